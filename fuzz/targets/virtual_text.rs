@@ -5,7 +5,7 @@
 use std::sync::LazyLock;
 
 use inkcell_notebook::{
-    Drop, IdSource, MarkerIds, Notebook, OutputsAfter, TextRules, is_same_text, parse_text,
+    DropRule, IdSource, MarkerIds, Notebook, OutputsAfter, TextRules, is_same_text, parse_text,
 };
 use inkcell_testkit::{laws, notebooks};
 use libfuzzer_sys::fuzz_target;
@@ -23,7 +23,7 @@ static NOTEBOOK: LazyLock<Notebook> = LazyLock::new(|| {
 fuzz_target!(|data: &[u8]| {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let rules =
-        TextRules { drop: Drop::Any, outputs: OutputsAfter::ClearIfChanged, ..laws::KEEP_ALL };
+        TextRules { drop: DropRule::Any, outputs: OutputsAfter::ClearIfChanged, ..laws::KEEP_ALL };
     let mut notebook = NOTEBOOK.clone();
     if notebook.apply_text(text, rules, &mut IdSource::seeded(1)).is_err() {
         assert!(!notebook.is_changed(), "a refused text changes nothing");

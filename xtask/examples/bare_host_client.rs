@@ -1,12 +1,12 @@
-//! A client of a host that does no more than it must: it connects, makes one call and waits for its end.
+//! A minimal client of a host: it connects, makes one call and waits for its end.
 //!
-//! What `cargo xtask bench host` holds `inkcell py` against, so it starts as quickly as any small program. It does not
-//! know what it asks: the call is an argument.
+//! `cargo xtask bench host` compares `inkcell py` with it, so it starts as quickly as any small program. It must not
+//! know the call, which is an argument.
 
 use std::io::{BufRead as _, BufReader, Error, ErrorKind, Result, Write as _};
 use std::os::unix::net::UnixStream;
 
-/// How the last line begins, and how it does when all went well.
+/// The beginning of the last line, and its beginning after a success.
 const DONE: &str = "{\"done\":";
 const WELL: &str = "{\"done\":{\"Ok\":";
 
@@ -18,7 +18,7 @@ fn main() -> Result<()> {
     let mut stream = UnixStream::connect(socket)?;
     let mut lines = BufReader::new(stream.try_clone()?);
     let mut line = String::new();
-    // The greeting.
+    // Read the greeting.
     lines.read_line(&mut line)?;
     stream.write_all(call.as_bytes())?;
     loop {

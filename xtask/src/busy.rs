@@ -1,9 +1,9 @@
-//! A program that keeps every core busy, to try tests beside it.
+//! Keeps every core busy, to run tests under load.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Keeps the cores busy until it is dropped.
+/// Keeps the cores busy until this value is dropped.
 pub(crate) struct Busy {
     stop: Arc<AtomicBool>,
 }

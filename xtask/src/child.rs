@@ -1,7 +1,7 @@
-//! Child processes: started, waited for, and their failure put into words.
+//! Starts child processes, waits for them, and describes their failures.
 //!
-//! Must not know which chore wants the process, and never reads or rewrites what a streamed child
-//! prints.
+//! Must not know which chore wants the process, and never reads or rewrites the output of a
+//! streamed child.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
-/// Runs a command with this process's own streams, so that what it prints is seen as it is.
+/// Runs a command with this process's own streams, so that its output appears unchanged.
 pub(crate) fn stream(command: &mut Command) -> Result<()> {
     let shown = show(command);
     println!("$ {shown}");
@@ -20,14 +20,13 @@ pub(crate) fn stream(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Like [`stream`], with the child's error stream joined to our standard output. Test runners
-/// write their closing lines to the error stream, and a log of standard output alone has to hold
-/// them.
+/// Like [`stream`], with the child's error stream joined to our standard output. Test runners write
+/// their closing lines to the error stream, and a log of standard output alone must contain them.
 pub(crate) fn stream_to_stdout(command: &mut Command) -> Result<()> {
     stream(command.stderr(Stdio::from(std::io::stdout())))
 }
 
-/// Runs a command and returns its standard output; its error stream is part of the failure.
+/// Runs a command and returns its standard output; a failure includes its error stream.
 pub(crate) fn capture(command: &mut Command) -> Result<String> {
     let shown = show(command);
     let output =
@@ -39,7 +38,7 @@ pub(crate) fn capture(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("`{shown}` printed no UTF-8"))
 }
 
-/// Whether a command can be started and ends well; what it prints is dropped.
+/// True if a command starts and succeeds; its output is dropped.
 pub(crate) fn succeeds(command: &mut Command) -> bool {
     command
         .stdin(Stdio::null())
@@ -49,7 +48,7 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// The program a bare name stands for, if there is one.
+/// Finds the program of this name on `PATH`.
 pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     find_in(std::env::split_paths(&path), name)
@@ -73,8 +72,8 @@ fn is_executable(path: &Path) -> bool {
     path.is_file()
 }
 
-/// Installs a system package where that needs nobody's consent: as root, with apt-get. Says
-/// whether it did.
+/// Installs a system package if no consent is needed: as root, with apt-get. Returns true if it
+/// did.
 pub(crate) fn install_system_package(package: &str) -> bool {
     if !is_root() || on_path("apt-get").is_none() {
         return false;
@@ -84,7 +83,7 @@ pub(crate) fn install_system_package(package: &str) -> bool {
         apt.args(["install", "-y", package]).env("DEBIAN_FRONTEND", "noninteractive");
         stream(&mut apt).is_ok()
     };
-    // A fresh container has no package lists, and the first try then fails for that reason alone.
+    // A fresh container has no package lists, so the first try fails; update them and try again.
     install() || (stream(Command::new("apt-get").arg("update")).is_ok() && install())
 }
 

@@ -1,7 +1,7 @@
-//! `cargo xtask docs`: docs/commands.md, written from the help texts of the real binary,
-//! docs/settings.md, written from the settings it lists, and docs/tools.md, written from the tools it offers.
+//! `cargo xtask docs`: writes docs/commands.md from the help texts of the real binary, docs/settings.md from
+//! the settings it lists, and docs/tools.md from the tools it offers.
 //!
-//! Must not know any command, setting or tool by name: what the binary lists is what the pages show.
+//! Must not know any command, setting or tool by name: the pages show what the binary lists.
 
 use std::path::Path;
 use std::process::Command;
@@ -76,9 +76,9 @@ documents (`inkcell mcp --tools compat`; `--tools all` offers both, with one `py
 `python.toolMode` and `PI_PY` leave out Python or the shell ([settings.md](settings.md)). Each can be called from a
 shell: `inkcell tool NAME JSON`.
 ";
-/// The profiles that have a page.
+/// Profiles with a page.
 const PROFILES: [&str; 2] = ["default", "compat"];
-/// Deeper nesting than this is a binary that lists itself.
+/// The deepest nesting of commands; more means that the binary lists itself.
 const MAX_DEPTH: usize = 4;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,14 +93,14 @@ pub(crate) fn run(workspace: &Workspace, mode: Mode) -> Result<()> {
     let commands = render(&mut |words| help(&binary, words))?;
     let settings = render_settings(&settings(&binary)?)?;
     let tools = render_tools(&mut |profile| tools(&binary, profile))?;
-    // All are looked at before any is complained about.
+    // Look at all pages before reporting any.
     let nextest = (rules::NEXTEST_CONFIG, rules::nextest_config());
     let done = [(COMMANDS, commands), (SETTINGS, settings), (TOOLS, tools), nextest]
         .map(|(name, page)| store(&workspace.path(name), name, &page, mode));
     done.into_iter().collect()
 }
 
-/// Writes a page, or says that it is not what it should be.
+/// Writes a page, or fails if the page in the tree is out of date.
 fn store(path: &Path, name: &str, page: &str, mode: Mode) -> Result<()> {
     let current = match std::fs::read_to_string(path) {
         Ok(text) => Some(text),
@@ -124,14 +124,14 @@ fn store(path: &Path, name: &str, page: &str, mode: Mode) -> Result<()> {
     }
 }
 
-/// The settings as the binary lists them, apart from what is set here.
+/// Lists the settings of the binary, without the values set on this machine.
 fn settings(binary: &Path) -> Result<String> {
     let mut command = Command::new(binary);
     command.args(["settings", "--json"]).current_dir("/").env_clear();
     child::capture(command.env("INKCELL_CONFIG", "/dev/null"))
 }
 
-/// The tools of a profile, whatever Python there is here.
+/// Lists the tools of a profile, independent of the Python on this machine.
 fn tools(binary: &Path, profile: &str) -> Result<String> {
     let mut command = Command::new(binary);
     command.args(["mcp", "--inspect", "--tools", profile]).current_dir("/").env_clear();
@@ -168,7 +168,7 @@ struct Setting {
     about: String,
 }
 
-/// A default that is not the usual one.
+/// A default that differs from the usual one in some environment.
 #[derive(Deserialize)]
 struct Elsewhere {
     r#where: String,
@@ -203,8 +203,8 @@ fn render_settings(listed: &str) -> Result<String> {
     Ok(page)
 }
 
-/// The help of one command. Colour and width are fixed, so that the page does not depend on the
-/// terminal it was made in.
+/// Returns the help of one command. Colour and width are fixed, so that the page does not depend on the
+/// terminal.
 fn help(binary: &Path, words: &[String]) -> Result<String> {
     let mut command = Command::new(binary);
     command.args(words).arg("--help").env("NO_COLOR", "1").env("COLUMNS", "100");
@@ -235,7 +235,7 @@ fn append(
     if text.is_empty() {
         bail!("`{name} --help` printed nothing");
     }
-    // A fence has to be longer than any the text itself holds.
+    // The fence must be longer than any fence in the text.
     let mut fence = "```".to_owned();
     while text.contains(&fence) {
         fence.push('`');
@@ -249,8 +249,8 @@ fn append(
     Ok(())
 }
 
-/// The names under `Commands:`: lines indented by two blanks. A description that goes on below its
-/// command is indented further. `help` is the parser's own and says nothing about inkcell.
+/// Lists the names under `Commands:`: lines indented by two blanks. The rest of a long description is
+/// indented further. `help` belongs to the parser and says nothing about inkcell.
 fn listed_commands(help: &str) -> Vec<String> {
     help.lines()
         .skip_while(|line| *line != "Commands:")

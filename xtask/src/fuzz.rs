@@ -1,6 +1,6 @@
-//! `cargo xtask fuzz`: each fuzz target for a bounded time, from its committed seeds.
+//! `cargo xtask fuzz`: runs each fuzz target for a limited time, from its committed seeds.
 //!
-//! Must not know what a target feeds on; the targets are read from fuzz/Cargo.toml.
+//! Must not know the input of a target; fuzz/Cargo.toml lists the targets.
 
 use std::collections::BTreeSet;
 use std::fs::DirEntry;
@@ -28,11 +28,11 @@ pub(crate) fn run(workspace: &Workspace, seconds: u64, only: Option<&str>) -> Re
     Ok(())
 }
 
-/// What lets the compiler accept the flags of the sanitizers, which are not stable.
+/// A compiler that accepts the unstable flags of the sanitizers.
 #[derive(Debug, Clone, Copy)]
 enum Toolchain {
     Nightly,
-    /// The present compiler, told to behave like a nightly one.
+    /// The current compiler, with `RUSTC_BOOTSTRAP` so that it behaves like a nightly one.
     Bootstrap,
 }
 
@@ -43,8 +43,8 @@ impl Toolchain {
         if nightly { Self::Nightly } else { Self::Bootstrap }
     }
 
-    /// `rustup run` and not `cargo +nightly`: the cargo that started this binary is the
-    /// toolchain's own, which does not know the plus.
+    /// Uses `rustup run` instead of `cargo +nightly`: the cargo that started this binary belongs to
+    /// the toolchain and does not know the plus.
     fn cargo(self, workspace: &Workspace) -> Command {
         match self {
             Self::Nightly => {
@@ -81,7 +81,7 @@ fn run_target(
     let before = files(&artifacts);
 
     let mut command = toolchain.cargo(workspace);
-    // The first folder is the one that grows; the seeds after it are only read.
+    // cargo-fuzz adds to the first folder and only reads the seeds after it.
     command.args(["fuzz", "run", target]).arg(&corpus);
     if seeds.is_dir() {
         command.arg(&seeds);
@@ -97,14 +97,14 @@ fn run_target(
     Err(error.context(format!("fuzz target {target} crashed on {}", found.join(", "))))
 }
 
-/// With the time of the last change: a crash that was found before is written to the same name.
+/// Files with the time of their last change: a crash found before is written to the same name.
 fn files(dir: &Path) -> BTreeSet<(PathBuf, Option<SystemTime>)> {
     let changed = |entry: &DirEntry| entry.metadata().and_then(|meta| meta.modified()).ok();
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     entries.map(|entry| (entry.path(), changed(&entry))).collect()
 }
 
-/// The names of the `[[bin]]` sections.
+/// Reads the names of the `[[bin]]` sections.
 fn targets(manifest: &str) -> Vec<String> {
     let mut in_bin = false;
     let mut names = Vec::new();

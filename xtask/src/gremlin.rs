@@ -1,7 +1,7 @@
-//! `cargo xtask gremlin`: a client of `inkcell mcp` with the worst of manners, and what must hold nevertheless.
+//! `cargo xtask gremlin`: a badly behaved client of `inkcell mcp`, and checks that must hold nevertheless.
 //!
-//! Owns the run: rounds of actions, each with a server and a folder of its own, until the time is over or
-//! something does not hold. What is done is decided in `plan.rs`; this file carries it out.
+//! Owns the run: rounds of actions, each with its own server and folder, until the time is over or a check
+//! fails. `plan.rs` decides on the actions; this file executes them.
 
 mod action;
 mod code;
@@ -27,24 +27,24 @@ use self::world::World;
 use crate::workspace::Workspace;
 use crate::{python_env, suite};
 
-/// How much more than at its start a server may take.
+/// The most that a server may use beyond its start.
 const MEMORY_KIB: u64 = 64 << 10;
 const DESCRIPTORS: usize = 64;
 const THREADS: u64 = 64;
-/// How long after its end something of a server may be there.
+/// The time after its end within which everything that a server started must be gone.
 const AFTERWARDS: Duration = Duration::from_secs(5);
 
-/// What is to be done.
+/// Options of a run.
 #[derive(Debug, Clone)]
 pub(crate) struct Options {
     pub(crate) seconds: u64,
-    /// Without one, one is made and shown.
+    /// Seed of the random actions; a missing one is chosen and printed.
     pub(crate) seed: Option<u64>,
-    /// A log whose actions are done again.
+    /// A log whose actions are repeated.
     pub(crate) replay: Option<PathBuf>,
 }
 
-/// What a run has come to.
+/// Totals of a run.
 #[derive(Debug, Default)]
 struct Sum {
     rounds: u64,
@@ -65,7 +65,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     };
     println!("seed {seed}, log {}", path.display());
     let mut gremlin = Gremlin {
-        // Both are made by one cargo, into one folder.
+        // One cargo builds both into one folder.
         program: std::env::current_exe()?.with_file_name("inkcell"),
         python,
         mark: format!("{seed}-{}", std::process::id()),
@@ -121,7 +121,7 @@ impl Gremlin {
         Ok(())
     }
 
-    /// The actions of a log, at the times they had there.
+    /// Repeats the actions of a log, at the same times.
     fn again(&mut self, log: &Path) -> Result<()> {
         let rounds = log::read(log)?;
         self.until += rounds.iter().filter_map(|round| Some(round.last()?.at)).sum::<Duration>();
@@ -143,7 +143,7 @@ impl Gremlin {
         let mut round = Round { world, server, mark, first };
         let mut how = Ending::Leave;
         for Timed { at, action } in rest {
-            // The rest of a round is left out when the time is over, but not its end.
+            // When the time is over, skip the rest of the round, but not its end.
             if Instant::now() > self.until && !matches!(action, Action::End { .. }) {
                 continue;
             }
@@ -168,7 +168,7 @@ impl Gremlin {
     }
 }
 
-/// One life of one server.
+/// The life of one server.
 struct Round {
     world: World,
     server: Server,
@@ -177,7 +177,7 @@ struct Round {
 }
 
 impl Round {
-    /// Does one thing. What is told is for the log.
+    /// Executes one action. Returns a text for the log.
     fn act(&mut self, action: &Action) -> Result<Option<String>> {
         let server = &mut self.server;
         Ok(Some(match action {
@@ -242,7 +242,7 @@ impl Round {
         }))
     }
 
-    /// What must hold at any moment; what a server takes is looked at when it has nothing to do.
+    /// Checks what must hold at any moment. Checks the server's resources only when it is idle.
     fn look(&mut self, sum: &mut Sum, after: &Action) -> Result<()> {
         self.server.drain()?;
         self.world.check()?;
@@ -264,7 +264,7 @@ impl Round {
         Ok(())
     }
 
-    /// Ends the server, and looks at what is left of it.
+    /// Ends the server, and checks what it leaves behind.
     fn end(&mut self, how: Ending) -> Result<Duration> {
         let mut spared = Spared::None;
         match how {
@@ -279,7 +279,7 @@ impl Round {
             }
             Ending::Terminate => self.server.signal(Signal::TERM),
             Ending::Kill => {
-                // Nobody is left then who could end what has left the group of its kernel (F-020).
+                // A killed server cannot end processes that left the group of their kernel (F-020).
                 spared = Spared::OutsideOf(processes::kernel_groups(&self.mark));
                 self.server.signal(Signal::KILL);
             }
@@ -295,7 +295,7 @@ impl Round {
         }
         processes::none_left(&self.mark, &spared, AFTERWARDS)?;
         self.world.check()?;
-        // Who is killed cannot clean up; the next writer does.
+        // A killed server cannot clean up; the next writer does.
         if how != Ending::Kill {
             self.world.check_left()?;
         }

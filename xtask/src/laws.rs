@@ -1,8 +1,8 @@
-//! `cargo xtask laws DIR`: the document laws over any folder of files.
+//! `cargo xtask laws DIR`: checks the document laws on the files of any folder.
 //!
-//! Owns walking the folder and counting; the laws are the test kit's. Files that are not notebooks
-//! are also put into the metadata of one, so that every JSON text meets the scanner both ways, and
-//! what is accepted is held against Python's own `json`.
+//! Owns the walk and the counts; the test kit owns the laws. JSON files that are not notebooks are
+//! also put into the metadata of one, so that the scanner meets every JSON text both ways. The set
+//! of accepted files is compared with Python's own `json`.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -59,13 +59,14 @@ fn collect(dir: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// A notebook whose metadata hold the given text where a value belongs.
+/// Makes a notebook that has the given text as a metadata value.
 fn embedded(text: &[u8]) -> Vec<u8> {
     let head: &[u8] = b"{\"cells\": [{\"cell_type\": \"raw\", \"metadata\": {}, \"source\": \"x\"}], \"metadata\": {\"x\": ";
     [head, text, b"}, \"nbformat\": 4, \"nbformat_minor\": 4}"].concat()
 }
 
-/// Says for each file named on standard input, one a line, whether Python reads it as JSON text.
+/// Reads file names from standard input, one a line, and prints for each if Python reads the file
+/// as JSON.
 const JUDGE: &str = r#"
 import json, sys
 for name in sys.stdin.read().split("\n")[:-1]:
@@ -77,7 +78,7 @@ for name in sys.stdin.read().split("\n")[:-1]:
         print("refused")
 "#;
 
-/// Files that Python accepts and the scanner refuses, or the other way round.
+/// Lists files that Python accepts and the scanner refuses, or the reverse.
 fn disagreements(files: &[PathBuf]) -> Result<Vec<String>> {
     let judge = Command::new("python3")
         .args(["-I", "-c", JUDGE])

@@ -1,7 +1,7 @@
-//! The chores of this workspace: `cargo xtask <chore>`.
+//! Chores of this workspace: `cargo xtask <chore>`.
 //!
-//! Owns the command line and nothing else: each chore lives in a file of its own and must not know
-//! how it was asked for.
+//! Owns the command line and nothing else: each chore lives in its own file and must not know how it
+//! was called.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -52,7 +52,7 @@ struct Cli {
 enum Chore {
     /// Run every check of the project: format, lints, tests, generated pages, statements.
     Test {
-        /// Run only tests with one of these texts in their names, and no other check.
+        /// Run only tests whose names contain one of these texts, and no other check.
         names: Vec<String>,
         /// Run fewer cases for each test, and nothing that needs a server or a release build.
         #[arg(long)]
@@ -63,60 +63,60 @@ enum Chore {
         /// Run each named test N times.
         #[arg(long, value_name = "N", requires = "names", default_value_t = 1)]
         repeat: u32,
-        /// Keep every core busy meanwhile.
+        /// Keep every core busy during the tests.
         #[arg(long)]
         busy: bool,
         /// Run part K of N of the Rust tests, for machines that share the work.
         #[arg(long, value_name = "K/N")]
         partition: Option<String>,
     },
-    /// Run a sample of the runner's suites on the oldest and the newest CPython that is found.
+    /// Run a sample of the runner's suites on the oldest and the newest CPython on this machine.
     Pythons {
         /// Run the whole suites on every CPython.
         #[arg(long)]
         all: bool,
     },
-    /// Make the environments with real servers that tests take kernels from, and say where they are.
+    /// Create the Python environments with the servers that tests use, and print their paths.
     Servers,
-    /// List the statements of the source documents with the tests that show them.
+    /// List the statements of the source documents with their tests.
     Spec {
         /// The folder with behaviour.md and reliability.md [default: ../shared/spec].
         dir: Option<PathBuf>,
     },
-    /// Check the document laws on every notebook of a folder.
+    /// Check the document laws on every notebook in a folder.
     Laws {
         /// The folder to walk.
         dir: PathBuf,
     },
-    /// Run the fuzz targets for a bounded time.
+    /// Run the fuzz targets for a limited time.
     Fuzz {
-        /// How long each target runs.
+        /// Seconds for each target.
         #[arg(long, value_name = "N", default_value_t = 60)]
         seconds: u64,
-        /// Only this target.
+        /// The only target to run [default: all targets].
         target: Option<String>,
     },
-    /// Let a client with the worst of manners at the MCP server, with faults on.
+    /// Run a badly behaved client against the MCP server, and inject faults.
     Gremlin {
-        /// How long it goes on.
+        /// Seconds until the run ends.
         #[arg(long, value_name = "N", default_value_t = 60)]
         seconds: u64,
-        /// The same seed does the same things.
+        /// Seed of the random actions; the same seed repeats them.
         #[arg(long, value_name = "S", conflicts_with = "replay")]
         seed: Option<u64>,
-        /// Do again what this log says.
+        /// Repeat the actions in this log.
         #[arg(long, value_name = "FILE")]
         replay: Option<PathBuf>,
     },
-    /// Write the pages about commands, settings and tools from the real binary.
+    /// Generate the pages about commands, settings and tools from the real binary.
     Docs {
-        /// Only compare, and fail when the page is out of date.
+        /// Only compare, and fail if a page is out of date.
         #[arg(long)]
         check: bool,
     },
-    /// Make the pictures of the README: the prompt and the notebook in the terminal, as they look.
+    /// Generate the pictures in the README from the prompt and the notebook in a terminal.
     Pictures,
-    /// Measure; the arguments are the bench chore's own.
+    /// Run benchmarks; each family has its own arguments.
     #[command(disable_help_flag = true)]
     Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
@@ -155,7 +155,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Servers => {
             let servers = servers::prepare(&workspace)?;
             servers.loud.iter().for_each(|line| println!("!! {line}"));
-            // As a shell takes it.
+            // Print the variables in the form that a shell reads.
             let told = servers.told.iter();
             told.for_each(|(name, value)| println!("export {name}={}", value.display()));
             Ok(())

@@ -1,7 +1,7 @@
-//! The pictures of the README: the prompt and the notebook in the terminal, as they really look.
+//! Makes the pictures of the README: the prompt and the notebook in the terminal, as they really look.
 //!
-//! Owns what is typed for each and how a screen becomes an SVG. The programs run at a terminal of their own; nothing is
-//! drawn by hand.
+//! Owns the keys typed for each, and the conversion of a screen to SVG. The programs run at a terminal of their own;
+//! nothing is drawn by hand.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -21,7 +21,7 @@ const FOLDER: &str = "docs/pictures";
 const WIDE: f32 = 8.4;
 const HIGH: f32 = 17.0;
 
-/// The sixteen colours, as a terminal with a dark ground has them.
+/// The sixteen colours of a terminal with a dark background.
 const COLOURS: [&str; 16] = [
     "#20242c", "#e06c75", "#98c379", "#e5c07b", "#61afef", "#c678dd", "#56b6c2", "#d0d4dc",
     "#6b7280", "#ff7b86", "#b5e08a", "#ffd78a", "#82c4ff", "#df9bf2", "#7fdbe6", "#ffffff",
@@ -98,7 +98,7 @@ fn notebook_picture(command: Command, size: Size, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A screen as a picture: a rectangle for each ground, a text for each run of characters that look alike.
+/// Draws a screen: a rectangle for each background, a text for each run of characters in one style.
 fn svg(screen: &Screen) -> String {
     let (rows, columns) = screen.size();
     let (rows, columns): (u16, u16) = (rows.into(), columns.into());
@@ -142,7 +142,7 @@ fn svg(screen: &Screen) -> String {
             } else {
                 colour(ink, "#d0d4dc")
             };
-            // Halves of a cell are drawn as such: fonts leave gaps between them.
+            // Draw half cells as rectangles, because fonts leave gaps between them.
             if text == "▀" {
                 let _ = writeln!(
                     out,

@@ -1,6 +1,6 @@
-//! The Python tests of the embedded runner, under one interpreter.
+//! Runs the Python tests of the embedded runner under one interpreter.
 //!
-//! Owns how pytest is called. Must not know which interpreter is meant, nor what its environment holds.
+//! Owns the call of pytest. Must not know which interpreter it is, nor the contents of its environment.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +13,7 @@ use crate::workspace::Workspace;
 
 const TESTS: &str = "crates/kernel/python/tests";
 
-/// Runs them and adds how long each took to `times`, also where one fails.
+/// Runs the tests and adds the time of each to `times`, even if one fails.
 pub(crate) fn run(
     workspace: &Workspace,
     python: &Path,
@@ -24,10 +24,10 @@ pub(crate) fn run(
     let environment = python.parent().and_then(Path::parent).and_then(Path::file_name);
     let environment = environment.unwrap_or_default().to_string_lossy().into_owned();
     let report = workspace.path(&format!("target/pytest/{environment}.xml"));
-    // An earlier report would be taken for this one's.
+    // A report of an earlier run would be mistaken for this one's.
     let _ = std::fs::remove_file(&report);
     let mut tests = Command::new(python);
-    // The names of what failed come last, where they are seen. Nothing is written into the source tree.
+    // Print the names of failed tests last, where people see them. Write nothing into the source tree.
     tests.args(["-B", "-m", "pytest", "-q", "-rEf", "-p", "no:cacheprovider"]);
     tests.args(["-n", &suite::threads().to_string(), "--dist", "worksteal"]);
     tests.arg(format!("--junit-xml={}", report.display()));

@@ -1,8 +1,7 @@
 //! Python environments: made once, reused while they fit, remade when broken.
 //!
-//! Owns how an environment is made and `target/test-env`, the one that most tests use. uv makes them: it takes
-//! seconds where pip takes minutes. Must not touch any other environment of the person who runs it, and must not
-//! know which tests want one.
+//! Owns how an environment is made, and `target/test-env`, which most tests use. uv makes them in seconds; pip
+//! takes minutes. Must not touch any other environment of the user, and must not know which tests want one.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,22 +13,22 @@ use crate::child;
 use crate::workspace::Workspace;
 
 pub(crate) const ENV_DIR: &str = "target/test-env";
-/// The package that makes the environments, and its own.
+/// The package of uv, and the environment that contains it.
 const UV: &str = "uv==0.13.8";
 const UV_DIR: &str = "target/uv";
-/// Written last, so that an environment whose making was cut short is never taken for a whole one.
+/// Written last, so that an unfinished environment never looks complete.
 const STAMP: &str = "inkcell-stamp";
 
-/// An environment that tests or benches need.
+/// An environment that tests or benchmarks need.
 pub(crate) struct Environment<'a> {
     pub(crate) dir: &'a str,
-    /// The file with its packages.
+    /// Path of the file that lists its packages.
     pub(crate) requirements: &'a str,
-    /// Modules that must be importable in it.
+    /// Modules that must be importable in it, separated by commas.
     pub(crate) modules: &'a str,
 }
 
-/// matplotlib lists the fonts of the machine when it is first used, and says so where a test does not expect it.
+/// matplotlib lists the fonts of the machine on first use, and prints a message that tests do not expect.
 const TEST_ENV: Environment<'_> = Environment {
     dir: ENV_DIR,
     requirements: "xtask/requirements-test.txt",
@@ -42,14 +41,14 @@ pub(crate) fn prepare(workspace: &Workspace) -> Result<PathBuf> {
     let base = base_python()?;
     let (python, is_new) = TEST_ENV.ensure(workspace, &base)?;
     if is_new {
-        // The package does not bring its kernelspec along.
+        // The package does not install its kernelspec.
         let install = ["-m", "bash_kernel.install", "--sys-prefix"];
         child::stream(Command::new(&python).args(install))?;
     }
     Ok(python)
 }
 
-/// The Python of the person who runs this.
+/// Finds the user's Python, which is `python3` on `PATH`.
 pub(crate) fn base_python() -> Result<PathBuf> {
     child::on_path("python3").context("python3 is not on PATH: the tests need CPython 3.9 or later")
 }
@@ -59,8 +58,8 @@ pub(crate) fn interpreter(dir: &Path) -> PathBuf {
 }
 
 impl Environment<'_> {
-    /// Makes it of this Python unless it is there as it should be; returns its interpreter's absolute path, and
-    /// whether it was made now.
+    /// Makes the environment from this Python unless a fitting one exists. Returns its interpreter's absolute
+    /// path, and true if it was made now.
     pub(crate) fn ensure(&self, workspace: &Workspace, base: &Path) -> Result<(PathBuf, bool)> {
         let Environment { dir: name, requirements, modules } = self;
         let dir = workspace.path(name);
@@ -90,7 +89,7 @@ impl Environment<'_> {
     }
 }
 
-/// uv as it is called here: with the certificates of the machine, and a cache that goes with `target`.
+/// Prepares a call of uv: with the certificates of the machine, and a cache inside `target`.
 fn command(uv: &Path, workspace: &Workspace) -> Command {
     let mut command = Command::new(uv);
     command
@@ -100,7 +99,7 @@ fn command(uv: &Path, workspace: &Workspace) -> Command {
     command
 }
 
-/// Installs uv unless it is there. Environments are made in parallel; one thread installs it and the others wait.
+/// Installs uv unless it exists. Environments are made in parallel; one thread installs it and the others wait.
 fn uv(workspace: &Workspace) -> Result<PathBuf> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _one = ONE_AT_A_TIME.lock();
@@ -127,7 +126,7 @@ fn uv(workspace: &Workspace) -> Result<PathBuf> {
     Ok(uv)
 }
 
-/// The stamp holds the packages themselves: as good as their hash, and readable.
+/// The stamp contains the packages themselves: as precise as a hash, and readable.
 fn stamp(base: &Path, packages: &str) -> String {
     format!("{}\n{packages}", base.display())
 }
@@ -140,7 +139,7 @@ fn has_modules(python: &Path, modules: &str) -> bool {
     child::succeeds(Command::new(python).args(["-c", &format!("import {modules}")]))
 }
 
-/// Debian and its kin ship python3 without the module that puts pip into a new environment.
+/// Debian and its derivatives ship python3 without the module that installs pip into a new environment.
 fn ensure_pip_bootstrap(base: &Path) -> Result<()> {
     let present = || child::succeeds(Command::new(base).args(["-c", "import ensurepip"]));
     if present() {

@@ -1,8 +1,8 @@
-//! The runner on every CPython of this machine: one interpreter for each minor version, and the
+//! Tests the runner on every CPython of this machine: finds one interpreter for each minor version, and runs the
 //! runner's own tests and the conformance suite under each.
 //!
-//! Owns the range of supported versions, the places interpreters are looked for in, and
-//! `target/test-env-3.X`. Must not know what the suites check.
+//! Owns the range of supported versions, the search for interpreters, and `target/test-env-3.X`. Must not know what
+//! the suites check.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -17,16 +17,16 @@ use crate::test::Depth;
 use crate::workspace::Workspace;
 use crate::{child, pytest, python_env, suite};
 
-/// The minor versions of CPython 3 the runner promises to work on.
+/// The minor versions of CPython 3 on which the runner promises to work.
 const SUPPORTED: RangeInclusive<u32> = 9..=14;
 const REQUIREMENTS: &str = "xtask/requirements-runner.txt";
-/// The part of the conformance suite that a full run tries: the modules whose outcome is the interpreter's doing. The rest
-/// is about processes, whichever Python they run, and takes longest.
+/// Modules of the conformance suite that a full run tries: those that depend on the interpreter. The rest tests
+/// processes, independent of the Python in them, and takes longest.
 const TIERS: [&str; 4] = ["basic", "output", "interrupt", "fork_server"];
-/// One line: implementation, major, minor, micro.
+/// Prints one line: implementation, major, minor, micro.
 const WHO: &str = "import sys; print(sys.implementation.name, *sys.version_info[:3])";
 
-/// An interpreter that answered.
+/// An interpreter that reported its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Found {
     path: PathBuf,
@@ -39,8 +39,8 @@ struct Version {
     micro: u32,
 }
 
-/// Runs the suites; gives what must not be overlooked. All versions are tried before a failure of
-/// one is returned, because what fails on one version alone is told by the others.
+/// Runs the suites; returns warnings that must not be overlooked. Tries all versions before it returns the failure of
+/// one, because the other versions show whether one version alone fails.
 pub(crate) fn run(workspace: &Workspace, depth: Depth) -> Result<Vec<String>> {
     let mut loud = Vec::new();
     let mut found = one_of_each(places());
@@ -58,7 +58,7 @@ pub(crate) fn run(workspace: &Workspace, depth: Depth) -> Result<Vec<String>> {
         loud.push(format!("only {} CPython was found to try the runner on", found.len()));
     }
     if depth != Depth::All {
-        // A slip shows first at either end.
+        // A mistake shows first on the oldest or on the newest version.
         let ends = [found.keys().next().copied(), found.keys().next_back().copied()];
         found.retain(|minor, _| ends.contains(&Some(*minor)));
         println!(
@@ -93,14 +93,14 @@ pub(crate) fn run(workspace: &Workspace, depth: Depth) -> Result<Vec<String>> {
     Ok(loud)
 }
 
-/// One interpreter of each of these minor versions, the newest first.
+/// Finds one interpreter of each of these minor versions, the newest first.
 pub(crate) fn newest_first(minors: &RangeInclusive<u32>) -> Vec<PathBuf> {
     let found = one_of_each(places()).into_values().rev();
     found.filter(|one| minors.contains(&one.version.minor)).map(|one| one.path).collect()
 }
 
-/// The runner's own tests. Nothing but pytest is installed, so what compares with IPython or a
-/// library skips itself here and says so; the stage with the full environment runs it.
+/// Runs the runner's own tests. Only pytest is installed, so tests that compare with IPython or a library skip
+/// themselves with a message; the stage with the full environment runs them.
 fn runner_tests(workspace: &Workspace, python: &Path, depth: Depth) -> Result<()> {
     println!(
         "what needs IPython or a library is SKIPPED here; the stage with all packages runs it"
@@ -119,7 +119,7 @@ fn tell_depth(tests: &mut Command, depth: Depth) {
     }
 }
 
-/// The contract of a kernel, with kernels of this interpreter as it was found.
+/// Runs the conformance suite with kernels of this interpreter as found.
 fn conformance(workspace: &Workspace, one: &Found, depth: Depth) -> Result<()> {
     let modules = if depth == Depth::All { Vec::new() } else { TIERS.to_vec() };
     let selection = Selection { binary: Some("conformance"), modules, ..Selection::default() };
@@ -130,7 +130,7 @@ fn conformance(workspace: &Workspace, one: &Found, depth: Depth) -> Result<()> {
     suite::run(workspace, &selection, tell, &mut Vec::new())
 }
 
-/// The first interpreter of each supported minor version.
+/// Finds the first interpreter of each supported minor version.
 fn one_of_each(candidates: impl IntoIterator<Item = PathBuf>) -> BTreeMap<u32, Found> {
     let mut found = BTreeMap::new();
     for path in candidates {
@@ -145,7 +145,7 @@ fn ask(path: &Path) -> Option<Version> {
     version(&child::capture(Command::new(path).args(["-I", "-c", WHO])).ok()?)
 }
 
-/// The version in an answer to [`WHO`]; other implementations are not CPython's business.
+/// Parses the answer to [`WHO`]; none for an implementation other than CPython.
 fn version(answer: &str) -> Option<Version> {
     let mut words = answer.split_whitespace();
     if words.next()? != "cpython" || words.next()? != "3" {
@@ -154,7 +154,7 @@ fn version(answer: &str) -> Option<Version> {
     Some(Version { minor: words.next()?.parse().ok()?, micro: words.next()?.parse().ok()? })
 }
 
-/// Where an interpreter may be, nearest first. Most of these do not exist.
+/// Paths of possible interpreters, nearest first. Most of them do not exist.
 fn places() -> Vec<PathBuf> {
     let home = std::env::home_dir().unwrap_or_default();
     let set = |name: &str, usual: &str| {
@@ -177,7 +177,7 @@ fn places() -> Vec<PathBuf> {
     places
 }
 
-/// What is in a folder, in a fixed order; nothing when it cannot be read.
+/// Lists a folder in a fixed order; empty if it cannot be read.
 fn children(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
@@ -185,7 +185,7 @@ fn children(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// An environment of this interpreter with pytest in it.
+/// Prepares an environment of this interpreter with pytest.
 fn environment(workspace: &Workspace, base: &Found) -> Result<PathBuf> {
     let dir = format!("target/test-env-3.{}", base.version.minor);
     let environment =
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(version(""), None);
     }
 
-    /// The nearest interpreter of a minor version is taken; broken and unsupported ones are not.
+    /// The nearest interpreter of a minor version wins; broken and unsupported ones are skipped.
     #[cfg(unix)]
     #[test]
     fn one_interpreter_of_each_supported_version_is_found() {

@@ -1,7 +1,6 @@
-//! The Python environments with real servers that the tests take kernels from: made once, reused while they fit.
+//! Python environments with real servers that provide kernels to tests: made once, reused while they fit.
 //!
-//! Owns `target/test-env-*` of the servers, and by which variable tests find each. Must not know what is tried on
-//! them.
+//! Owns `target/test-env-*` of the servers, and the variable by which tests find each. Must not know the tests.
 
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
@@ -13,25 +12,25 @@ use crate::python_env::Environment;
 use crate::pythons;
 use crate::workspace::Workspace;
 
-/// What tests are told of the servers, and what must not be overlooked.
+/// Variables for tests, and warnings that must not be overlooked.
 pub(crate) struct Prepared {
-    /// Which interpreter has each, or that tests must do without it.
+    /// For each server, the variable with its interpreter, or the variable that excuses its absence.
     pub(crate) told: Vec<(&'static str, OsString)>,
     pub(crate) loud: Vec<String>,
 }
 
 /// One kind of server.
 struct Server {
-    /// The variable that tells tests where it is.
+    /// The variable with the path of its interpreter.
     variable: &'static str,
-    /// The variable that tells tests that it is missing.
+    /// The variable that tells tests that the server is missing.
     excuse: &'static str,
     environment: Environment<'static>,
-    /// The minor versions of CPython that what is pinned has packages for.
+    /// Minor versions of CPython for which the pinned packages exist.
     minors: RangeInclusive<u32>,
 }
 
-/// They cannot be one environment: Enterprise Gateway needs older packages than the others.
+/// One environment for all is not possible: Enterprise Gateway needs older packages than the others.
 static SERVERS: [Server; 3] = [
     Server {
         variable: "INKCELL_TEST_JUPYTER_PYTHON",
@@ -65,26 +64,26 @@ static SERVERS: [Server; 3] = [
     },
 ];
 
-/// What the servers that most tests use are made of.
+/// Requirements of the servers that most tests use.
 pub(crate) const JUPYTER_REQUIREMENTS: &str = "xtask/requirements-jupyter.txt";
 
-/// Prepares the one with Jupyter's own server and kernel gateway. Returns its interpreter.
+/// Prepares the environment of Jupyter's own server and kernel gateway. Returns its interpreter.
 pub(crate) fn jupyter(workspace: &Workspace) -> Result<PathBuf> {
     let [server, ..] = &SERVERS;
     server.prepare(workspace)?.with_context(|| server.lack())
 }
 
-/// No server: tests that need one are left out.
+/// Prepares no server: tests that need one are skipped.
 pub(crate) fn none() -> Prepared {
     let excused = SERVERS.iter().map(|server| (server.excuse, "1".into()));
     Prepared { told: excused.collect(), loud: Vec::new() }
 }
 
-/// Prepares all of them. Without a matching interpreter a server is skipped with a warning. If its packages cannot be
-/// installed, that is a failure.
+/// Prepares all servers. Without a matching interpreter, a server is skipped with a warning. A failed installation of
+/// packages is an error.
 pub(crate) fn prepare(workspace: &Workspace) -> Result<Prepared> {
     let mut prepared = Prepared { told: Vec::new(), loud: Vec::new() };
-    // Together: most of the time is spent waiting for packages.
+    // In parallel, because most of the time is spent waiting for packages.
     let made: Vec<_> = std::thread::scope(|threads| {
         let prepare = |server: &'static Server| threads.spawn(move || server.prepare(workspace));
         let threads: Vec<_> = SERVERS.iter().map(prepare).collect();
@@ -132,7 +131,7 @@ impl Server {
 mod tests {
     use super::*;
 
-    /// The two names of each server belong together: tests make the one of the other.
+    /// The two names of each server must correspond: tests derive one from the other.
     #[test]
     fn what_is_missing_is_excused_by_the_name_that_tests_look_for() {
         for server in &SERVERS {

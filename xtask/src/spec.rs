@@ -1,7 +1,7 @@
-//! `cargo xtask spec`: each statement of the source documents beside the tests that show it.
+//! `cargo xtask spec`: lists each statement of the source documents with its tests.
 //!
-//! Owns which parts count as finished and what makes a finished part incomplete. Must not know how
-//! the documents or the tests are read: that is the modules below.
+//! Owns which parts count as finished, and what makes a finished part incomplete. Must not know how
+//! the documents or the tests are read; the modules below do that.
 
 mod documents;
 mod functions;
@@ -23,14 +23,14 @@ use self::id::Id;
 use self::mentions::Mention;
 use crate::workspace::Workspace;
 
-/// Relative to the root. The documents are not shipped with the project.
+/// Relative to the workspace root. The documents are not shipped with the project.
 pub(crate) const DEFAULT_DIR: &str = "../shared/spec";
 const REASONS: &str = "docs/source-documents.md";
-/// How much of a statement's text is shown.
+/// The most characters of a statement that a listing shows.
 const SHOWN_CHARS: usize = 70;
 
-/// The parts whose every statement must have a test, or a reason why it has none. A part is added
-/// here when the work on it is done, and never taken out again.
+/// Parts whose every statement must have a test, or a reason for having none. Add a part when its
+/// work is done, and never remove one.
 const FINISHED: &[Part] = &[
     Part::Letter('N'),
     Part::Letter('V'),
@@ -75,7 +75,7 @@ impl Part {
     }
 }
 
-/// What is printed.
+/// The statements that a listing includes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Listing {
     Every,
@@ -117,7 +117,7 @@ pub(crate) fn run(workspace: &Workspace, dir: &Path, listing: Listing) -> Result
     if report.faults.is_empty() { Ok(()) } else { bail!("spec: {} faults", report.faults.len()) }
 }
 
-/// Someone who looks at the first lines only and closes the pipe has not met an error.
+/// A reader who closes the pipe after the first lines, such as `head`, does not cause an error.
 fn write_out(text: &str) -> Result<()> {
     match std::io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
@@ -125,7 +125,7 @@ fn write_out(text: &str) -> Result<()> {
     }
 }
 
-/// The statements with what speaks for each, and everything that is wrong with that.
+/// Statements with their tests and reasons, and all faults in those.
 struct Report<'a> {
     rows: Vec<Row<'a>>,
     faults: Vec<String>,
@@ -197,7 +197,7 @@ impl<'a> Report<'a> {
         Self { rows, faults }
     }
 
-    /// One line per statement; further tests stand below the first.
+    /// Formats one line for each statement; further tests follow on lines of their own.
     fn listing(&self) -> String {
         let mut out = String::new();
         for row in &self.rows {

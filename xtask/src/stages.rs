@@ -1,4 +1,4 @@
-//! Named, timed steps and the table that closes a run.
+//! Named, timed steps, and the table at the end of a run.
 //!
 //! Must not know what a stage does.
 
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
-/// The stages run so far, in order, and what has to be repeated at the end.
+/// Stages so far, in order, and warnings to repeat at the end.
 #[derive(Default)]
 pub(crate) struct Stages {
     done: Vec<Stage>,
@@ -27,7 +27,7 @@ enum Outcome {
 }
 
 impl Stages {
-    /// Runs one stage. Its failure is returned with the stage's name, for the caller to stop at.
+    /// Runs one stage. A failure carries the stage's name, and the caller stops there.
     pub(crate) fn run<T>(
         &mut self,
         name: &'static str,
@@ -41,13 +41,13 @@ impl Stages {
         result.with_context(|| format!("stage {name}"))
     }
 
-    /// Says something that must not be overlooked: now, and once more under the closing table.
+    /// Prints a warning now, and again under the table at the end.
     pub(crate) fn warn(&mut self, line: String) {
         println!("!! {line}");
         self.warnings.push(line);
     }
 
-    /// The closing table.
+    /// Formats the table at the end: minutes of each stage, and the warnings.
     pub(crate) fn table(&self) -> String {
         let width = self.done.iter().map(|stage| stage.name.len()).max().unwrap_or(0).max(5);
         let mut table = format!("{:width$}  minutes\n", "stage");
@@ -56,7 +56,7 @@ impl Stages {
                 Outcome::Passed => "",
                 Outcome::Failed => "  FAILED",
             };
-            // Writing into a String cannot fail.
+            // A write into a String cannot fail.
             let _ = writeln!(table, "{:width$}  {:>7.2}{mark}", stage.name, minutes(stage.took));
         }
         let total = self.done.iter().map(|stage| stage.took).sum();

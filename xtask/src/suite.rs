@@ -1,7 +1,7 @@
-//! The tests of the workspace: which of them run, how many at once, and how long each took.
+//! Runs the tests of the workspace: selects them, limits how many run at once, and measures each.
 //!
-//! Owns the call of the test runner: nextest where it is installed, else `plain`, with the same rules. A test that
-//! fails fails the run: nothing is tried a second time. Must not know what is tested.
+//! Owns the call of the test runner: nextest if installed, else `plain`, with the same rules. A failed test fails
+//! the run: no test is tried twice. Must not know what the tests check.
 
 mod plain;
 mod report;
@@ -17,29 +17,29 @@ use crate::workspace::Workspace;
 
 pub(crate) use report::{TestTime, slowest};
 
-/// Tests that share a core. Most of them wait for other processes most of the time.
+/// Tests for each core. Most of them wait for other processes most of the time.
 const PER_CORE: usize = 2;
 
-/// Where nextest writes the outcome and the time of each test.
+/// Path of nextest's report with the outcome and the time of each test.
 const REPORT: &str = "target/nextest/default/junit.xml";
 
 const NEXTEST_HINT: &str = "cargo-nextest is not installed: xtask runs the tests itself. \
                             For better reports: cargo install --locked cargo-nextest";
 
-/// Which tests run: those that fit every part that is given.
+/// Criteria for tests to run; a test must meet all that are set.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Selection {
-    /// Of this test binary alone.
+    /// The only test binary to run.
     pub(crate) binary: Option<&'static str>,
-    /// In one of these modules.
+    /// The modules to run; empty for all.
     pub(crate) modules: Vec<&'static str>,
-    /// With one of these texts in their names.
+    /// Texts of which a test's name must contain one; empty for all names.
     pub(crate) names: Vec<String>,
-    /// Not in one of these places: a test binary, and a module or how names begin in it, at any depth.
+    /// Places to leave out: a test binary, and a module or the beginning of a name in it, at any depth.
     pub(crate) leave_out: &'static [(&'static str, &'static str)],
-    /// Part K of N, for machines that share the work.
+    /// `K/N` runs part K of N, for machines that share the work.
     pub(crate) partition: Option<String>,
-    /// How often each runs; 0 means once.
+    /// The number of runs of each test; 0 means one.
     pub(crate) repeat: u32,
 }
 
@@ -56,7 +56,7 @@ impl Selection {
             && (self.names.is_empty() || self.names.iter().any(|name| test.contains(name)))
     }
 
-    /// The same as an expression of nextest.
+    /// The selection as an expression of nextest.
     fn filter(&self) -> String {
         let mut parts = Vec::new();
         parts.extend(self.binary.map(|binary| format!("binary({binary})")));
@@ -75,8 +75,8 @@ impl Selection {
     }
 }
 
-/// Runs the selected tests and adds how long each took to `times`, also where one fails. `tell` adds to each command
-/// what tests must know.
+/// Runs the selected tests and adds the time of each to `times`, even if one fails. `tell` adds to each command the
+/// variables that tests read.
 pub(crate) fn run(
     workspace: &Workspace,
     selection: &Selection,
@@ -88,11 +88,11 @@ pub(crate) fn run(
         return plain::run(workspace, selection, tell, times);
     }
     let report = workspace.path(REPORT);
-    // An earlier report would be taken for this one's.
+    // A report of an earlier run would be mistaken for this one's.
     let _ = std::fs::remove_file(&report);
-    // The whole workspace is named: for one package everything would be built again, with other features.
+    // Name the whole workspace: for a single package, cargo would build everything again with other features.
     let mut tests = workspace.linting_cargo(["nextest", "run", "--workspace", "--no-fail-fast"]);
-    // A setting or a variable of the caller must not bring retries back.
+    // The caller's configuration or variables must not enable retries.
     tests.args(["--retries", "0"]);
     tests.args(["--test-threads", &threads().to_string(), "-E", &selection.filter()]);
     if let Some(partition) = &selection.partition {
@@ -107,7 +107,7 @@ pub(crate) fn run(
     outcome
 }
 
-/// The times of a report. A runner that failed early leaves none.
+/// Reads the times of a report. A runner that failed early leaves no report.
 pub(crate) fn read_times(report: &Path) -> Vec<TestTime> {
     report::read(report).unwrap_or_default()
 }
@@ -122,7 +122,7 @@ fn has_nextest(workspace: &Workspace) -> bool {
     child::succeeds(&mut workspace.cargo(["nextest", "--version"]))
 }
 
-/// How many tests run at once.
+/// The number of tests that run at once.
 pub(crate) fn threads() -> usize {
     PER_CORE * std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -156,7 +156,7 @@ mod tests {
         assert!(!some.includes("conformance", "output::direct::bytes"));
     }
 
-    /// A red test is red: the configuration tries none again, and CI runs the whole command.
+    /// A failed test fails the run: the configuration retries none, and CI runs the whole command.
     #[test]
     fn failed_tests_are_never_tried_again() {
         let config = include_str!("../../.config/nextest.toml");

@@ -1,4 +1,4 @@
-//! What the system may forbid to tests: tracing the calls of a child, and mounting a file system of their own.
+//! Checks what the system may forbid to tests: tracing the calls of a child, and mounting a file system.
 //!
 //! Must not know the tests that need it.
 
@@ -6,15 +6,15 @@ use std::process::Command;
 
 use crate::child;
 
-/// What the tests may count on.
+/// The result of the check for strace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Tracing {
     Works,
-    /// The sentence says why, for a person.
+    /// The reason, as a sentence for people.
     Missing(&'static str),
 }
 
-/// Looks for strace, installs it where that is allowed, and tries it once.
+/// Finds strace, installs it if allowed, and tries it once.
 pub(crate) fn prepare() -> Tracing {
     if child::on_path("strace").is_none() {
         child::install_system_package("strace");
@@ -22,7 +22,7 @@ pub(crate) fn prepare() -> Tracing {
     if child::on_path("strace").is_none() {
         return Tracing::Missing("strace is not here");
     }
-    // A container may hold the program and forbid what it does.
+    // A container may contain the program and forbid the system calls that it needs.
     let mut probe = Command::new("strace");
     probe.args(["-f", "-o", "/dev/null", "-e", "trace=execve", "true"]);
     if child::succeeds(&mut probe) {
@@ -32,7 +32,7 @@ pub(crate) fn prepare() -> Tracing {
     }
 }
 
-/// Whether a test can mount a file system in a namespace of its own.
+/// True if a test can mount a file system in its own namespace.
 pub(crate) fn can_mount() -> bool {
     let mut probe = Command::new("unshare");
     child::succeeds(probe.args(["-Urm", "sh", "-c", "mount -t tmpfs -o size=64k none /mnt"]))

@@ -1,7 +1,7 @@
-//! `cargo xtask test`: the one test command. Owns the order of the stages, and what each test process is told
-//! through its environment.
+//! `cargo xtask test`: the one test command. Owns the order of the stages, and the environment variables of each
+//! test process.
 //!
-//! Must not know how a stage's tool works, and must not soften a failure: a test runs once, and a stage that fails
+//! Must not know how a stage's tool works, and must not soften a failure: a test runs once, and a failed stage
 //! fails the run.
 
 use std::collections::BTreeSet;
@@ -20,7 +20,7 @@ use crate::{
     child, docs, fuzz, gremlin, laws, pytest, python_env, pythons, servers, spec, suite, system,
 };
 
-/// How much is run.
+/// The extent of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Depth {
     /// Fewer cases for each test, and nothing that needs a release build, a server or another Python.
@@ -31,34 +31,34 @@ pub(crate) enum Depth {
     All,
 }
 
-/// What to run, and beside what.
+/// Tests to run, and the conditions.
 pub(crate) struct Options {
     pub(crate) depth: Depth,
-    /// Only tests with one of these texts in their names, and no other stage.
+    /// Texts of which a test's name must contain one; if set, no other stage runs.
     pub(crate) names: Vec<String>,
-    /// How often each of them runs.
+    /// The number of runs of each named test.
     pub(crate) repeat: u32,
     pub(crate) partition: Option<String>,
-    /// Beside a program that keeps every core busy.
+    /// Keep every core busy during the tests.
     pub(crate) busy: bool,
 }
 
-/// The first command README.md shows, word for word after `cargo run --release --`.
+/// The first command in README.md, word for word after `cargo run --release --`.
 const README_COMMAND: &str = "run examples/tour.ipynb -o target/tour.ipynb";
 
-/// Notebooks other people wrote. They are not part of the project, so their absence is no failure.
+/// Notebooks by other people. They are not part of the project, so a missing folder does not fail the run.
 const CORPUS: &str = "../shared/corpus";
 
-/// The tests that did not run, one a line.
+/// Path of the list of skipped tests, one a line.
 const SKIPPED: &str = "target/skipped";
 
-/// How many of the slowest tests the end lists.
+/// The number of slow tests that the end lists.
 const SLOWEST: usize = 30;
 
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let mut stages = Stages::default();
     let mut times = Vec::new();
-    // A list of an earlier run would be taken for this one's.
+    // A list of an earlier run would be mistaken for this one's.
     let _ = std::fs::remove_file(workspace.path(SKIPPED));
     let outcome = if options.names.is_empty() {
         run_stages(&mut stages, &mut times, workspace, options)
@@ -72,7 +72,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     outcome
 }
 
-/// The parts that tests need and that are not in this checkout.
+/// Parts that tests need from outside this checkout.
 struct Surroundings {
     python: PathBuf,
     servers: servers::Prepared,
@@ -93,7 +93,7 @@ impl Surroundings {
         Ok(Surroundings { python, servers, tracing: system::prepare(), can_mount, skipped })
     }
 
-    /// What must not be overlooked.
+    /// Repeats the warnings that must not be overlooked.
     fn warn(&self, stages: &mut Stages) {
         self.servers.loud.iter().for_each(|line| stages.warn(line.clone()));
         if let Tracing::Missing(why) = self.tracing {
@@ -123,7 +123,7 @@ fn run_stages(
     options: &Options,
 ) -> Result<()> {
     let depth = options.depth;
-    // Environments come from the network and builds from the processor: neither waits for the other.
+    // Environments need the network and builds need the processor, so both run at once.
     let surroundings = std::thread::scope(|scope| {
         let preparing = scope.spawn(|| Surroundings::prepare(workspace, depth));
         stages
@@ -147,7 +147,7 @@ fn run_stages(
         partition: options.partition.clone(),
         ..Selection::default()
     };
-    // The runner's tests run even if these fail: one run reports every failure.
+    // The runner's tests run even if these fail, so that one run reports every failure.
     let tests = stages.run("tests", || suite::run(workspace, &selection, tell, times));
     let runner =
         stages.run("runner", || pytest::run(workspace, &surroundings.python, &[], tell, times));
@@ -155,7 +155,7 @@ fn run_stages(
     if depth == Depth::Quick {
         return run_checks(stages, workspace, depth, &tell);
     }
-    // The release build can use every core, and most of these stages use one: together they take less time.
+    // The release build can use every core, and most of these stages use one: at once they take less time.
     std::thread::scope(|scope| {
         let building = scope.spawn(|| build_release(workspace));
         let checks = run_checks(stages, workspace, depth, &tell);
@@ -172,7 +172,7 @@ fn run_stages(
     Ok(())
 }
 
-/// The stages after the tests.
+/// Runs the stages after the tests.
 fn run_checks(
     stages: &mut Stages,
     workspace: &Workspace,
@@ -198,7 +198,8 @@ fn run_checks(
             Depth::Full => 15,
             Depth::All => 600,
         };
-        // The same each time, so that a change is judged by what it changed; `cargo xtask gremlin` tries others.
+        // The seed is fixed, so that a failure comes from the change under test; `cargo xtask gremlin` tries other
+        // seeds.
         gremlin::run(workspace, &gremlin::Options { seconds, seed: Some(151), replay: None })
     })?;
     if depth == Depth::Quick {
@@ -215,7 +216,7 @@ fn run_checks(
     Ok(())
 }
 
-/// The build that README's first command uses.
+/// Builds what README's first command uses.
 fn build_release(workspace: &Workspace) -> Result<()> {
     let start = Instant::now();
     child::stream(&mut workspace.cargo(["build", "--quiet", "--release"]))?;
@@ -224,7 +225,7 @@ fn build_release(workspace: &Workspace) -> Result<()> {
     Ok(())
 }
 
-/// Tests by their names alone, in Rust and in Python.
+/// Runs tests by name alone, in Rust and in Python.
 fn run_named(
     stages: &mut Stages,
     times: &mut Vec<TestTime>,
@@ -259,8 +260,8 @@ fn run_named(
     Ok(())
 }
 
-/// What a test process is told. With `INKCELL_TEST_REQUIRE` a test fails where it would otherwise
-/// skip, so what could not be prepared has to be taken out of that promise by name.
+/// Sets the variables of a test process. With `INKCELL_TEST_REQUIRE` a test fails instead of skipping, so each
+/// missing tool must be excused by name.
 fn tell(command: &mut Command, python: &Path, tracing: &Tracing, depth: Depth) {
     command.env("INKCELL_TEST_PYTHON", python).env("INKCELL_TEST_REQUIRE", "1");
     if *tracing != Tracing::Works {
@@ -273,7 +274,7 @@ fn tell(command: &mut Command, python: &Path, tracing: &Tracing, depth: Depth) {
     };
 }
 
-/// The first thing a reader of README.md tries has to work as written.
+/// Runs the first command of README.md, which must work as written.
 fn readme(workspace: &Workspace) -> Result<()> {
     let mut command = workspace.cargo(["run", "--quiet", "--release", "--"]);
     let printed = child::capture(command.args(README_COMMAND.split(' ')))?;

@@ -1,21 +1,21 @@
-//! Where the workspace is and where the things in it are.
+//! Finds the workspace and paths in it.
 //!
-//! Must not know what any chore does with these places.
+//! Must not know what any chore does with these paths.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-/// The checkout this binary was started from.
+/// The checkout from which this binary was started.
 #[derive(Debug, Clone)]
 pub(crate) struct Workspace {
     root: PathBuf,
 }
 
 impl Workspace {
-    /// Cargo says at run time which manifest it started; a binary that was copied elsewhere and
-    /// started by hand falls back to the place it was built in.
+    /// Finds the root. Cargo names the manifest at run time; a copy of the binary that was started by hand uses the
+    /// path at build time.
     pub(crate) fn find() -> Result<Self> {
         let manifest_dir = std::env::var_os("CARGO_MANIFEST_DIR")
             .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
@@ -27,18 +27,19 @@ impl Workspace {
         &self.root
     }
 
-    /// A path written relative to the root, made absolute.
+    /// Makes a path relative to the root absolute.
     pub(crate) fn path(&self, relative: &str) -> PathBuf {
         self.root.join(relative)
     }
 
-    /// The same cargo that started this binary, working in the root.
+    /// Prepares a call of the cargo that started this binary, in the root.
     pub(crate) fn cargo<const N: usize>(&self, args: [&str; N]) -> Command {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
         command.args(args).current_dir(&self.root);
-        // Build scripts of dependencies run again when one of these changes, and everything that depends on them is built
-        // again: `cargo xtask` has them from no caller, and what it starts would have them from it.
+        // When one of these variables changes, cargo runs build scripts of dependencies again and rebuilds everything
+        // that depends on them. `cargo xtask` inherits none of these variables, so its children must not get them
+        // from it.
         let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
         for name in names.filter(|name| is_about_package(name)) {
             command.env_remove(name);
@@ -46,12 +47,12 @@ impl Workspace {
         command
     }
 
-    /// The same, with clippy as the compiler of our own crates and its warnings as errors: lints, tests and doc tests
-    /// share one build. `cargo clippy` would check every dependency and crate once more.
+    /// Like [`Workspace::cargo`], with clippy as the compiler of our own crates and its warnings as errors, so that
+    /// lints, tests and doc tests share one build. `cargo clippy` would check every dependency and crate again.
     pub(crate) fn linting_cargo<const N: usize>(&self, args: [&str; N]) -> Command {
         let mut command = self.cargo(args);
         let driver = format!("clippy-driver{}", std::env::consts::EXE_SUFFIX);
-        // Beside cargo, where cargo's own command for it looks.
+        // Cargo finds the driver beside itself, too.
         let driver = Path::new(command.get_program()).with_file_name(driver);
         command.env("RUSTC_WORKSPACE_WRAPPER", driver);
         command.env("CLIPPY_ARGS", "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
@@ -59,7 +60,7 @@ impl Workspace {
     }
 }
 
-/// Whether cargo sets this variable for a program that it runs, to describe the program's package.
+/// True if cargo sets this variable for a program, to describe the program's package.
 fn is_about_package(name: &str) -> bool {
     ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_CRATE_", "CARGO_BIN_", "CARGO_PRIMARY_"]
         .iter()
@@ -72,7 +73,7 @@ mod tests {
     use crate::child;
     use std::collections::BTreeSet;
 
-    /// Otherwise `cargo xtask` compiles crates a second time that the tests have compiled already.
+    /// With other features, `cargo xtask` would compile crates again that the tests have compiled.
     #[test]
     fn xtask_builds_every_crate_with_the_features_of_the_workspace() {
         let workspace = Workspace::find().unwrap();
@@ -87,7 +88,7 @@ mod tests {
         assert!(other.is_empty(), "name the missing features in xtask/Cargo.toml: {other:#?}");
     }
 
-    /// A build by `cargo xtask test` and the next by `cargo xtask` itself agree on the environment.
+    /// A build by `cargo xtask test` and a later one by `cargo xtask` itself have the same environment.
     #[test]
     fn cargo_is_not_told_of_our_own_package() {
         let command = Workspace::find().unwrap().cargo(["build"]);

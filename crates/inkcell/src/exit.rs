@@ -1,20 +1,18 @@
-//! Exit codes, in one table, and how a command ends.
+//! Exit codes, in one table, and why a command failed.
 //!
 //! Owns the only place where a kind of failure becomes a number.
 
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 
 use inkcell_engine::api::State;
 use inkcell_engine::artifact::ArtifactError;
-use inkcell_engine::kernel::reap_ended;
-use inkcell_engine::{EngineError, Kind, is_notebook_path};
+use inkcell_engine::{EngineError, Kind};
 use serde::{Deserialize, Serialize};
 
-use crate::output::{Form, Output, Unread, visible, visible_text};
-use crate::render::hint;
+use crate::output::Unread;
 
-/// How a command ended, by the code the caller's shell sees.
+/// How a command ended, as the exit code that the caller's shell sees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Exit {
@@ -30,7 +28,8 @@ pub(crate) enum Exit {
     TimedOut = 124,
 }
 
-/// Every exit code and what it means. The help text and the documentation are made from this.
+/// Every exit code and its meaning. The help text and the documentation are generated from this
+/// table.
 const TABLE: [(Exit, &str); 10] = [
     (Exit::Ok, "done"),
     (
@@ -58,11 +57,11 @@ pub(crate) fn help() -> String {
 }
 
 impl Exit {
-    fn code(self) -> u8 {
+    pub(crate) fn code(self) -> u8 {
         self as u8
     }
 
-    /// The code for code that was run.
+    /// The exit code for executed code that ended in this state.
     pub(crate) fn of_state(state: State) -> Exit {
         match state {
             State::Done => Exit::Ok,
@@ -94,13 +93,13 @@ impl Exit {
 pub(crate) enum Failure {
     /// The engine could not do it.
     Engine(EngineError),
-    /// The reader of our output went away; there is nobody to tell.
+    /// The reader of our output is gone, so no message can reach it.
     Pipe,
     /// Our own input or output failed.
     Io(&'static str, io::Error),
-    /// The command line says it better than the engine would.
+    /// A command-line error with its own exit code, worded better than the engine would.
     Told { exit: Exit, kind: Kind, message: String, hint: Option<String> },
-    /// A signal asked us to end; everything was put away, and it is obeyed now.
+    /// A signal asked the process to end. Cleanup is done, and the process now obeys the signal.
     Signal(i32),
 }
 
@@ -128,76 +127,18 @@ impl Failure {
         Failure::Io("cannot write the answer", error)
     }
 
-    /// An argument that has no meaning.
+    /// An argument value that makes no sense.
     pub(crate) fn argument(argument: &str, problem: impl Into<String>) -> Failure {
         let (argument, problem) = (argument.to_owned(), problem.into());
         Failure::Engine(EngineError::Argument { argument, problem })
     }
 }
 
-/// Ends a command: what is left of its output, then its error, then its code.
-pub(crate) fn finish(mut output: Output, done: Result<Exit, Failure>) -> ExitCode {
-    let closed = output.close().map_err(Failure::of_output);
-    reap_ended();
-    let done = done.and_then(|exit| closed.map(|()| exit));
-    let exit = match done {
-        Ok(exit) => exit,
-        Err(Failure::Pipe) => Exit::Ok,
-        Err(Failure::Io(what, error)) => {
-            output.error(&format!("{what}: {error}"), None, Kind::Internal);
-            Exit::Internal
-        }
-        Err(Failure::Signal(signal)) => return end_by(signal),
-        Err(Failure::Told { exit, kind, message, hint }) => {
-            output.error(&message, hint.as_deref(), kind);
-            exit
-        }
-        Err(Failure::Engine(error)) => {
-            let hint = hint::of(&error);
-            output.error(&error.to_string(), hint.as_deref(), error.kind());
-            Exit::of_kind(error.kind())
-        }
-    };
-    ExitCode::from(exit.code())
-}
-
-/// Ends the process as the signal would have, so that a shell sees what happened.
+/// Ends the process as the signal would have, so that the shell sees the real cause.
 pub(crate) fn end_by(signal: i32) -> ExitCode {
-    // It returns only where the signal cannot be raised.
+    // This returns only if the signal cannot be raised.
     let _ = signal_hook::low_level::emulate_default_handler(signal);
     ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))
-}
-
-/// Ends a command whose arguments were not understood, or that asked for help.
-pub(crate) fn of_usage(error: &clap::Error) -> ExitCode {
-    let code = if error.use_stderr() { Exit::Invalid } else { Exit::Ok };
-    // An argument that is not UTF-8 may be the very error.
-    let mut arguments = std::env::args_os();
-    let hint = std::env::args_os().find_map(|argument| dash_hint(&argument.to_string_lossy()));
-    if error.use_stderr() && arguments.any(|argument| argument == "--json") {
-        let mut output = Output::new(Form::Json);
-        output.error(error.to_string().trim_end(), hint.as_deref(), Kind::Invalid);
-        return ExitCode::from(code.code());
-    }
-    // It repeats the arguments, and a program may have made those.
-    let mut text = visible_text(&error.to_string());
-    if let Some(hint) = hint.filter(|_| error.use_stderr()) {
-        text.push_str(&format!("\nhint: {}\n", visible(&hint)));
-    }
-    let written = if error.use_stderr() {
-        io::stderr().write_all(text.as_bytes())
-    } else {
-        io::stdout().write_all(text.as_bytes())
-    };
-    // Nobody is left to tell when even this cannot be written.
-    drop(written);
-    ExitCode::from(code.code())
-}
-
-/// A notebook whose name begins with a dash looks like a flag, and after `--` no operation is seen.
-fn dash_hint(argument: &str) -> Option<String> {
-    (argument.starts_with('-') && is_notebook_path(argument))
-        .then(|| format!("a path that begins with a dash is given as ./{argument}"))
 }
 
 #[cfg(test)]

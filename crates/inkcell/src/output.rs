@@ -1,7 +1,7 @@
-//! Where answers go: standard output for what was asked for, standard error for the rest.
+//! The output streams: answers on standard output, everything else on standard error.
 //!
-//! Owns both streams, the choice between text for people and JSON for programs, and how long to wait for a reader that
-//! does not read: for as long as it takes, until a signal asks us to end.
+//! Owns both streams, the choice between text for people and JSON for programs, and how long to wait for a reader
+//! that does not read: without limit, until a signal asks us to end.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::BorrowedFd;
@@ -17,37 +17,37 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use serde_json::{Value, json};
 
-/// What a pipe that has any room takes without waiting.
+/// Bytes per write. A pipe with any room takes this many without waiting.
 const PIECE: usize = 4096;
 
 /// How long to wait for a reader that takes nothing, once a signal has asked us to end.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// How often to check for such a signal while there is no room.
+/// The interval at which a write without room checks for such a signal.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// The signal that asked this process to end; 0 if none has. It is global, as both streams are.
 static ENDING: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
 
-/// Whether a stream was given up because nobody read it after that signal.
+/// Set when a stream was given up: its reader took nothing after that signal.
 static STDOUT_GIVEN_UP: AtomicBool = AtomicBool::new(false);
 static STDERR_GIVEN_UP: AtomicBool = AtomicBool::new(false);
 
-/// Lets this signal ask the process to end: from then on a reader that does not read holds it up no longer. The
-/// handler itself notes it, because the thread that listens for signals may be the one that waits for a reader.
+/// Makes this signal ask the process to end: from then on a stalled reader no longer holds it up. The handler
+/// itself sets the flag, because the thread that listens for signals may be the one that waits for a reader.
 pub(crate) fn end_on(signal: i32) -> io::Result<()> {
     let value = usize::try_from(signal).unwrap_or_default();
     signal_hook::flag::register_usize(signal, Arc::clone(&ENDING), value).map(drop)
 }
 
-/// Nobody read the output, and a signal has asked us to end.
+/// The reader took nothing after a signal asked us to end.
 #[derive(Debug, thiserror::Error)]
 #[error("nobody reads the output")]
 pub(crate) struct Unread {
     pub(crate) signal: i32,
 }
 
-/// For whom the answer is.
+/// The form of the answer: text for people, or JSON for programs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Form {
     Text,
@@ -58,11 +58,11 @@ pub(crate) struct Output {
     stdout: BufWriter<Sink>,
     pub(crate) form: Form,
     is_terminal: bool,
-    /// A terminal was left in the middle of a line.
+    /// Set while the terminal's cursor is in the middle of a line.
     is_mid_line: bool,
-    /// Whether each object takes one line.
+    /// Set when each JSON object takes one line.
     is_in_lines: bool,
-    /// What was done so far, for the answer that tells of a failure in the middle.
+    /// Work finished so far, for the JSON of an error that follows.
     done: Option<Value>,
 }
 
@@ -83,27 +83,26 @@ impl Output {
         self.form == Form::Json
     }
 
-    /// Whether somebody looks at the answer on a terminal.
+    /// Returns whether the answer goes to a terminal, and so to a user.
     pub(crate) fn is_terminal(&self) -> bool {
         self.is_terminal
     }
 
-    /// Lets somebody turn the pages of what follows, where it is text on a terminal. Without a program for that it is
-    /// written as it is.
+    /// Sends what follows through a pager if it is text on a terminal. Without a pager it is written directly.
     pub(crate) fn page(&mut self, pager: &[String]) {
         let [program, args @ ..] = pager else { return };
         if !self.is_terminal || self.is_json() {
             return;
         }
         let mut command = Command::new(program);
-        // What fits on one screen is shown like anything else, and colours are ours.
+        // The pager exits at once if the text fits on one screen, and it keeps our colours.
         command.args(args).stdin(Stdio::piped()).env("LESSCHARSET", "utf-8");
         if let Ok(child) = command.spawn() {
             self.stdout = BufWriter::with_capacity(1 << 16, Sink::Pager(child));
         }
     }
 
-    /// Everything is written; whoever turns pages is waited for.
+    /// Flushes everything, and waits until the user closes the pager.
     pub(crate) fn close(&mut self) -> io::Result<()> {
         let flushed = self.flush();
         let stdout = Sink::Stdout(Stream::stdout());
@@ -115,8 +114,8 @@ impl Output {
         flushed
     }
 
-    /// Bytes exactly as they are. A terminal gets control characters made visible instead, so that what
-    /// a notebook holds cannot drive it, and at the very end a line end.
+    /// Writes bytes exactly as they are. A terminal gets control characters made visible instead, so that the
+    /// content of a notebook cannot drive it, and a final line end.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         if !self.is_terminal {
             return self.stdout.write_all(bytes);
@@ -139,7 +138,7 @@ impl Output {
         writeln!(self.stdout, "{}", visible(line))
     }
 
-    /// From here on an object takes one line, as those before it did.
+    /// From here on each object takes one line, like those before it.
     pub(crate) fn in_lines(&mut self) {
         self.is_in_lines = true;
     }
@@ -158,16 +157,16 @@ impl Output {
         self.done = Some(done);
     }
 
-    /// A line about the answer, which is not part of it.
+    /// Writes a remark about the answer that is not part of the answer.
     pub(crate) fn aside(&mut self, line: &str) {
         if self.form == Form::Text {
             self.beforehand(line);
         }
     }
 
-    /// A line about what happens next. It is written at once, whatever form the answer has.
+    /// Writes a remark about what happens next. It is written at once, in every output form.
     pub(crate) fn beforehand(&mut self, line: &str) {
-        // Standard error may be closed; that is no reason to fail.
+        // Standard error may be closed, which must not fail the command.
         drop(Stream::stderr().write_all(format!("{}\n", visible(line)).as_bytes()));
     }
 
@@ -178,7 +177,7 @@ impl Output {
         self.stdout.flush()
     }
 
-    /// What went wrong; in JSON together with what was done before it.
+    /// Reports an error. In JSON it comes together with the work finished before it.
     pub(crate) fn error(&mut self, message: &str, hint: Option<&str>, kind: Kind) {
         if self.form == Form::Json {
             let mut value = self.done.take().unwrap_or_else(|| json!({}));
@@ -186,7 +185,7 @@ impl Output {
             if self.json(&value).and_then(|()| self.flush()).is_ok() {
                 return;
             }
-            // Where the answer cannot go, the other stream is still better than silence.
+            // If the answer's own stream is closed, the other stream is still better than silence.
         }
         let mut text = String::new();
         for line in format!("error: {message}").lines() {
@@ -200,12 +199,12 @@ impl Output {
     }
 }
 
-/// Writes JSON with every control character escaped. Texts come in pieces of whole characters.
+/// Writes JSON with every control character escaped. Each piece of text holds whole characters.
 struct PlainJson<W>(W);
 
 impl<W: Write> Write for PlainJson<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // The lead byte of the characters from 80 to 9f, and of some others.
+        // 0xc2 is the lead byte of the characters from 80 to 9f, and of some others.
         if bytes.iter().any(|byte| matches!(byte, 0x7f | 0xc2)) {
             self.0.write_all(plain_json(&String::from_utf8_lossy(bytes)).as_bytes())?;
         } else {
@@ -219,10 +218,10 @@ impl<W: Write> Write for PlainJson<W> {
     }
 }
 
-/// Where an answer goes.
+/// The destination of an answer.
 enum Sink {
     Stdout(Stream),
-    /// To a program that shows it page by page.
+    /// A program that shows the answer page by page.
     Pager(Child),
 }
 
@@ -262,7 +261,7 @@ impl Stream {
         Stream(Which::Stderr)
     }
 
-    /// Writes what there is room for, and waits no longer than this for more room: whoever reads may have
+    /// Writes as much as there is room for, and waits at most this long for more room, since the reader may have
     /// stopped. The pieces are so small that a pipe with room takes each at once.
     pub(crate) fn write_within(&mut self, bytes: &[u8], limit: Duration) {
         let until = Instant::now() + limit;
@@ -275,8 +274,8 @@ impl Stream {
         }
     }
 
-    /// Writes everything, and waits for room also where whoever started us made the stream one that does
-    /// not wait. Once a signal has asked us to end, a reader that takes nothing is not waited for.
+    /// Writes everything. It also waits for room if the parent process made the stream non-blocking. Once a signal
+    /// has asked us to end, it no longer waits for a reader that takes nothing.
     pub(crate) fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             let size = self.write_some(bytes)?;
@@ -285,7 +284,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Writes some of it, at least a byte.
+    /// Writes a part of the bytes, at least one.
     fn write_some(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let piece = &bytes[..bytes.len().min(PIECE)];
         loop {
@@ -321,7 +320,7 @@ impl Stream {
         }
     }
 
-    /// Whether there is room within this time. An error counts as room; the next write reports it.
+    /// Whether room appears within this time. An error counts as room; the next write reports it.
     fn has_room(&self, wait: &Timespec) -> io::Result<bool> {
         let fd = self.fd();
         let mut wanted = [PollFd::new(&fd, PollFlags::OUT)];
@@ -340,8 +339,8 @@ impl Stream {
     }
 }
 
-/// Control characters and those that reorder text, made visible: a terminal shows them and does not
-/// obey them.
+/// Makes control characters and characters that reorder text visible, so that a terminal shows them instead of
+/// obeying them.
 pub(crate) fn visible(line: &str) -> std::borrow::Cow<'_, str> {
     let is_plain = |c: char| c == '\t' || !(c.is_control() || is_reordering(c));
     if line.chars().all(is_plain) {
@@ -358,7 +357,7 @@ pub(crate) fn visible(line: &str) -> std::borrow::Cow<'_, str> {
     out.into()
 }
 
-/// The same for a text of any number of lines.
+/// Like `visible`, for a text of any number of lines.
 pub(crate) fn visible_text(text: &str) -> String {
     text.split_inclusive('\n')
         .map(|piece| match piece.strip_suffix('\n') {
@@ -368,7 +367,7 @@ pub(crate) fn visible_text(text: &str) -> String {
         .collect()
 }
 
-/// A text without escape sequences and control characters, as readers get the output of a program.
+/// The text without escape sequences and control characters: the output of a program as readers get it.
 pub(crate) fn cleaned(text: &str) -> String {
     let mut cleaner = Cleaner::default();
     let mut out = String::with_capacity(text.len());
@@ -403,7 +402,7 @@ fn is_reordering(c: char) -> bool {
 mod tests {
     use super::{plain_json, visible, visible_text};
 
-    /// Nothing a notebook holds can move the cursor, set a title or turn text round.
+    /// The content of a notebook cannot move the cursor, set a title or reorder text.
     #[test]
     fn control_characters_are_shown_not_sent() {
         let table = [

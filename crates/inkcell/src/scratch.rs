@@ -1,7 +1,7 @@
-//! Folders in the state folder that belong to one command, and are gone with it.
+//! Temporary folders in the state folder. Each belongs to one command and is removed with it.
 //!
-//! Owns that nothing stays for ever: what a command that was killed has left is taken away by the next one that makes such
-//! a folder. What is put in is for others.
+//! Owns cleanup: a folder left by a killed command is removed by the next command that makes one. The callers own
+//! the contents.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -10,23 +10,24 @@ use std::path::{Path, PathBuf};
 
 use inkcell_engine::system_random;
 
-/// The file whose lock says that its folder is somebody's. The folder itself is locked by whoever saves a file in it.
+/// The file whose lock marks its folder as in use. The folder itself is locked by the command that saves a file in
+/// it.
 const HELD: &str = ".held";
 
-/// A folder that nobody else sees. Dropped, it is gone with everything in it.
+/// A private folder. Dropping it removes it with its contents.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     folder: PathBuf,
-    /// Held as long as the folder is somebody's.
+    /// Held for as long as the folder is in use.
     _lock: File,
 }
 
 impl Scratch {
-    /// A new one among those of its kind, and those that are nobody's any more are taken away.
+    /// Makes a new folder of this kind, and removes folders of the kind that no command uses any more.
     pub(crate) fn make(state_dir: &Path, kind: &str) -> io::Result<Scratch> {
         let all = state_dir.join(kind);
         DirBuilder::new().recursive(true).mode(0o700).create(&all)?;
-        // One that was made and has no lock yet must not look like one that was left.
+        // Without this lock, a folder that was made but not yet locked would look abandoned.
         let together = File::open(&all)?;
         together.lock()?;
         sweep(&all);
@@ -44,12 +45,12 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed now is nobody's, and is tried again by the next.
+        // A folder that cannot be removed now is unlocked, so the next command tries again.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
-/// Removes what nobody has a lock on. What cannot be looked at stays.
+/// Removes every folder that no command has locked. A folder that cannot be inspected stays.
 fn sweep(all: &Path) {
     let Ok(entries) = fs::read_dir(all) else { return };
     for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
@@ -69,7 +70,7 @@ fn sweep(all: &Path) {
 mod tests {
     use super::*;
 
-    /// What somebody has stays, what was left by a command that was killed goes, and files are not touched.
+    /// A folder in use stays, a folder left by a killed command goes, and files are not touched.
     #[test]
     fn what_was_left_is_taken_away_by_the_next() {
         let state = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
-//! What of the parent's environment a kernel gets: a list of what may pass; secrets never.
+//! Filters the parent's environment for a kernel: a list of names passes; secrets never do.
 //!
-//! Owns the filter and the sentence that says how to pass what it withheld. It is pure: the parent's
-//! environment comes in as a value. It must not know sessions or how a process is started.
+//! Owns the filter and the sentence that tells how to pass a withheld variable. It is pure: the
+//! parent's environment comes in as a value. It must not know sessions or how a process starts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -20,9 +20,9 @@ use names::{
     DENIED, PROXIES, is_never_passed, is_own_secret, names_an_index_user, without_userinfo,
 };
 use pattern::glob_matches;
-pub use pattern::{Pattern, PatternError};
+pub use pattern::{EnvPattern, PatternError};
 
-/// The environment inkcell was started with, as far as it is text.
+/// The environment that inkcell was started with, without variables that are not UTF-8.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ParentEnv {
     vars: BTreeMap<String, String>,
@@ -30,7 +30,7 @@ pub struct ParentEnv {
 }
 
 impl ParentEnv {
-    /// Takes what the system gives; variables that are not UTF-8 are left out and named.
+    /// Reads the variables of the system. It leaves out those that are not UTF-8, and records their names.
     pub fn from_os(vars: impl IntoIterator<Item = (OsString, OsString)>) -> ParentEnv {
         let mut parent = ParentEnv::default();
         for (name, value) in vars {
@@ -49,12 +49,12 @@ impl ParentEnv {
         parent
     }
 
-    /// The value of a variable; an empty one counts as absent, as shells and tools have it.
+    /// The value of a variable. An empty value counts as absent, as in shells and tools.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.vars.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// Every variable that is text.
+    /// Each variable as name and value, in the order of names.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.vars.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
@@ -66,43 +66,43 @@ impl From<BTreeMap<String, String>> for ParentEnv {
     }
 }
 
-/// How much passes without being asked for (`env.mode`).
+/// How much passes by default (`env.mode`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum EnvMode {
-    /// What the tables allow: the rule for sessions of the MCP server and the host.
+    /// The variables in the tables: the rule for sessions of the MCP server and the host.
     #[default]
     Filtered,
-    /// Everything but our own secrets, as any command typed in a shell has it; also `--env-all`.
+    /// Everything but inkcell's own secrets, as for a command typed in a shell; also `--env-all`.
     Inherit,
 }
 
-/// What is to pass.
+/// The rules that decide which variables pass.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct EnvRules {
-    /// Without being asked for.
+    /// The default for names that no pattern selects.
     pub mode: EnvMode,
-    /// Asked for, by `--env` and `env.pass`. A later value for a name wins.
-    pub pass: Vec<Pattern>,
+    /// The patterns from `--env` and `env.pass`. A later value for a name wins.
+    pub pass: Vec<EnvPattern>,
 }
 
-/// The environment of a kernel, and what became of the rest.
+/// The environment of a kernel, and the names of the variables that differ from the parent's.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ChildEnv {
-    /// All of it; nothing else is inherited.
+    /// The whole environment; the kernel inherits nothing else.
     pub vars: BTreeMap<String, String>,
-    /// Names the parent has and the kernel does not get.
+    /// Names that the parent has and the kernel does not get.
     pub withheld: BTreeSet<String>,
-    /// Names that passed without the user and password that were in their value.
+    /// Names that passed after their value lost its user and password.
     pub redacted: BTreeSet<String>,
-    /// Names asked for that the parent does not have.
+    /// Names that the caller asked for and the parent does not have.
     pub missing: BTreeSet<String>,
-    /// Names that could not be passed because name or value is no text a process can get.
+    /// Names that could not pass, because a process cannot have such a name or value.
     pub unusable: BTreeSet<String>,
 }
 
-/// The environment for a kernel: the parent's by the rules, then what is explicitly given.
+/// The environment for a kernel: the parent's variables by the rules, then the explicit ones.
 ///
-/// `explicit` is the managed variables and the caller's own map; it is added after the filter (E-04).
+/// `explicit` holds the managed variables and the caller's own map. It skips the filter (E-04).
 pub fn child_environment(
     parent: &ParentEnv,
     rules: &EnvRules,
@@ -128,11 +128,11 @@ pub fn child_environment(
     }
     for pattern in &rules.pass {
         match pattern {
-            Pattern::Set { name, value } => child.give(name, value),
-            Pattern::Name(name) if !parent.vars.contains_key(name) => {
+            EnvPattern::Set { name, value } => child.give(name, value),
+            EnvPattern::Name(name) if !parent.vars.contains_key(name) => {
                 child.missing.insert(name.clone());
             }
-            Pattern::Name(_) | Pattern::Glob(_) => {}
+            EnvPattern::Name(_) | EnvPattern::Glob(_) => {}
         }
     }
     for (name, value) in explicit {
@@ -142,7 +142,7 @@ pub fn child_environment(
 }
 
 impl ChildEnv {
-    /// Sets a variable, unless no process can have it: a `=` in a name would set another one.
+    /// Sets a variable, unless a process cannot have it: a `=` in a name would set another variable.
     fn give(&mut self, name: &str, value: &str) {
         if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
             self.unusable.insert(name.to_owned());
@@ -161,13 +161,14 @@ enum Verdict {
     Withhold,
 }
 
-/// The order is the rule: ours never, then what a person named, then the keys nobody means to pass, then
-/// families, then the tables.
+/// The order is the rule: withhold our own, pass what the user named, withhold the keys of the deny-list,
+/// then apply globs, then the tables.
 fn verdict(name: &str, rules: &EnvRules) -> Verdict {
     if is_never_passed(name) {
         return Verdict::Withhold;
     }
-    if rules.pass.iter().any(|pattern| matches!(pattern, Pattern::Name(named) if named == name)) {
+    if rules.pass.iter().any(|pattern| matches!(pattern, EnvPattern::Name(named) if named == name))
+    {
         return Verdict::Pass;
     }
     if is_own_secret(name) {
@@ -179,7 +180,10 @@ fn verdict(name: &str, rules: &EnvRules) -> Verdict {
     if DENIED.contains(&name) {
         return Verdict::Withhold;
     }
-    if rules.pass.iter().any(|pattern| matches!(pattern, Pattern::Glob(g) if glob_matches(g, name)))
+    if rules
+        .pass
+        .iter()
+        .any(|pattern| matches!(pattern, EnvPattern::Glob(g) if glob_matches(g, name)))
     {
         return Verdict::Pass;
     }
@@ -201,8 +205,8 @@ fn verdict(name: &str, rules: &EnvRules) -> Verdict {
     Verdict::Withhold
 }
 
-/// How to pass a variable that code looked for and the filter withheld; none when that is not the case,
-/// or when it never passes.
+/// Tells how to pass a variable that code looked for and the filter withheld. `None` if the filter did
+/// not withhold it, or if it never passes.
 pub fn withheld_hint(withheld: &BTreeSet<String>, name: &str) -> Option<String> {
     if !withheld.contains(name) || is_never_passed(name) {
         return None;
@@ -213,12 +217,12 @@ pub fn withheld_hint(withheld: &BTreeSet<String>, name: &str) -> Option<String> 
     ))
 }
 
-/// The same for a cell that failed: a `KeyError` on a name that was withheld.
+/// As [`withheld_hint`], for a cell that failed with a `KeyError` on a withheld name.
 pub fn withheld_hint_for(withheld: &BTreeSet<String>, error: &PyError) -> Option<String> {
     if error.name != "KeyError" {
         return None;
     }
-    // The message of a KeyError is the `repr` of the key.
+    // Python sets the message of a `KeyError` to the `repr` of the key.
     let key = error.value.trim();
     let quoted = |quote: char| key.strip_prefix(quote).and_then(|key| key.strip_suffix(quote));
     withheld_hint(withheld, quoted('\'').or_else(|| quoted('"'))?)

@@ -1,90 +1,92 @@
-//! Why a kernel could not be had.
+//! Why a kernel did not start.
 //!
-//! Owns the errors of launching. What goes wrong afterwards is an event, not an error.
+//! Owns the errors of launching. A failure after the launch is an event, not an error.
+
+pub(crate) mod gateway;
 
 use std::io;
 
 /// Why a kernel did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    /// The working folder is not there.
-    #[error("Working directory does not exist: {cwd}")]
+    /// The working folder does not exist.
+    #[error("Working directory does not exist: {cwd}", cwd = visible(.cwd))]
     NoCwd {
-        /// The folder.
+        /// The folder that the caller asked for.
         cwd: String,
     },
-    /// The working folder is something else.
-    #[error("Working directory is not a directory: {cwd}")]
+    /// The path of the working folder leads to something other than a folder.
+    #[error("Working directory is not a directory: {cwd}", cwd = visible(.cwd))]
     CwdNotAFolder {
-        /// The folder.
+        /// The path that the caller asked for.
         cwd: String,
     },
-    /// The interpreter could not be started.
+    /// The system could not start the interpreter.
     #[error("{python} could not be started: {source}")]
     Spawn {
-        /// The interpreter.
+        /// Path of the interpreter.
         python: String,
-        /// What the system said.
+        /// The error of the system call.
         source: io::Error,
     },
-    /// It ended before it was ready.
+    /// The kernel ended before it was ready.
     #[error("{python} ended before it was ready ({cause}){}", tail(.stderr_tail))]
     EndedEarly {
-        /// The interpreter.
+        /// Path of the interpreter.
         python: String,
-        /// How.
+        /// Exit code or signal of the kernel.
         cause: crate::event::DeathCause,
-        /// The last it wrote to standard error.
+        /// The end of its output to standard error.
         stderr_tail: String,
     },
-    /// Something it should begin with could not be loaded.
+    /// The kernel could not load a part of its startup.
     #[error("{reason}")]
     Startup {
-        /// What and why, as the runner said it.
+        /// The part that failed, and why, in words for the user.
         reason: String,
     },
-    /// It was not ready in time.
+    /// The kernel was not ready in time.
     #[error("{python} was not ready within {seconds} s{}", tail(.stderr_tail))]
     TimedOut {
-        /// The interpreter.
+        /// Path of the interpreter.
         python: String,
-        /// The limit.
+        /// The limit, in seconds.
         seconds: f64,
-        /// The last it wrote to standard error.
+        /// The end of its output to standard error.
         stderr_tail: String,
     },
-    /// The caller gave up.
+    /// The caller cancelled the launch.
     #[error("the start was cancelled")]
     Cancelled,
-    /// The runner's own files cannot be where state is kept.
+    /// The runner's own files could not be written to the state folder.
     #[error("cannot lay out the runner's files in the state folder, {folder}: {source}")]
     StateFolder {
-        /// The folder.
+        /// Path of the state folder.
         folder: String,
-        /// What the system said.
+        /// The error of the system call.
         source: io::Error,
     },
-    /// A gateway did not do what it was asked.
+    /// A gateway did not fulfil a request.
     #[error(transparent)]
-    Gateway(#[from] crate::gateway::GatewayError),
+    Gateway(#[from] gateway::GatewayError),
     /// The machine could not provide what a kernel needs.
     #[error("cannot {what}: {source}")]
     Resources {
-        /// What was tried.
+        /// The step that failed, as the end of a sentence that begins with "cannot".
         what: &'static str,
-        /// What the system said.
+        /// The error of the system call.
         source: io::Error,
     },
 }
 
 impl LaunchError {
-    /// Gateways on this machine are disabled, and no other one is set.
+    /// Local gateways are disabled, and no other gateway is set.
     pub fn no_local_gateway() -> LaunchError {
         let reason = "Shared Python gateway required; local gateways are disabled";
         LaunchError::Startup { reason: reason.to_owned() }
     }
 
-    /// The interpreter has no ipykernel.
+    /// The interpreter lacks ipykernel.
     pub fn without_ipykernel(python: &str) -> LaunchError {
         let reason = format!(
             "ipykernel is not installed in {python}: install it there with `{python} -m pip install ipykernel`, or \
@@ -92,6 +94,16 @@ impl LaunchError {
         );
         LaunchError::Startup { reason }
     }
+}
+
+/// A path on one line: control characters become pictures or numbers.
+fn visible(path: &str) -> String {
+    let shown = |c: char| match c {
+        '\0'..='\u{1f}' => char::from_u32(0x2400 + c as u32).unwrap_or('?').to_string(),
+        c if c.is_control() => c.escape_default().to_string(),
+        c => c.to_string(),
+    };
+    path.chars().map(shown).collect()
 }
 
 fn tail(stderr: &str) -> String {

@@ -1,21 +1,22 @@
-//! The contract every backend keeps: commands are posted, facts are received.
+//! The contract of every backend: a caller posts commands and receives events.
 //!
-//! No method here waits for Python, so nothing that drives a kernel can deadlock against a full pipe.
-//! The rules, each held by the conformance suite:
+//! No method here waits for Python, so a caller that drives a kernel cannot deadlock against a full pipe.
+//! The conformance suite checks each of these rules:
 //!
 //! 1. After [`Kernel::execute`] succeeds, either one `Finished` for that id or one `Died` follows.
-//! 2. Finished means finished: output that the code wrote before its end has been delivered.
+//! 2. Finished is final: output that the code wrote before its end has been delivered.
 //! 3. Nothing follows `Died`; dropping the [`Kernel`] kills its process group and ends the stream.
-//! 4. [`Kernel::interrupt`] while idle is harmless, and never leaks into the next execution. A cell that was
-//!    posted is interrupted even if it has not begun.
-//! 5. Stream data is the bytes as written, in order.
-//! 6. Liveness is the backend's duty and has one result: `Died`.
-//! 7. After [`Kernel::ask`] succeeds, either one `Answer` for that id or one `Died` follows: at once where
-//!    the backend can, else `Busy`. A question never changes the count or the history.
-//! 8. Code that may ask for input waits after `InputRequested` until it is answered or interrupted; code that
-//!    may not is refused by the backend itself, and the event only tells of it.
+//! 4. [`Kernel::interrupt`] while idle is harmless, and never leaks into the next execution. It also
+//!    interrupts a posted cell that has not begun.
+//! 5. Stream data holds the bytes as the code wrote them, in order.
+//! 6. The backend itself watches that the kernel is alive. The only report of its end is `Died`.
+//! 7. After [`Kernel::ask`] succeeds, either one `Answer` for that id or one `Died` follows: at once if
+//!    the backend can answer, else `Busy`. A question never changes the count or the history.
+//! 8. Code that may ask for input waits after `InputRequested` for an answer or an interrupt. The backend
+//!    itself refuses input to all other code, and the event only reports that.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,34 +28,31 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::LaunchError;
 use crate::event::{Death, ExecId, KernelEvent};
-use crate::input::{InputMode, InputReply};
-use crate::names::NamesWanted;
 use crate::question::{AskId, Question};
-use crate::startup::Startup;
 
-/// Makes kernels.
+/// Starts kernels of one kind.
 pub trait Backend: Send + Sync {
-    /// Which one it is.
+    /// The kind of its kernels.
     fn kind(&self) -> BackendKind;
 
-    /// Starts a kernel; ready to execute when it returns. Cancelling leaves nothing behind.
+    /// Starts a kernel, which is ready to execute on return. A cancelled launch leaves nothing behind.
     fn launch<'a>(
         &'a self,
         spec: &'a KernelSpec,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Launched, LaunchError>>;
 
-    /// Ends the processes that were started ahead of time, such as a fork server, and reaps them.
+    /// Ends and reaps the processes that were started ahead of time, such as a fork server.
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
 }
 
-/// The three ways to get a kernel.
+/// The three kinds of backend.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BackendKind {
-    /// The embedded runner.
+    /// The embedded runner, a child process that needs only Python.
     Runner,
     /// A Jupyter kernel over ZeroMQ.
     Zmq,
@@ -63,7 +61,7 @@ pub enum BackendKind {
 }
 
 impl BackendKind {
-    /// The name everybody gives and is shown.
+    /// The name for users: `runner`, `zmq` or `gateway`.
     pub fn name(self) -> &'static str {
         match self {
             BackendKind::Runner => "runner",
@@ -73,59 +71,113 @@ impl BackendKind {
     }
 }
 
-/// What a kernel is to be.
+/// The properties of a kernel to start.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KernelSpec {
-    /// The interpreter.
+    /// Path of the interpreter.
     pub python: PathBuf,
-    /// Where it works.
+    /// The working folder at the start.
     pub cwd: PathBuf,
-    /// Its whole environment; nothing is inherited.
+    /// The whole environment; the kernel inherits nothing else.
     pub env: BTreeMap<String, String>,
-    /// How long it may take to be ready.
+    /// The time until the kernel must be ready.
     pub start_timeout: Duration,
-    /// What it begins with.
+    /// The shell, helpers and modules of the kernel.
     pub startup: Startup,
 }
 
-/// A kernel that was just started: the handle to command it and the stream of what it reports.
+/// The shell, helpers and modules of a new kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Startup {
+    /// The rules that its cells follow.
+    pub shell: Shell,
+    /// The helpers that its namespace starts with.
+    pub prelude: Prelude,
+    /// Extension modules to load, by name and path, in order.
+    pub modules: Vec<(String, PathBuf)>,
+    /// Modules to import before the first cell, if that costs the cell no time.
+    pub preload: Vec<String>,
+}
+
+/// The rules that cells follow, such as which magics exist.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Shell {
+    /// The runner's own rules, which need only Python.
+    Lite,
+    /// The interpreter's own IPython, with every magic and extension.
+    IPython,
+}
+
+impl Shell {
+    /// The name in settings: `lite` or `ipython`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Shell::Lite => "lite",
+            Shell::IPython => "ipython",
+        }
+    }
+}
+
+/// The helpers that a kernel's namespace starts with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Prelude {
+    /// All helpers of the prelude.
+    Full,
+    /// Only helpers for the shell and for displays.
+    Minimal,
+    /// No helpers at all.
+    Off,
+}
+
+impl Prelude {
+    /// The name in settings: `full`, `minimal` or `off`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Prelude::Full => "full",
+            Prelude::Minimal => "minimal",
+            Prelude::Off => "off",
+        }
+    }
+}
+
+/// A kernel that just started: the handle that commands it and the stream of its events.
 pub struct Launched {
-    /// Commands go here.
+    /// The handle that takes commands.
     pub kernel: Box<dyn Kernel>,
-    /// Facts come from here.
+    /// The events of the kernel, up to its death.
     pub events: KernelEvents,
 }
 
 /// A live interpreter that runs at most one request at a time. One session owns it.
 pub trait Kernel: Send {
-    /// What is known about it.
+    /// The facts known from its start.
     fn info(&self) -> &KernelInfo;
 
     /// Posts code to run. At most one request is open at a time.
     fn execute(&mut self, request: CodeRequest) -> Result<(), Gone>;
 
-    /// Answers the input request of an execution that may ask. One that waits for no line is not concerned.
+    /// Answers the input request of an execution that may ask. Has no effect if the execution does not wait for input.
     fn reply_input(&mut self, exec: ExecId, reply: InputReply) -> Result<(), Gone>;
 
-    /// Posts a question about the user's names. A kernel that runs code may answer that it is busy; one that
-    /// takes long to answer can be interrupted as a cell can.
+    /// Posts a question about the user's names. A kernel that runs code may answer that it is busy. A caller can
+    /// interrupt a slow one as it can a cell.
     fn ask(&mut self, id: AskId, question: Question) -> Result<(), Gone>;
 
-    /// Interrupts what is running.
+    /// Interrupts the code or question that runs.
     fn interrupt(&mut self) -> Result<(), Gone>;
 
-    /// Ends the kernel because it did not listen to interrupts. Its death has that cause.
-    fn force(&mut self, force: Force) -> Result<(), Gone>;
+    /// Ends a kernel that ignored interrupts. Its death has that cause.
+    fn force(&mut self, force: StopSignal) -> Result<(), Gone>;
 
-    /// What makes copies of it: kernels that have run what it has, each a process of its own. Only of an idle kernel, which
-    /// runs nothing any more from then on. Most kernels have none.
+    /// Makes a backend whose kernels are copies of this one: each has its state, in a process of its own. The
+    /// kernel must be idle, and runs nothing from then on. Most kernels cannot be copied.
     fn copies(&mut self) -> BoxFuture<'static, Result<Arc<dyn Backend>, NoCopies>> {
         let backend = self.info().backend.name();
         let reason = format!("a kernel of the backend {backend} cannot be copied");
         Box::pin(std::future::ready(Err(NoCopies { reason })))
     }
 
-    /// Ends the kernel: politely, then by force, in at most about `grace` and two seconds.
+    /// Ends the kernel, politely and then by force, within about `grace` plus two seconds.
     fn shutdown(self: Box<Self>, grace: Duration) -> BoxFuture<'static, Death>;
 }
 
@@ -133,96 +185,96 @@ pub trait Kernel: Send {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{reason}")]
 pub struct NoCopies {
-    /// In words, for whoever wanted a copy.
+    /// The reason, in words for the caller that wanted a copy.
     pub reason: String,
 }
 
-/// How hard a kernel is ended that does not listen.
+/// The signal against a kernel that ignores interrupts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Force {
-    /// By a signal it can catch, to clean up.
+pub enum StopSignal {
+    /// One that the kernel can catch, to clean up.
     Terminate,
-    /// By one it cannot.
+    /// One that the kernel cannot catch.
     Kill,
 }
 
-/// What is known about a kernel from its start.
+/// Facts about a kernel that its start reveals.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct KernelInfo {
-    /// Which backend made it.
+    /// The backend that started it.
     pub backend: BackendKind,
-    /// Its process, when it is on this machine.
+    /// Its process id, if it runs on this machine.
     pub pid: Option<u32>,
     /// The language of its cells, as the kernel calls it: `python`.
     pub language: String,
     /// The version of the language, such as `3.11.7`.
     pub version: String,
-    /// The interpreter.
+    /// Path of the interpreter.
     pub executable: String,
-    /// How it came to be.
+    /// The way it was started.
     pub origin: Origin,
 }
 
 impl KernelInfo {
-    /// The language of inkcell's own kernels, as it is written in kernelspecs.
+    /// The language of inkcell's own kernels, in the spelling of kernelspecs.
     pub const PYTHON: &str = "python";
 
-    /// Whether its cells are in Python.
+    /// True if its cells are Python code.
     pub fn is_python(&self) -> bool {
         self.language.eq_ignore_ascii_case(KernelInfo::PYTHON)
     }
 }
 
-/// How a kernel came to be, as its status shows it.
+/// The way a kernel was started, for its status.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// It is a copy of a fork server.
+    /// It is a copy of a fork server, or of another kernel.
     Forked,
-    /// It was started ahead of time and waited, because of this.
+    /// The backend started it ahead of time, without a fork server.
     Spare {
-        /// Why it is no copy of a fork server.
+        /// Why the fork server did not make it.
         reason: String,
     },
-    /// Somebody else has started it.
+    /// Another program started it, and this host joined it.
     Joined {
-        /// Where it was found.
+        /// The place where the host found it.
         reason: String,
     },
-    /// It was started when it was asked for, because of this.
+    /// The backend started it on request, without a fork server.
     Started {
-        /// Why it is no copy of a fork server.
+        /// Why the fork server did not make it.
         reason: String,
     },
 }
 
-/// The kernel is gone; its last event says why.
+/// The error of a command to a kernel that has ended. Its last event gives the cause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the kernel is gone")]
 pub struct Gone;
 
-/// Code to run.
+/// A request to run code.
 #[derive(Clone, PartialEq, Eq)]
 pub struct CodeRequest {
-    /// Its name in events.
+    /// The id of the execution in events.
     pub exec: ExecId,
-    /// The code.
+    /// The source text of the cell.
     pub code: String,
-    /// Whether it counts and is remembered.
+    /// Whether the code gets a number and enters the history.
     pub history: History,
-    /// Managed variables to set (`Some`) or remove (`None`) first.
+    /// Managed variables to set (`Some`) or remove (`None`) before the code runs.
     pub env: Vec<(String, Option<String>)>,
-    /// Where to go first.
+    /// The folder to change to before the code runs.
     pub cwd: Option<PathBuf>,
-    /// Whether it may ask for lines of input.
+    /// Permission to ask for lines of input.
     pub input: InputMode,
-    /// Whether its names are wanted.
+    /// Whether the caller wants the names that the code uses and makes.
     pub names: NamesWanted,
 }
 
-/// Of variables only the names: their values are secrets.
-impl std::fmt::Debug for CodeRequest {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+/// Prints only the names of variables: their values are secrets.
+impl fmt::Debug for CodeRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&str> = self.env.iter().map(|(name, _)| name.as_str()).collect();
         f.debug_struct("CodeRequest")
             .field("code", &self.code)
@@ -232,36 +284,80 @@ impl std::fmt::Debug for CodeRequest {
     }
 }
 
-/// Whether an execution is a cell of the user's or something done on the side.
+/// Marks code as a cell of the user's, or as code that inkcell runs on the side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum History {
-    /// It has a number and is remembered.
+    /// The cell gets a number and enters the history.
     Store,
-    /// It has none and shows no result.
+    /// The code gets no number and shows no result.
     Silent,
 }
 
-/// The stream of what a kernel reports.
+/// Whether a caller wants the names that code uses and makes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum NamesWanted {
+    /// The backend does not look for names.
+    #[default]
+    No,
+    /// The backend reports names if it can.
+    Yes,
+}
+
+/// Permission of code to ask for lines of input.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InputMode {
+    /// The backend refuses at once.
+    #[default]
+    Refuse,
+    /// The code waits for an answer.
+    Ask,
+}
+
+/// The answer to code that asked for a line.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InputReply {
+    /// A line, without its line end.
+    Line(String),
+    /// The end of all input: `EOFError` in Python.
+    End,
+    /// A refusal: no user can type.
+    Refused,
+}
+
+/// Hides the line, which may be a password.
+impl fmt::Debug for InputReply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            InputReply::Line(_) => "Line",
+            InputReply::End => "End",
+            InputReply::Refused => "Refused",
+        })
+    }
+}
+
+/// The events of a kernel, in order.
 #[derive(Debug)]
 pub struct KernelEvents {
-    /// An event that comes before all others.
+    /// An event that precedes all others.
     first: Option<KernelEvent>,
     rest: mpsc::Receiver<KernelEvent>,
 }
 
 impl KernelEvents {
-    /// A bounded stream and the end that feeds it.
+    /// Makes a stream that holds at most `capacity` unread events, and its sending end.
     pub fn channel(capacity: usize) -> (mpsc::Sender<KernelEvent>, KernelEvents) {
         let (sender, receiver) = mpsc::channel(capacity);
         (sender, KernelEvents { first: None, rest: receiver })
     }
 
-    /// The same stream, with this event first.
+    /// Prepends an event to the stream.
     pub fn after(self, first: KernelEvent) -> KernelEvents {
         KernelEvents { first: Some(first), ..self }
     }
 
-    /// The next event; none after `Died` was taken. Cancel-safe.
+    /// Waits for the next event; `None` after `Died` was taken. Cancel-safe.
     pub async fn next(&mut self) -> Option<KernelEvent> {
         match self.first.take() {
             Some(first) => Some(first),

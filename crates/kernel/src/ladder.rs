@@ -1,47 +1,47 @@
-//! What is done, and when, about code that must stop: asked, asked again, told, killed.
+//! The steps that stop code, with their times: interrupt, interrupt again, terminate, kill.
 //!
-//! Owns the times. It must not know who is driven up the ladder; whoever waits for an execution climbs it
-//! and goes on listening to events between the rungs.
+//! Owns the times. It must not know what it stops. The caller that waits for an execution climbs the
+//! ladder, and goes on reading events between the rungs.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The steps from an interrupt to an answer in any case.
+/// The steps from an interrupt to a certain answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ladder {
     grace: Duration,
 }
 
-/// One step.
+/// One step of the ladder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rung {
     /// [`Kernel::interrupt`](crate::Kernel::interrupt).
     Interrupt,
-    /// [`Kernel::force`](crate::Kernel::force), by a signal that can be caught.
+    /// [`Kernel::force`](crate::Kernel::force), by a signal that the kernel can catch.
     Terminate,
-    /// The same, by one that cannot.
+    /// [`Kernel::force`](crate::Kernel::force), by a signal that the kernel cannot catch.
     Kill,
-    /// The answer is given, whatever has become of the kernel.
+    /// The caller answers, whatever became of the kernel.
     Answer,
 }
 
 impl Ladder {
-    /// How long code may take to listen to interrupts when nothing else is said.
+    /// How long code may take to react to interrupts, unless the caller sets another time.
     pub const GRACE: Duration = Duration::from_secs(3);
 
-    /// A ladder that begins to use force after `grace`.
+    /// A ladder that uses force after `grace`.
     pub fn new(grace: Duration) -> Ladder {
         Ladder { grace }
     }
 
-    /// The rungs, each with its time after the first.
+    /// The rungs, each with its time since the first rung.
     pub fn rungs(self) -> [(Duration, Rung); 5] {
         let second = Duration::from_secs(1);
         [
             (Duration::ZERO, Rung::Interrupt),
-            // A shell that ran for a cell swallows the first one, and the cell goes on.
+            // A shell that runs for a cell swallows the first interrupt, and the cell goes on.
             (self.grace / 2, Rung::Interrupt),
             (self.grace, Rung::Terminate),
             (self.grace + second, Rung::Kill),

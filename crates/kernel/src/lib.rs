@@ -1,69 +1,117 @@
 //! A Python interpreter as a stream of events.
 //!
-//! One contract ([`Backend`], [`Kernel`], [`KernelEvents`]) and the ways to fulfil it. This crate knows
-//! processes and protocols; it must not know notebooks, sessions or the user's files.
+//! One contract ([`Backend`], [`Kernel`], [`KernelEvents`]) and three implementations: [`RunnerBackend`] starts kernels
+//! that need only Python, [`ZmqBackend`] starts any Jupyter kernel of this machine, and [`GatewayBackend`] starts
+//! kernels on a Jupyter server. This crate knows processes and protocols; it must not know notebooks, sessions or the
+//! user's files.
+//!
+//! A backend launches a kernel from a [`KernelSpec`]. The kernel takes one [`CodeRequest`] at a time and reports
+//! events:
+//!
+//! ```no_run
+//! use std::collections::BTreeMap;
+//! use std::time::Duration;
+//!
+//! use inkcell_kernel::{
+//!     Backend as _, CodeRequest, ExecEvent, ExecId, ForkServer, History, InputMode, KernelEvent, KernelSpec,
+//!     NamesWanted, Prelude, RunnerBackend, RunnerConfig, Shell, Startup,
+//! };
+//! use tokio_util::sync::CancellationToken;
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let backend = RunnerBackend::new(RunnerConfig {
+//!     state_dir: "/home/ann/.local/state/example".into(),
+//!     fork_server: ForkServer::Off,
+//!     spares: 0,
+//! })?;
+//! let spec = KernelSpec {
+//!     python: "/usr/bin/python3".into(),
+//!     cwd: "/home/ann".into(),
+//!     env: BTreeMap::new(),
+//!     start_timeout: Duration::from_secs(30),
+//!     startup: Startup {
+//!         shell: Shell::Lite,
+//!         prelude: Prelude::Off,
+//!         modules: Vec::new(),
+//!         preload: Vec::new(),
+//!     },
+//! };
+//! let mut launched = backend.launch(&spec, &CancellationToken::new()).await?;
+//! launched.kernel.execute(CodeRequest {
+//!     exec: ExecId(1),
+//!     code: "print('hello')".to_owned(),
+//!     history: History::Store,
+//!     env: Vec::new(),
+//!     cwd: None,
+//!     input: InputMode::Refuse,
+//!     names: NamesWanted::No,
+//! })?;
+//! while let Some(event) = launched.events.next().await {
+//!     match event {
+//!         KernelEvent::Exec { event: ExecEvent::Stream { data, .. }, .. } => {
+//!             print!("{}", String::from_utf8_lossy(&data));
+//!         }
+//!         KernelEvent::Exec { event: ExecEvent::Finished(_), .. } | KernelEvent::Died(_) => break,
+//!         _ => {}
+//!     }
+//! }
+//! launched.kernel.shutdown(Duration::from_secs(1)).await;
+//! # Ok(())
+//! # }
+//! ```
+#![warn(missing_docs)]
 
-mod cwd;
-mod encoding;
 mod environ;
 mod error;
 mod event;
 mod gateway;
-mod input;
 mod jupyter;
 mod kernel;
 mod ladder;
-mod modules;
-mod names;
 mod process;
 mod python;
 mod question;
 mod runner;
-mod startup;
 mod trace;
 mod turn;
-mod widgets;
 mod zmq;
 
-pub use cwd::check_cwd;
 pub use environ::{
-    ChildEnv, EnvMode, EnvRules, MANAGED, ParentEnv, Pattern, PatternError, child_environment,
+    ChildEnv, EnvMode, EnvPattern, EnvRules, MANAGED, ParentEnv, PatternError, child_environment,
     withheld_hint, withheld_hint_for,
 };
 pub use error::LaunchError;
+pub use error::gateway::{GatewayError, Named, Refused, TokenSent, Whose};
 pub use event::{
-    Death, DeathCause, DisplayId, ExecEvent, ExecId, Fate, KernelEvent, MimeBundle, MimeData,
-    Outcome, PyError, Stray, StreamName,
+    BodyNames, CodeNames, Death, DeathCause, DisplayId, ExecEvent, ExecId, FileRead, KernelEvent,
+    MimeBundle, MimeData, Name, Outcome, PyError, Stray, StrayFate, StreamName, WidgetStates,
 };
 pub use gateway::{
-    Collaboration, ContentsError, ContentsPath, GatewayBackend, GatewayConfig, GatewayError,
-    GatewayUrl, LeftBehind, LocalConfig, LocalGatewayBackend, Named, Open, Overwrite, Place,
-    PlainHttp, Refused, RemoteKernel, RemoteKernels, ServerContents, ServerNotebook, SharedConfig,
-    SharedGateway, SharedStatus, Sharing, Token, TokenFileError, TokenSent, UrlError, Whose,
-    kernel_environment, left_behind, user_of,
+    Collaboration, ContentsError, ContentsPath, GatewayBackend, GatewayConfig, GatewayLocation,
+    GatewayUrl, LeftBehind, LocalConfig, LocalGatewayBackend, Open, Overwrite, PlainHttp,
+    RemoteKernel, RemoteKernels, ServerContents, ServerNotebook, SharedConfig, SharedGateway,
+    SharedStatus, Sharing, Token, TokenFileError, UrlError, kernel_environment, left_behind,
+    user_of,
 };
-pub use input::{InputMode, InputReply};
 pub use jupyter::kernelspec::{
     InterruptMode, Kernelspec, KernelspecError, KernelspecSearch, Kernelspecs, PrefixKind,
     PythonPrefix,
 };
 pub use kernel::{
-    Backend, BackendKind, CodeRequest, Force, Gone, History, Kernel, KernelEvents, KernelInfo,
-    KernelSpec, Launched, NoCopies, Origin,
+    Backend, BackendKind, CodeRequest, Gone, History, InputMode, InputReply, Kernel, KernelEvents,
+    KernelInfo, KernelSpec, Launched, NamesWanted, NoCopies, Origin, Prelude, Shell, Startup,
+    StopSignal,
 };
 pub use ladder::{Ladder, Rung};
-pub use modules::{ModuleError, ModuleSearch, ProjectModules, find_modules};
-pub use names::{BodyNames, CodeNames, FileRead, Name, NamesWanted};
-pub use process::{reap_ended, return_large_blocks, spawn_detached};
+pub use process::{check_cwd, reap_ended, return_large_blocks, spawn_detached};
 pub use python::{
-    Candidate, Candidates, DEFAULT_PROBE_TIMEOUT, EnvSetup, Existing, FindError, Finder,
-    Interpreter, ManagedEnv, OLDEST, Probed, Reason, Search, SetupDone, SetupError, SetupEvent,
-    SetupStep, SetupTool, Sighted, Skipped, Unasked, Version, Why, Workspace, candidates, probe,
+    Candidates, DEFAULT_PROBE_TIMEOUT, EnvSetup, Existing, FindError, Finder, Interpreter,
+    ManagedEnv, ModuleError, ModuleSearch, OLDEST, Probed, ProjectModules, PythonCandidate,
+    PythonVersion, Reason, Search, SetupDone, SetupError, SetupEvent, SetupStep, SetupTool,
+    Sighted, SkipReason, Skipped, Unasked, Workspace, candidates, find_modules, probe,
     set_up_environment,
 };
 pub use question::{Answer, AskId, Question};
-pub use runner::{ForkServer, RunnerBackend, RunnerConfig, ZygoteState};
-pub use startup::{Prelude, Shell, Startup};
-pub use trace::{Direction, Message, MessageId, Messages, Trace};
-pub use widgets::WidgetStates;
+pub use runner::{ForkServer, RunnerBackend, RunnerConfig};
+pub use trace::{Direction, KernelTrace, Message, MessageId, Messages, ZygoteState};
 pub use zmq::{Program, Transport, ZmqBackend, ZmqConfig};

@@ -1,14 +1,15 @@
-//! Processes: one started in a session of its own, signalled as a group, and reaped with a cause.
+//! Processes: each starts in its own session, gets signals as a group, and is reaped with a cause.
 //!
 //! Owns every signal. It must not know what runs in the process.
 //!
-//! Why the details. The child leads a session and so a process group of its own: a signal to the group
+//! Reasons for the details. The child leads a session and so a process group of its own: a signal to the group
 //! reaches what a cell started, Ctrl-C at our terminal does not reach it, and it has no terminal to read
 //! passwords from. The parent-death signal follows the *thread* that started the child, so one thread of
-//! ours starts them all and lives as long as the backend. Descriptors are closed on exec by default; the
-//! few a child needs lose that mark in the child, after the fork, so that no other child started at the
-//! same moment can get them.
+//! ours starts them all and lives as long as the backend. Descriptors close on exec by default. The few
+//! that a child needs lose that mark in the child, after the fork, so that another child started at the
+//! same moment cannot get them.
 
+mod cwd;
 mod detached;
 mod memory;
 mod strays;
@@ -20,13 +21,16 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::oneshot;
 
 use crate::event::DeathCause;
 
+pub use cwd::check_cwd;
 pub use detached::spawn_detached;
+pub(crate) use memory::oom_kills;
 pub use memory::return_large_blocks;
 pub(crate) use strays::Mark;
 
@@ -38,21 +42,21 @@ pub(crate) struct Spawner {
 
 struct Job {
     command: Command,
-    /// Descriptors the child keeps; held here until it has them.
+    /// Descriptors that the child keeps; the job holds them until the child has them.
     keep: Vec<OwnedFd>,
-    reply: oneshot::Sender<io::Result<Untaken>>,
+    reply: oneshot::Sender<io::Result<NewChild>>,
 }
 
-type Answer = oneshot::Receiver<io::Result<Untaken>>;
+type Answer = oneshot::Receiver<io::Result<NewChild>>;
 
-/// A process that was started and that nobody has taken yet. Dropped, it is ended: whoever asked for it may give up
-/// while it is on its way to them.
-struct Untaken(Option<Child>);
+/// A new process without an owner yet. Dropping it ends the process: the caller may give up while the process is on
+/// its way to it.
+struct NewChild(Option<Child>);
 
-impl Drop for Untaken {
+impl Drop for NewChild {
     fn drop(&mut self) {
         if let Some(child) = self.0.take() {
-            // With what it has started already, whose statuses are ours to take.
+            // Also ends what the child has started, and takes those statuses.
             Process::own(child).destroy();
         }
     }
@@ -64,14 +68,14 @@ impl Spawner {
         std::thread::Builder::new().name("inkcell-spawner".to_owned()).spawn(move || {
             for mut job in queue {
                 let done = spawn(&mut job.command, &job.keep);
-                // A caller that gave up leaves nothing behind.
-                drop(job.reply.send(done.map(|child| Untaken(Some(child)))));
+                // If the caller gave up, dropping the reply ends the child.
+                drop(job.reply.send(done.map(|child| NewChild(Some(child)))));
             }
         })?;
         Ok(Spawner { jobs })
     }
 
-    /// Starts a command in a session of its own, with these descriptors left open.
+    /// Starts a command in a session of its own, and leaves these descriptors open.
     pub(crate) async fn spawn(&self, command: Command, keep: Vec<OwnedFd>) -> io::Result<Child> {
         let mut untaken = self.post(command, keep)?.await.map_err(|_| gone())??;
         untaken.0.take().ok_or_else(gone)
@@ -105,7 +109,7 @@ fn spawn(command: &mut Command, keep: &[OwnedFd]) -> io::Result<Child> {
             #[cfg(target_os = "linux")]
             {
                 rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-                // The parent may have died before the signal was asked for.
+                // The parent may have died before the child asked for the signal.
                 if rustix::process::getppid() != Some(parent) {
                     return Err(io::Error::from_raw_os_error(3));
                 }
@@ -116,7 +120,7 @@ fn spawn(command: &mut Command, keep: &[OwnedFd]) -> io::Result<Child> {
     command.spawn()
 }
 
-/// Something that becomes readable when the process ends.
+/// A handle that becomes readable when the process ends.
 #[allow(unsafe_code, reason = "tokio cannot check that a descriptor stays the same")]
 pub(crate) fn watch_exit(pid: u32) -> io::Result<AsyncFd<OwnedFd>> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
@@ -126,22 +130,32 @@ pub(crate) fn watch_exit(pid: u32) -> io::Result<AsyncFd<OwnedFd>> {
     Ok(unsafe { AsyncFd::register(handle) }?)
 }
 
-/// This process, for a child to see its end.
+/// As [`watch_exit`]; `None` if the process has ended and its status was taken. Any other failure is the system's, such
+/// as a lack of descriptors, and says nothing about the process.
+pub(crate) fn watch_exit_if_there(pid: u32) -> io::Result<Option<AsyncFd<OwnedFd>>> {
+    match watch_exit(pid) {
+        Ok(exit) => Ok(Some(exit)),
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::SRCH) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// A handle of this process. A child can watch it to notice the end of this process.
 pub(crate) fn own_pidfd() -> io::Result<OwnedFd> {
     Ok(rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?)
 }
 
-/// Makes orphans of our descendants our own children, so that they can be found and their ends are told.
+/// Makes orphans among our descendants our own children, so that the host can find and reap them.
 pub(crate) fn adopt_orphans() {
     #[cfg(target_os = "linux")]
     {
-        // Where it is refused, orphans go to the first process of the system as ever.
+        // If the system refuses, orphans go to its first process as before.
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     }
 }
 
 /// Reaps children that have ended, including orphans that this process adopted. Call it at the end of this process: if
-/// nobody else reaps them, as in many containers, they would stay for ever.
+/// no other process reaps them, as in many containers, they stay for ever.
 pub fn reap_ended() {
     // Bounded, because a program that starts processes without end could keep us here.
     for _ in 0..10_000 {
@@ -151,24 +165,24 @@ pub fn reap_ended() {
     }
 }
 
-/// The children of a process, as far as its first thread started them. Without such a table there are none.
+/// The children that the first thread of a process started. Empty if the system has no such table.
 pub(crate) fn children(parent: u32) -> Vec<u32> {
     let list = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
     list.unwrap_or_default().split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
-/// Signals a whole group; a group that is gone is no error.
+/// Signals a whole group, and ignores a group that has ended.
 pub(crate) fn kill_group(leader: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(leader).ok().and_then(Pid::from_raw) {
         let _ = rustix::process::kill_process_group(pid, signal);
     }
 }
 
-/// The end of a process that somebody else waited for.
+/// The end of a process that another process waited for.
 pub(crate) struct Reaped(DeathCause);
 
 impl Reaped {
-    /// From the status as `wait` gives it.
+    /// Reads the status that `wait` returns.
     pub(crate) fn from_raw(status: i32) -> Reaped {
         Reaped(cause(ExitStatus::from_raw(status)))
     }
@@ -178,15 +192,15 @@ impl Reaped {
 pub(crate) struct Process {
     pid: u32,
     parent: Parent,
-    /// How it ended, when that was found out in passing.
+    /// The cause of its end, if an earlier call has found it out.
     ended: Option<DeathCause>,
 }
 
-/// Who started a runner, and so who is told of its end.
+/// The parent of a runner, which learns of its end.
 enum Parent {
-    /// We did.
+    /// This process, the host.
     Us(Child),
-    /// The fork server did, and passes the word on as long as it lives itself.
+    /// The fork server, which reports the end of the runner as long as it lives itself.
     Zygote(Option<oneshot::Receiver<Reaped>>),
 }
 
@@ -201,7 +215,7 @@ impl Process {
         Process { pid, parent: Parent::Zygote(Some(end)), ended: None }
     }
 
-    /// A process whose parent is gone, so that its status is ours to take.
+    /// A process whose parent has ended, so that we must take its status.
     pub(crate) fn orphan(pid: u32) -> Process {
         Process { pid, parent: Parent::Zygote(None), ended: None }
     }
@@ -210,14 +224,14 @@ impl Process {
         self.pid
     }
 
-    /// Whether it has not ended yet, as far as can be told without waiting.
+    /// Checks without waiting whether it still runs.
     pub(crate) fn is_running(&mut self) -> bool {
         if self.ended.is_none() {
             self.ended = match &mut self.parent {
                 Parent::Us(child) => child.try_wait().ok().flatten().map(cause),
                 Parent::Zygote(end) => match end.as_mut().map(oneshot::Receiver::try_recv) {
                     Some(Ok(Reaped(cause))) => Some(cause),
-                    // Nobody will say it any more; it is ours now.
+                    // The fork server has ended without a report, so we take the status.
                     Some(Err(oneshot::error::TryRecvError::Closed)) => {
                         *end = None;
                         None
@@ -229,7 +243,7 @@ impl Process {
         self.ended.is_none()
     }
 
-    /// Takes the statuses of group members that became our children, so that no zombie is left of them.
+    /// Takes the statuses of group members that became our children, so that no zombies stay.
     pub(crate) fn reap_orphans(&mut self) {
         let Some(leader) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else { return };
         // Bounded, so that a cell that starts processes without end cannot keep us here.
@@ -244,14 +258,14 @@ impl Process {
         }
     }
 
-    /// Whether anyone is left of its group, as a process or as a status that nobody took.
+    /// Checks for members of its group: processes, or statuses to take.
     pub(crate) fn has_group(&self) -> bool {
         let leader = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
         leader.is_some_and(|leader| rustix::process::test_kill_process_group(leader).is_ok())
     }
 
-    /// Why it ended; to be asked when it has. The fork server's word may come a moment later, and on a busy
-    /// machine some moments.
+    /// Why it ended. Call it after the end of the process. The report of the fork server may come later,
+    /// on a busy machine much later.
     pub(crate) async fn cause(&mut self) -> Option<DeathCause> {
         if self.is_running()
             && let Parent::Zygote(end) = &mut self.parent
@@ -265,7 +279,7 @@ impl Process {
                 }
             }
             self.reap_orphans();
-            // Without the fork server, its children are ours: a moment after its channel closed, when the
+            // Without the fork server, its children become ours: a moment after its channel closed, when the
             // system has taken it down.
             for _ in 0..200 {
                 if self.ended.is_some() || is_silent {
@@ -278,22 +292,22 @@ impl Process {
         self.ended.clone()
     }
 
-    /// Ends it with its group and takes their statuses, so that nothing of it is left.
+    /// Ends it with its group and takes their statuses, so that nothing of it remains.
     pub(crate) fn destroy(mut self) {
         kill_group(self.pid, Signal::KILL);
         if let Parent::Us(child) = &mut self.parent {
             let _ = child.wait();
         }
-        // What it started is ours now, and takes a moment to end; on a busy machine longer than anybody waits for.
+        // Processes it started are ours now, and take a moment to end; on a busy machine that can exceed any wait.
         if self.reap_group(100, Duration::from_millis(1)) {
             return;
         }
         let patient = std::thread::Builder::new().name("inkcell-reaper".to_owned());
-        // Where there is no thread to be had, a status is left that nobody takes.
+        // If no thread can start, one status stays untaken.
         let _ = patient.spawn(move || self.reap_group(3000, Duration::from_millis(10)));
     }
 
-    /// Takes the statuses of the whole group, looking so often; whether nothing of it is left.
+    /// Checks up to `looks` times and takes the statuses of the whole group. True if nothing of it remains.
     fn reap_group(&mut self, looks: u32, pause: Duration) -> bool {
         (0..looks).any(|_| {
             self.reap_orphans();
@@ -306,7 +320,7 @@ impl Process {
     }
 }
 
-/// Why a process ended.
+/// Turns an exit status into a cause.
 fn cause(status: ExitStatus) -> DeathCause {
     match (status.code(), status.signal()) {
         (Some(code), _) => DeathCause::Exit { code },
@@ -321,7 +335,7 @@ mod tests {
 
     use super::*;
 
-    /// F-008: a caller that gives up when its process is already on the way to it leaves none behind.
+    /// F-008: a caller that gives up while its process is on the way to it leaves no process behind.
     #[tokio::test]
     async fn a_process_that_nobody_takes_is_ended() {
         let spawner = Spawner::new().unwrap();
@@ -329,7 +343,7 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", "echo $$; exec sleep 600"]).stdout(write);
         let untaken = spawner.post(command, Vec::new()).unwrap();
-        // What is asked for next is there later.
+        // The thread serves requests in order, so the first child exists once this one does.
         let mut next = spawner.spawn(Command::new("true"), Vec::new()).await.unwrap();
         next.wait().unwrap();
         let mut line = String::new();

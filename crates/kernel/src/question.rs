@@ -1,57 +1,61 @@
-//! What a kernel can be asked between cells, and how it answers.
+//! Questions to a kernel between cells, and the forms of an answer.
 //!
-//! Owns the questions and the forms of an answer. It must not know how a backend finds one, nor how it is
-//! shown: an answer is JSON text that passes through unread.
+//! Owns the questions and the forms of an answer. It must not know how a backend finds an answer, nor
+//! how a surface renders it: an answer is JSON text that passes through unread.
 
-/// Names one question to one kernel. The engine makes these; they are apart from those of executions.
+use serde::Serialize;
+
+/// Identifies one question to one kernel. The engine makes these, apart from the ids of executions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct AskId(pub u64);
 
-/// A question about the user's names. A `name` is a variable, its attributes and constant subscripts, such
-/// as `model.layers[0]["w"]`; it is followed, never evaluated.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+/// A question about the user's names. A `name` is a variable with its attributes and constant subscripts,
+/// such as `model.layers[0]["w"]`; the kernel follows it and never evaluates code for it.
+/// The Python side reads this type as JSON.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize)]
+#[serde(tag = "what", rename_all = "lowercase")]
 pub enum Question {
     /// All variables with type, shape, size and a preview.
     Variables {
-        /// At most so many of them; the kernel has a limit of its own.
+        /// The most variables to list; the kernel has a limit of its own.
         limit: Option<u32>,
     },
-    /// One value from nearer.
+    /// One value in detail.
     Variable {
-        /// Which.
+        /// A name, as described at [`Question`].
         name: String,
     },
     /// The columns of a table, with nulls and ranges, and its first rows.
     Table {
-        /// Which.
+        /// A name, as described at [`Question`].
         name: String,
     },
-    /// Signature, documentation and source of something; `prelude` names all helpers.
+    /// Signature, documentation and source of an object; `prelude` lists all helpers.
     Help {
-        /// Of what.
+        /// A name, as described at [`Question`].
         name: String,
     },
-    /// What the code before the cursor can go on with.
+    /// Completions of the code before the cursor.
     Complete {
-        /// The whole code.
+        /// The code before and after the cursor.
         code: String,
-        /// Where the cursor is in it, in characters.
+        /// The position of the cursor in the code, in characters.
         cursor: usize,
     },
-    /// The names that code will use and make, for each text the same as the end of its execution would tell.
+    /// The names that each text will use and make, the same as the end of its execution would report.
     Names {
-        /// The texts.
+        /// The pieces of code.
         codes: Vec<String>,
     },
 }
 
-/// What a kernel answers.
+/// The kernel's reply to a question.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// An object, as the text the kernel sent.
+    /// A JSON object, as the text that the kernel sent.
     Json(String),
-    /// It runs something and cannot look now.
+    /// The kernel runs code and cannot look now.
     Busy,
-    /// There is no answer; the text says why, for the user.
+    /// The kernel has no answer; the text tells the user why.
     Failed(String),
 }

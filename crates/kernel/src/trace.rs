@@ -1,73 +1,89 @@
-//! What a backend does, told to whoever writes it down: kernels that start and end, and each message.
+//! A trace of a backend: kernels that start and end, and each message.
 //!
-//! Owns the words, which are the same for every backend. What is told never holds a body, an argument or a
-//! secret, so that all of it may be written anywhere; who writes it, and where, must not be known here.
+//! Owns the words, which are the same for every backend. A trace never holds a body, an argument or a
+//! secret, so a caller may write all of it anywhere. This module must not know who writes it, or where.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::event::Death;
 use crate::kernel::KernelInfo;
-use crate::runner::ZygoteState;
 
-/// Somebody who writes down what a backend does. It is told in the middle of the work: it must not wait.
-pub trait Trace: Send + Sync {
-    /// Whether each message is to be told; asked once for each kernel.
+/// A caller's log of what a backend does. The backend calls it in the middle of its work: it must not wait.
+pub trait KernelTrace: Send + Sync {
+    /// Whether the log wants each message; the backend asks once for each kernel.
     fn messages(&self) -> Messages;
 
     /// A message went to a kernel or came from one.
     fn message(&self, message: &Message<'_>);
 
-    /// A kernel is ready, after so long.
+    /// A kernel is ready, `took` after its start.
     fn started(&self, info: &KernelInfo, took: Duration);
 
-    /// A kernel is gone.
+    /// A kernel has ended.
     fn died(&self, pid: Option<u32>, death: &Death);
 
-    /// A fork server of this interpreter is ready, refuses, or is gone.
+    /// A fork server of this interpreter is ready, refuses, or has ended.
     fn fork_server(&self, python: &Path, state: &ZygoteState);
 }
 
-/// Whether messages are told one by one.
+/// The state of a fork server.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ZygoteState {
+    /// The fork server is still importing.
+    Starting,
+    /// The fork server hands out runners. Some modules may have failed to preload.
+    Ready {
+        /// The modules that failed, each with the reason.
+        failed: BTreeMap<String, String>,
+    },
+    /// The fork server refused to fork, for this reason.
+    Refused(String),
+    /// The fork server has ended.
+    Gone,
+}
+
+/// Whether a log wants messages one by one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Messages {
-    /// Each of them.
+    /// Every message, one by one.
     Told,
-    /// None, which costs nothing.
+    /// No message, which costs nothing.
     Untold,
 }
 
-/// One message, without what it says.
+/// One message without its body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message<'a> {
-    /// The process of the kernel, when it is on this machine.
+    /// The process of the kernel, if it runs on this machine.
     pub pid: Option<u32>,
-    /// Whether it went or came.
+    /// Towards the kernel or from it.
     pub direction: Direction,
-    /// What carries it.
+    /// The channel of the protocol, such as `shell`.
     pub channel: &'a str,
-    /// Its type, as the protocol calls it.
+    /// The type of the message in the words of the protocol, such as `execute_request`.
     pub kind: &'a str,
-    /// The request that it is, or that it belongs to.
+    /// The request itself, or the request that the message belongs to.
     pub id: Option<MessageId<'a>>,
 }
 
-/// Which way a message goes.
+/// The direction of a message, seen from the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
-    /// To the kernel.
+    /// From the host to the kernel.
     Sent,
-    /// From it.
+    /// From the kernel to the host.
     Received,
 }
 
-/// The name of a request; protocols have numbers or texts for it.
+/// The id of a request; some protocols use numbers, others texts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MessageId<'a> {
-    /// As the runner counts them.
+    /// The runner's counter of requests.
     Number(u64),
-    /// As Jupyter's messages have it.
+    /// The id of a Jupyter message.
     Text(&'a str),
 }
 
@@ -80,12 +96,12 @@ impl std::fmt::Display for MessageId<'_> {
     }
 }
 
-/// The messages of one kernel, for whoever wants them. Where nobody does, telling is one look at nothing.
+/// The messages of one kernel, for a log that wants them. Without such a log, a call costs one check of an `Option`.
 #[derive(Clone, Default)]
-pub(crate) struct MessageTrace(Option<(Arc<dyn Trace>, Option<u32>)>);
+pub(crate) struct MessageTrace(Option<(Arc<dyn KernelTrace>, Option<u32>)>);
 
 impl MessageTrace {
-    pub(crate) fn new(trace: Option<&Arc<dyn Trace>>, pid: Option<u32>) -> MessageTrace {
+    pub(crate) fn new(trace: Option<&Arc<dyn KernelTrace>>, pid: Option<u32>) -> MessageTrace {
         let wanted = trace.filter(|trace| trace.messages() == Messages::Told);
         MessageTrace(wanted.map(|trace| (Arc::clone(trace), pid)))
     }
@@ -98,7 +114,7 @@ impl MessageTrace {
         }
     }
 
-    /// The same where requests are named by text.
+    /// As [`MessageTrace::sent`], where texts identify requests.
     pub(crate) fn sent_as(&self, channel: &str, kind: &str, id: Option<&str>) {
         if let Some((trace, pid)) = &self.0 {
             let (direction, id) = (Direction::Sent, id.map(MessageId::Text));
@@ -106,7 +122,7 @@ impl MessageTrace {
         }
     }
 
-    /// The same where requests are named by text.
+    /// As [`MessageTrace::received`], where texts identify requests.
     pub(crate) fn received_as(&self, channel: &str, kind: &str, id: Option<&str>) {
         if let Some((trace, pid)) = &self.0 {
             let (direction, id) = (Direction::Received, id.map(MessageId::Text));

@@ -1,13 +1,13 @@
-//! Which commands a kernel has, and when an interrupt of them is sent.
+//! Open commands of a kernel, and the moment to send an interrupt of them.
 //!
 //! Owns that an interrupt hits the cell it was meant for, or nothing. A signal does not say which command it is for,
 //! and a kernel ignores a signal if it has not read the command yet. So an interrupt of a cell waits until the kernel
-//! says that it has taken the cell up. An interrupt of a cell that has ended is sent before the next command is
+//! reports that it has begun the cell. An interrupt of a cell that has ended is sent before the next command is
 //! written, and the kernel handles it before it reads that command.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The commands that were posted and have not ended. The handle posts them; the pump hears what becomes of them.
+/// The commands that were posted and have not ended. The handle posts them; the pump hears how they go on.
 #[derive(Debug, Default)]
 pub(crate) struct Turn(Mutex<OpenCommands>);
 
@@ -76,7 +76,7 @@ impl Turn {
             CellProgress::Absent | CellProgress::Begun => Interrupt::SendNow,
             CellProgress::Posted { is_interrupted } => {
                 *is_interrupted = true;
-                // A question that is not answered yet stands before the cell.
+                // A question without an answer stands before the cell.
                 if open.questions > 0 { Interrupt::SendNow } else { Interrupt::NotNow }
             }
         }
@@ -107,7 +107,7 @@ mod tests {
         turn.post_cell();
         assert_eq!(turn.begin_cell(), Interrupt::NotNow);
         turn.end_cell();
-        // The kernel ignores it.
+        // The kernel ignores this interrupt.
         assert_eq!(turn.interrupt(), Interrupt::SendNow);
         turn.post_cell();
         assert_eq!(turn.begin_cell(), Interrupt::NotNow);

@@ -1,27 +1,24 @@
-//! The words for cells: kinds, ids, references, and how a source is split into lines.
+//! Cell kinds, cell ids and references to cells.
 //!
-//! Owns the vocabulary; which cell a reference names is told in `names.rs`. It must not know bytes or
-//! spans.
+//! Owns this vocabulary; `document/names.rs` finds the cell that a reference names. It must not know bytes
+//! or spans.
 
-use std::collections::HashMap;
-use std::hash::Hash;
-
-/// The three kinds of cell nbformat 4 knows.
+/// The three kinds of cells in nbformat 4.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum CellKind {
-    /// Python or whatever the kernel runs.
+    /// Source that the kernel runs.
     Code,
-    /// Prose.
+    /// Prose, rendered as Markdown.
     Markdown,
-    /// Neither run nor rendered.
+    /// Text for converters; neither run nor rendered.
     Raw,
 }
 
 impl CellKind {
-    /// All kinds, in the order they are listed to people.
+    /// All kinds, in the order in which messages list them.
     pub const ALL: [CellKind; 3] = [CellKind::Code, CellKind::Markdown, CellKind::Raw];
 
-    /// The name in the file.
+    /// The value of `cell_type` in the file, for example `code`.
     pub fn name(self) -> &'static str {
         match self {
             CellKind::Code => "code",
@@ -30,7 +27,7 @@ impl CellKind {
         }
     }
 
-    /// The kind with this name.
+    /// The kind with this `cell_type`; none for any other text.
     pub fn from_name(name: &str) -> Option<CellKind> {
         CellKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
@@ -47,7 +44,7 @@ impl std::fmt::Display for CellKind {
 pub struct CellId(String);
 
 impl CellId {
-    /// Checks the id.
+    /// Checks an id; none if nbformat does not allow it.
     pub fn parse(id: &str) -> Option<CellId> {
         is_valid_id(id).then(|| CellId(id.to_owned()))
     }
@@ -69,22 +66,22 @@ pub(crate) fn is_valid_id(id: &str) -> bool {
     (1..=64).contains(&id.len()) && id.bytes().all(allowed)
 }
 
-/// Where new ids come from. Randomness is the caller's: tests give a fixed seed.
+/// A generator of new cell ids. The caller supplies the randomness; tests give a fixed seed.
 #[derive(Clone, Debug)]
 pub struct IdSource {
     state: u64,
 }
 
 impl IdSource {
-    /// Ids that follow from `seed` alone.
+    /// A generator whose ids follow from `seed` alone.
     pub fn seeded(seed: u64) -> IdSource {
         IdSource { state: seed }
     }
 
     /// The next id: eight lower-case hexadecimal digits.
     pub fn next_id(&mut self) -> CellId {
-        // SplitMix64: every seed gives a full-period sequence, which is all that is needed here
-        // because uniqueness is checked against the notebook.
+        // SplitMix64: every seed gives a full-period sequence. That is enough, because the batch checks each
+        // id against the notebook.
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -98,7 +95,7 @@ impl IdSource {
 pub enum CellRef {
     /// A position; negative counts from the end.
     Index(i64),
-    /// Text: an id, a unique prefix of one, or a position in digits, tried in this order.
+    /// An id, a unique prefix of an id, or a position in digits, tried in this order.
     Text(String),
 }
 
@@ -112,26 +109,5 @@ impl CellRef {
     }
 }
 
-/// Positions by id; none for an id that stands more than once, which names no cell.
-pub fn unique_ids<K: Eq + Hash>(
-    ids: impl IntoIterator<Item = Option<K>>,
-) -> HashMap<K, Option<usize>> {
-    let ids = ids.into_iter();
-    let mut found: HashMap<K, Option<usize>> = HashMap::with_capacity(ids.size_hint().0);
-    for (at, id) in ids.enumerate() {
-        if let Some(id) = id {
-            found.entry(id).and_modify(|seen| *seen = None).or_insert(Some(at));
-        }
-    }
-    found
-}
-
-/// Splits a source the way Jupyter stores it: every line keeps its line feed, a last line without
-/// one stays without, nothing gives nothing. Only LF ends a line.
-pub(crate) fn split_lines(source: &str) -> Vec<&str> {
-    source.split_inclusive('\n').collect()
-}
-
 #[cfg(test)]
-#[path = "cell/tests.rs"]
 mod tests;

@@ -1,25 +1,24 @@
-//! What can go wrong with a document, as values with fields.
+//! Errors of reading and changing a document, as values with fields.
 //!
-//! Owns the wording that is the same for every caller. Paths are not known here: the caller that
+//! Owns the wording that is the same for every caller. It must not know paths: the caller that
 //! opened the file adds its name.
 
 use crate::cell::CellKind;
-use crate::diagnose::Oddity;
 use crate::json::SyntaxError;
 
-/// Why bytes are not a notebook.
+/// The reason why bytes are not a notebook.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotebookError {
     /// The text is not JSON. `line` and `column` count from 1, columns in characters.
     #[error("line {line}, column {column}: {}", .syntax.problem)]
     Syntax {
-        /// What the scanner found.
+        /// Offset and problem, as the scanner reports them.
         syntax: SyntaxError,
-        /// Line of the first byte that cannot be.
+        /// Line of the first byte that does not fit, from 1.
         line: usize,
-        /// Column of the first byte that cannot be.
+        /// Column of the first byte that does not fit, in characters from 1.
         column: usize,
-        /// What the file seems to be instead, when it can be told.
+        /// A guess at what the file is instead.
         oddity: Option<Oddity>,
     },
     /// JSON, but not an object.
@@ -28,17 +27,92 @@ pub enum NotebookError {
     /// An object without an array named `cells`.
     #[error("missing cells array")]
     NoCells,
-    /// More bytes than positions can be kept for.
+    /// The file has more bytes than 32-bit offsets can address.
     #[error("the file has {size_bytes} bytes; at most {limit_bytes} can be read")]
     TooLarge {
-        /// Size found.
+        /// Length of the file in bytes.
         size_bytes: u64,
-        /// Size allowed.
+        /// The largest file that is read, in bytes: 4 GiB less one.
         limit_bytes: u64,
     },
 }
 
-/// Why a document as a whole cannot be changed, although it can be read.
+/// A guess at what a file is, if it is not a notebook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Oddity {
+    /// No bytes, or blanks only.
+    Empty,
+    /// A pointer that Git LFS leaves when the content was not fetched.
+    LfsPointer,
+    /// Markers of an unfinished merge.
+    ConflictMarkers {
+        /// Line of the first marker, from 1.
+        line: usize,
+    },
+    /// A web page, often an error page saved under the notebook's name.
+    Html,
+    /// Text in UTF-16, which needs converting to UTF-8.
+    Utf16,
+    /// Bytes that are not UTF-8, probably Latin-1 or the like.
+    NotUtf8,
+    /// A known binary format.
+    Binary {
+        /// Its usual name, for example `gzip`.
+        format: &'static str,
+    },
+    /// A notebook that stops in the middle.
+    CutOff,
+    /// The virtual text of a notebook instead of its JSON.
+    VirtualText,
+    /// A script whose cells are marked by comments.
+    Script,
+}
+
+impl std::fmt::Display for Oddity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Oddity::Empty => f.write_str(
+                "the file is empty; if another program is saving it now, try again",
+            ),
+            Oddity::LfsPointer => {
+                f.write_str("this is a Git LFS pointer, not the notebook itself; run: git lfs pull")
+            }
+            Oddity::ConflictMarkers { line } => write!(
+                f,
+                "conflict markers of an unfinished merge at line {line}; resolve the merge first, \
+                 for example with: git checkout --ours FILE (or --theirs)"
+            ),
+            Oddity::Html => f.write_str(
+                "this is an HTML page, not a notebook; a download probably saved an error page, so \
+                 fetch the raw file again",
+            ),
+            Oddity::Utf16 => f.write_str(
+                "the file is UTF-16; notebooks are UTF-8, convert it first, for example with: \
+                 iconv -f UTF-16 -t UTF-8",
+            ),
+            Oddity::NotUtf8 => f.write_str(
+                "the file is not UTF-8, perhaps Latin-1; convert it first, for example with: \
+                 iconv -f LATIN1 -t UTF-8",
+            ),
+            Oddity::Binary { format } => write!(
+                f,
+                "this is a {format} file, not a notebook; check the path, and unpack the file if the \
+                 notebook is inside"
+            ),
+            Oddity::CutOff => f.write_str(
+                "the file is cut off; restore it from a backup, a checkpoint or version control",
+            ),
+            Oddity::Script => {
+                f.write_str("this is a script with marked cells, not a notebook; run it as code")
+            }
+            Oddity::VirtualText => f.write_str(
+                "this is the text form of a notebook, not its JSON; write it into a notebook instead",
+            ),
+        }
+    }
+}
+
+/// The reason why a document can be read but not changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadOnly {
     /// nbformat 3 or older.
@@ -47,40 +121,40 @@ pub enum ReadOnly {
          for example: jupyter nbconvert --to notebook --nbformat 4 --inplace FILE"
     )]
     TooOld {
-        /// Major version found.
+        /// `nbformat`, as the file states it.
         major: u64,
     },
-    /// A version that did not exist when this was written.
+    /// A version newer than this program knows.
     #[error(
         "this notebook is nbformat {major}, which is newer than this program knows; it can be read, but \
          editing it could break rules that are not known here; edit it in the program that wrote it, or \
          save it there as nbformat 4"
     )]
     TooNew {
-        /// Major version found.
+        /// `nbformat`, as the file states it.
         major: u64,
     },
-    /// A key that must be unique stands twice at the top level.
+    /// A top-level key that must be unique occurs twice.
     #[error(
         "the key \"{key}\" stands more than once in this notebook, so an edit could change the wrong \
          one; remove the duplicate in a text editor first (Python reads the last one)"
     )]
     DuplicateKey {
-        /// The key.
+        /// Name of the top-level key.
         key: &'static str,
     },
 }
 
 /// One cell in a list of candidates.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
-    /// Position.
+pub struct CellCandidate {
+    /// Position of the cell, from 0.
     pub index: usize,
     /// Id, when the cell has one.
     pub id: Option<String>,
 }
 
-impl std::fmt::Display for Candidate {
+impl std::fmt::Display for CellCandidate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.id {
             Some(id) => write!(f, "cell {} (id {id})", self.index),
@@ -89,36 +163,36 @@ impl std::fmt::Display for Candidate {
     }
 }
 
-fn list<T: std::fmt::Display>(things: &[T]) -> String {
+fn join_first_twenty<T: std::fmt::Display>(things: &[T]) -> String {
     const SHOWN: usize = 20;
-    list_of(things.get(..SHOWN).unwrap_or(things), things.len())
+    join_and_count(things.get(..SHOWN).unwrap_or(things), things.len())
 }
 
-/// The first of `count` things, and how many more there are.
-fn list_of<T: std::fmt::Display>(first: &[T], count: usize) -> String {
+/// Joins the first of `count` things and says how many more exist.
+fn join_and_count<T: std::fmt::Display>(first: &[T], count: usize) -> String {
     let shown: Vec<String> = first.iter().map(T::to_string).collect();
     let more = count.saturating_sub(first.len());
     if more > 0 { format!("{}, and {more} more", shown.join(", ")) } else { shown.join(", ") }
 }
 
-/// Why a cell reference names no single cell.
+/// The reason why a reference does not name exactly one cell.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RefError {
-    /// There are no cells at all.
+    /// The notebook has no cells.
     #[error("the notebook has no cells, so there is no cell {given}")]
     Empty {
         /// The reference as given.
         given: String,
     },
-    /// A position outside the notebook.
+    /// The position is outside the notebook.
     #[error("cell {given} is out of range; the notebook has {count} cells, 0 to {}", .count - 1)]
     OutOfRange {
         /// The reference as given.
         given: String,
-        /// How many cells there are.
+        /// The number of cells in the notebook.
         count: usize,
     },
-    /// Neither id, prefix nor position.
+    /// The text matches no id, id prefix or position.
     #[error(
         "no cell has the id {given:?}{}; a cell is named by its id, by the first four or more \
          characters of its id, or by its position (0 to {}, negative from the end)",
@@ -128,21 +202,21 @@ pub enum RefError {
         /// The reference as given.
         given: String,
         /// The cell whose id looks most like it.
-        nearest: Option<Candidate>,
-        /// How many cells there are.
+        nearest: Option<CellCandidate>,
+        /// The number of cells in the notebook.
         count: usize,
     },
-    /// More than one cell answers to it.
-    #[error("{given:?} names more than one cell: {}; give the whole id or the position", list(.candidates))]
+    /// More than one cell matches the reference.
+    #[error("{given:?} names more than one cell: {}; give the whole id or the position", join_first_twenty(.candidates))]
     Ambiguous {
         /// The reference as given.
         given: String,
-        /// All that match.
-        candidates: Vec<Candidate>,
+        /// All cells that match, in order.
+        candidates: Vec<CellCandidate>,
     },
 }
 
-/// Why a batch of operations was refused. Nothing was changed.
+/// The reason why a batch of operations was refused. The notebook is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
     /// The document cannot be changed at all.
@@ -153,120 +227,120 @@ pub enum EditError {
     Op {
         /// Position in the batch, from 0.
         op: usize,
-        /// What is wrong with it.
+        /// The problem of this operation.
         problem: OpError,
     },
 }
 
-/// What is wrong with one operation.
+/// The problem of one operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpError {
-    /// The cell cannot be told.
+    /// The reference does not name exactly one cell.
     #[error(transparent)]
     Ref(#[from] RefError),
     /// An earlier operation of the batch deleted the cell.
     #[error("{cell} was deleted by operation {by} of the same batch")]
     AlreadyDeleted {
-        /// The cell.
-        cell: Candidate,
+        /// The cell that the operation names.
+        cell: CellCandidate,
         /// Position of the deleting operation, from 0.
         by: usize,
     },
     /// The entry of the cells array is not an object.
     #[error("cell {index} is not a cell object, so it can only be moved or deleted")]
     NotACell {
-        /// Position.
+        /// Position of the cell, from 0.
         index: usize,
     },
-    /// A key stands twice in the cell.
+    /// A key occurs twice in the cell.
     #[error(
         "the key \"{key}\" stands more than once in cell {index}, so an edit could change the wrong \
          one; remove the duplicate in a text editor first (Python reads the last one)"
     )]
     DuplicateKey {
-        /// Position.
+        /// Position of the cell, from 0.
         index: usize,
-        /// The key.
+        /// Name of the repeated key.
         key: String,
     },
-    /// The text to substitute is not there.
-    #[error("the text to replace was not found in {cell}{}", shown_lines(.nearest))]
+    /// The cell does not contain the text to substitute.
+    #[error("the text to replace was not found in {cell}{}", describe_nearest(.nearest))]
     NoMatch {
-        /// The cell.
-        cell: Candidate,
+        /// The cell that the operation names.
+        cell: CellCandidate,
         /// The lines of the cell that look most like it, with their numbers from 1.
         nearest: Vec<(usize, String)>,
     },
-    /// The text to substitute is there more than once.
+    /// The cell contains the text to substitute more than once.
     #[error(
         "the text to replace stands {count} times in {cell} (lines {}); give more of the text around \
          it, or ask for all of them",
-        list_of(.lines, *.count)
+        join_and_count(.lines, *.count)
     )]
     ManyMatches {
-        /// The cell.
-        cell: Candidate,
-        /// How often.
+        /// The cell that the operation names.
+        cell: CellCandidate,
+        /// The number of matches.
         count: usize,
-        /// The lines of the first 20, from 1.
+        /// Line numbers of the first 20 matches, from 1.
         lines: Vec<usize>,
     },
-    /// An empty text matches everywhere.
+    /// The text to substitute is empty, so it would match everywhere.
     #[error("the text to replace is empty; give the text that should be replaced")]
     EmptyPattern,
-    /// Outputs belong to code cells only.
+    /// The cell cannot have outputs, because it is not a code cell.
     #[error("cell {index} is a {kind} cell; only code cells have outputs")]
     NoOutputs {
-        /// Position.
+        /// Position of the cell, from 0.
         index: usize,
-        /// Its kind.
+        /// Its kind, which is not code.
         kind: CellKind,
     },
-    /// A metadata value is not what the format allows.
+    /// The format does not allow this metadata value.
     #[error("metadata \"{key}\": {problem}")]
     BadMetadata {
-        /// The key.
+        /// Name of the metadata key.
         key: String,
-        /// What is wrong, as a sentence end.
+        /// The problem as the end of a sentence.
         problem: &'static str,
     },
-    /// A cell would be moved next to itself.
+    /// The cell would move next to itself.
     #[error("{cell} cannot be moved before or after itself")]
     MoveToItself {
-        /// The cell.
-        cell: Candidate,
+        /// The cell that the operation names.
+        cell: CellCandidate,
     },
 }
 
-/// Why a text could not be replaced in another.
+/// The reason why a text could not be replaced in another.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SubError {
-    /// An empty text matches everywhere.
+    /// The text to replace is empty, so it would match everywhere.
     #[error("the text to replace is empty; give the text that should be replaced")]
     Empty,
-    /// It is not there.
-    #[error("the text to replace was not found{}", shown_lines(.nearest))]
+    /// The text does not contain the text to replace.
+    #[error("the text to replace was not found{}", describe_nearest(.nearest))]
     NoMatch {
         /// The lines that look most like it, with their numbers from 1.
         nearest: Vec<(usize, String)>,
     },
-    /// It is there more than once.
+    /// The text contains the text to replace more than once.
     #[error(
         "the text to replace stands {count} times (lines {}); give more of the text around it, or ask \
          for all of them",
-        list_of(.lines, *.count)
+        join_and_count(.lines, *.count)
     )]
     Many {
-        /// How often.
+        /// The number of matches.
         count: usize,
-        /// The lines of the first 20, from 1.
+        /// Line numbers of the first 20 matches, from 1.
         lines: Vec<usize>,
     },
 }
 
 impl SubError {
-    /// The same about the source of a cell.
-    pub(crate) fn in_cell(self, cell: Candidate) -> OpError {
+    /// Adds the cell whose source was searched.
+    pub(crate) fn in_cell(self, cell: CellCandidate) -> OpError {
         match self {
             SubError::Empty => OpError::EmptyPattern,
             SubError::NoMatch { nearest } => OpError::NoMatch { cell, nearest },
@@ -275,8 +349,8 @@ impl SubError {
     }
 }
 
-/// Lines that come near what was looked for, as the end of a sentence.
-fn shown_lines(nearest: &[(usize, String)]) -> String {
+/// Describes the lines nearest to the text that was searched for, as the end of a sentence.
+fn describe_nearest(nearest: &[(usize, String)]) -> String {
     let shown: Vec<String> =
         nearest.iter().map(|(number, line)| format!("line {number}: {line}")).collect();
     if shown.is_empty() {
@@ -286,7 +360,7 @@ fn shown_lines(nearest: &[(usize, String)]) -> String {
     }
 }
 
-/// Why virtual text could not be turned back into cells. Nothing was changed.
+/// The reason why virtual text could not be turned back into cells. The notebook is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
     /// The first line is not a marker.
@@ -295,51 +369,51 @@ pub enum TextError {
          \"# %% [raw] cell:0\"."
     )]
     FirstLine,
-    /// A line marks a cell in scripts, but not in this text.
+    /// A line begins a cell in scripts, but not in virtual text.
     #[error(
         "line {line} is {text:?}, which marks a cell in a script; in this text a cell begins with \"# %% [code]\", \
          \"# %% [markdown]\" or \"# %% [raw]\". Nothing was written"
     )]
     UnknownMarker {
-        /// Its number, from 1.
+        /// Line number, from 1.
         line: usize,
         /// The line, or its beginning.
         text: String,
     },
-    /// An entry of the notebook has no text form.
+    /// An entry of the notebook cannot be written as text.
     #[error("cell {index} is not a code, markdown or raw cell")]
     BadCell {
-        /// Position.
+        /// Position of the cell, from 0.
         index: usize,
     },
-    /// The cells that do not appear in the text are not those the caller meant to drop.
-    #[error("{}", leaves_out(.missing, *.declared))]
+    /// The cells that the text leaves out are not those that the caller declared.
+    #[error("{}", describe_left_out(.missing, *.declared))]
     LeavesOut {
-        /// The cells that do not appear.
-        missing: Vec<Candidate>,
-        /// How many the caller said it meant to drop.
+        /// The cells that the text leaves out.
+        missing: Vec<CellCandidate>,
+        /// The number of cells that the caller declared as dropped.
         declared: usize,
     },
-    /// The operations that follow from the text were refused.
+    /// The batch of operations made from the text was refused.
     #[error(transparent)]
     Edit(#[from] EditError),
 }
 
-fn leaves_out(missing: &[Candidate], declared: usize) -> String {
-    let meant = format!("but {} to be dropped", plural(declared, "cell was", "cells were"));
+fn describe_left_out(missing: &[CellCandidate], declared: usize) -> String {
+    let meant = format!("but {} to be dropped", format_count(declared, "cell was", "cells were"));
     if missing.is_empty() {
         return format!("the text leaves no cell out, {meant}; nothing was written");
     }
-    let count = plural(missing.len(), "cell", "cells");
+    let count = format_count(missing.len(), "cell", "cells");
     let but = if declared > 0 { format!(", {meant}") } else { String::new() };
     format!(
         "the text leaves out {count}: {}{but}; nothing was written. To delete exactly {count}, say how \
          many are dropped; to change some cells only, write the whole text back or change them one by \
          one",
-        list(missing)
+        join_first_twenty(missing)
     )
 }
 
-fn plural(count: usize, one: &str, many: &str) -> String {
+fn format_count(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }

@@ -1,7 +1,7 @@
-//! Jupyter notebook files that can be changed without harming anything else in them.
+//! Edits Jupyter notebook files and leaves everything else in them untouched.
 //!
-//! Bytes in, bytes out: this crate does no input or output, knows no clock, no kernel and no file
-//! names. Its promise is [`Notebook`]: what an operation does not name keeps its bytes.
+//! Bytes in, bytes out: this crate does no input or output and knows nothing of clocks, kernels or
+//! file names. Its promise is [`Notebook`]: what an operation does not name keeps its bytes.
 //!
 //! ```
 //! use inkcell_notebook::{CellRef, EditOp, IdSource, Notebook, OutputsAfter, SourceShape};
@@ -23,65 +23,63 @@
 //! let expected = expected.replace("x = 1", "x = 2").replace("count\": 1", "count\": null");
 //! assert_eq!(notebook.to_bytes(), expected.as_bytes());
 //! ```
+//!
+//! Each module shows its task with an example:
+//!
+//! | to | see |
+//! | --- | --- |
+//! | open a file, list its cells, read outputs | [`document`] |
+//! | insert, replace, move and delete cells, store outputs | [`edit`] |
+//! | show a notebook as one text and take the text back | [`text`] |
+//! | outline, search and compare notebooks | [`query`] |
+//! | make a script or Markdown | [`export`] |
+//! | read and set parameters | [`parameters`] |
+//!
+//! The crate root re-exports the items of all modules.
 
-mod batch;
-mod by_id;
-mod by_index;
+#![warn(missing_docs)]
+
 mod cell;
-mod compare;
-mod diagnose;
-mod diff;
-mod document;
-mod edit;
+pub mod document;
+pub mod edit;
 mod error;
-mod export;
-mod fields;
+pub mod export;
 mod json;
-mod legacy;
-mod metadata;
-mod names;
-mod order;
-mod outline;
-mod output;
-mod parameters;
-mod search;
-mod select;
-mod style;
-mod text;
-mod validate;
-mod view;
+mod marker;
+mod matching;
+pub mod parameters;
+mod python;
+pub mod query;
+pub mod text;
 
-pub use by_id::{IdEdit, IdEditReply, IdMode};
-pub use by_index::{IndexAction, IndexEdit, IndexEditDetails, IndexEditError};
-pub use cell::{CellId, CellKind, CellRef, IdSource, unique_ids};
-pub use compare::{
-    CellMarks, CellVerdict, CheckedCells, ComparePictures, CompareRules, ComparedCell, Difference,
-    MAY_FAIL_TAG, OutputDifference, Pictures, SKIP_TAG, Side, Tolerance, compare, has_code_to_run,
-    is_never_run,
+pub use cell::{CellId, CellKind, CellRef, IdSource};
+pub use document::{
+    CellNames, CellView, Chunk, FormatVersion, NbOutput, Notebook, OutputDigest, OutputError,
+    OutputView, Source, first_line,
 };
-pub use diagnose::Oddity;
-pub use diff::{CellDiff, Compare, diff, notebook_changes, pairs};
-pub use document::{Chunk, FormatVersion, Notebook};
 pub use edit::{
-    Action, CellChange, EditOp, EditReport, Matches, MetaChange, Note, OutputsAfter, Place,
+    Action, CellChange, CellPlace, EditNote, EditOp, EditReport, Matches, MetaChange, OutputsAfter,
+    SourceShape, substitute,
 };
 pub use error::{
-    Candidate, EditError, NotebookError, OpError, ReadOnly, RefError, SubError, TextError,
+    CellCandidate, EditError, NotebookError, Oddity, OpError, ReadOnly, RefError, SubError,
+    TextError,
 };
 pub use export::{Outputs, to_markdown, to_script};
-pub use fields::SourceShape;
 pub use json::SyntaxError;
-pub use names::CellNames;
-pub use outline::{Hit, OutlineCell, SearchIn, first_line};
-pub use output::{NbOutput, OutputDigest, OutputError, OutputView};
+pub use matching::{nearest, unique_ids};
 pub use parameters::{
-    Injected, InjectedWay, NoParameters, Parameter, ParameterError, ParameterLanguage,
+    Injection, InjectionWay, NoParameters, Parameter, ParameterError, ParameterLanguage,
     ParameterValue, Parameters, WholeNumber, parameters_cell,
 };
-pub use search::{nearest, substitute};
-pub use select::{Form, LineRange, PageLimits, Selector, SelectorError, page, split_selector};
-pub use text::{
-    Drop, MarkerIds, TextBase, TextCell, TextRules, is_same_text, lower_text, parse_text,
-    substitute_between_markers, visible_char, visible_controls,
+pub use query::{
+    CellComparison, CellDiff, CellMarks, CellVerdict, Compare, ComparePictures, CompareRules,
+    CompareScope, Hit, MAY_FAIL_TAG, OutlineCell, OutputDifference, PartDifference, Pictures,
+    RunSide, SKIP_TAG, SearchIn, Tolerance, compare, diff, has_code_to_run, is_never_run,
+    notebook_changes, pairs,
 };
-pub use view::{CellView, Source};
+pub use text::{
+    DropRule, Form, LineRange, MarkerIds, PageLimits, Selector, SelectorError, TextBase, TextCell,
+    TextRules, is_same_text, lower_text, page, parse_text, split_selector,
+    substitute_between_markers, visible_char, visible_controls, visible_line,
+};

@@ -1,7 +1,7 @@
-//! Running the real executable in a private environment.
+//! Runs the real executable in a private environment.
 //!
-//! Owns the temporary folders, the environment of the child and a bound on how long it may take. A
-//! child that does not end is killed by its own handle, and the test fails.
+//! Owns the temporary folders, the environment of the child and its time limit. A child that does
+//! not end is killed by its own handle, and the test fails.
 
 use std::ffi::OsStr;
 use std::io::{Read, Write};
@@ -13,30 +13,32 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// No command of a test needs longer; one that does hangs.
+/// The time limit of a command; only a hang takes this long.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// A folder that is working folder and home, and a state folder beside it.
+/// A private environment: one folder that is both working folder and home, and a state folder
+/// beside it.
 pub struct TestEnv {
     root: TempDir,
     program: PathBuf,
 }
 
-/// How a command ended and what it said.
+/// The exit and the output of a command.
 #[derive(Debug)]
 pub struct Ran {
-    /// The exit code; none when a signal ended it.
+    /// Exit code; none if a signal ended the command.
     pub code: Option<i32>,
-    /// The signal that ended it.
+    /// The signal that ended the command, if one did.
     pub signal: Option<i32>,
     pub stdout: String,
     pub stderr: String,
-    /// Standard output as it came.
+    /// Standard output as bytes.
     pub bytes: Vec<u8>,
 }
 
 impl TestEnv {
-    /// `program` is the executable under test, `env!("CARGO_BIN_EXE_inkcell")` for its caller.
+    /// Makes an environment for `program`, the executable under test:
+    /// `env!("CARGO_BIN_EXE_inkcell")` in the caller.
     pub fn new(program: &str) -> TestEnv {
         let root = tempfile::Builder::new().prefix("inkcell-test-").tempdir().expect("a folder");
         std::fs::create_dir(root.path().join("work")).expect("a working folder");
@@ -44,23 +46,23 @@ impl TestEnv {
         TestEnv { root, program: PathBuf::from(program) }
     }
 
-    /// The same before the first command: without a state folder.
+    /// Removes the state folder, as before the first command.
     pub fn without_state(self) -> TestEnv {
         std::fs::remove_dir_all(self.state()).expect("a state folder");
         self
     }
 
-    /// The working folder.
+    /// Path of the working folder, which is also the home folder.
     pub fn dir(&self) -> PathBuf {
         self.root.path().join("work")
     }
 
-    /// Where the executable keeps locks and records.
+    /// Path of the folder in which the executable keeps locks and records.
     pub fn state(&self) -> PathBuf {
         self.root.path().join("state")
     }
 
-    /// A path beside the working folder, for what must not be touched.
+    /// A path outside the working folder, for files that the executable must not change.
     pub fn outside(&self, name: &str) -> PathBuf {
         self.root.path().join(name)
     }
@@ -69,7 +71,7 @@ impl TestEnv {
         self.dir().join(name)
     }
 
-    /// Puts a file into the working folder.
+    /// Writes a file into the working folder.
     pub fn put(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         std::fs::write(&path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -81,12 +83,12 @@ impl TestEnv {
         std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
-    /// The names in the working folder, sorted.
+    /// The sorted names of files in the working folder.
     pub fn names(&self) -> Vec<String> {
         names_in(&self.dir())
     }
 
-    /// Any program in this environment; of the caller's environment only `PATH` is left.
+    /// Prepares any program to run here; it gets only `PATH` from the caller's environment.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command
@@ -99,7 +101,7 @@ impl TestEnv {
         command
     }
 
-    /// The executable under test.
+    /// Prepares the executable under test.
     pub fn inkcell(&self) -> Command {
         self.command(&self.program)
     }
@@ -108,7 +110,7 @@ impl TestEnv {
         &self.program
     }
 
-    /// Runs the executable with nothing on its standard input.
+    /// Runs the executable with empty standard input.
     pub fn run(&self, args: &[&str]) -> Ran {
         self.run_with(args, b"")
     }
@@ -120,7 +122,7 @@ impl TestEnv {
         finish(command, input)
     }
 
-    /// Text with what differs from run to run taken out: the folders, and versions of 16 digits.
+    /// Replaces what differs between runs: the paths of the folders, and versions of 16 digits.
     pub fn redact(&self, text: &str) -> String {
         let root = self.root.path().display().to_string();
         let real = self.root.path().canonicalize().expect("the folder is there");
@@ -130,13 +132,13 @@ impl TestEnv {
 }
 
 impl Ran {
-    /// The command, said to have succeeded.
+    /// Asserts that the command succeeded.
     #[track_caller]
     pub fn ok(self) -> Ran {
         self.exits(0)
     }
 
-    /// The command, said to have ended with this code.
+    /// Asserts that the command ended with this code.
     #[track_caller]
     pub fn exits(self, code: i32) -> Ran {
         assert_eq!(self.code, Some(code), "stdout: {}\nstderr: {}", self.stdout, self.stderr);
@@ -144,7 +146,7 @@ impl Ran {
     }
 }
 
-/// The names in a folder, sorted.
+/// The sorted names in a folder.
 pub fn names_in(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).expect("the folder can be listed");
     let mut names: Vec<String> = entries
@@ -154,7 +156,7 @@ pub fn names_in(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Every word of exactly 16 hexadecimal digits becomes `[version]`.
+/// Replaces every word of exactly 16 hexadecimal digits by `[version]`.
 fn redact_versions(text: &str) -> String {
     let is_word = |c: char| c.is_ascii_alphanumeric();
     let mut out = String::new();
@@ -171,19 +173,19 @@ fn redact_versions(text: &str) -> String {
     out
 }
 
-/// Runs a command to its end, within the limit.
+/// Runs a command to its end, within the usual time limit.
 pub fn finish(command: Command, input: impl AsRef<[u8]>) -> Ran {
     finish_within(command, input, LIMIT)
 }
 
-/// Runs a command to its end; one that takes longer is killed and the test fails.
+/// Runs a command to its end; one that takes longer than `limit` is killed and the test fails.
 pub fn finish_within(mut command: Command, input: impl AsRef<[u8]>, limit: Duration) -> Ran {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let shown = format!("{command:?}");
     let mut child = command.spawn().unwrap_or_else(|error| panic!("{shown}: {error}"));
     let mut stdin = child.stdin.take().expect("a pipe");
     let input = input.as_ref().to_vec();
-    // A command may end without reading; that is its right.
+    // A command may end without reading its input, so ignore a failed write.
     std::thread::spawn(move || drop(stdin.write_all(&input)));
     let stdout = collect(child.stdout.take().expect("a pipe"));
     let stderr = collect(child.stderr.take().expect("a pipe"));

@@ -1,30 +1,30 @@
-//! The document laws, checked on one file: reading and writing back is the identity, an operation on
+//! Checks the document laws on one file: reading and writing back is the identity, an operation on
 //! one cell leaves every other byte alone, and a batch changes all or nothing.
 //!
-//! Owns no files of its own: property tests, the corpus of odd files and `cargo xtask laws` all come
-//! here with bytes.
+//! Owns no files: property tests, the corpus of odd files and `cargo xtask laws` all pass bytes to
+//! it.
 
 use inkcell_notebook::{
-    CellKind, CellRef, Drop, EditError, EditOp, IdSource, InjectedWay, MarkerIds, MetaChange,
-    Notebook, NotebookError, OpError, OutputsAfter, ParameterLanguage, ParameterValue, Parameters,
-    Place, SourceShape, TextError, TextRules,
+    CellKind, CellPlace, CellRef, DropRule, EditError, EditOp, IdSource, InjectionWay, MarkerIds,
+    MetaChange, Notebook, NotebookError, OpError, OutputsAfter, ParameterLanguage, ParameterValue,
+    Parameters, SourceShape, TextError, TextRules,
 };
 
-/// What became of a file.
+/// The result of the laws for one file.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// A notebook that can be edited, and all laws hold.
+    /// The file is a notebook that can be edited, and all laws hold.
     Editable,
-    /// A notebook that can only be read, and the laws of reading hold.
+    /// The file is a notebook that can only be read, and the laws of reading hold.
     ReadOnly,
-    /// Not a notebook.
+    /// The file is not a notebook.
     Refused,
 }
 
 pub const KEEP_ALL: TextRules =
-    TextRules { drop: Drop::Exactly(0), outputs: OutputsAfter::Keep, shape: SourceShape::Keep };
+    TextRules { drop: DropRule::Exactly(0), outputs: OutputsAfter::Keep, shape: SourceShape::Keep };
 
-/// Checks every law on a file. `Err` names the law that is broken.
+/// Checks every law on a file. `Err` names the broken law.
 pub fn check(bytes: &[u8]) -> Result<Verdict, String> {
     let notebook = match Notebook::parse(bytes.to_vec()) {
         Ok(notebook) => notebook,
@@ -36,7 +36,7 @@ pub fn check(bytes: &[u8]) -> Result<Verdict, String> {
     expect(notebook.to_bytes() == bytes, "parse then to_bytes is the identity")?;
     if notebook.read_only().is_some() {
         let mut copy = notebook.clone();
-        let op = EditOp::Insert { at: Place::End, kind: CellKind::Code, source: String::new() };
+        let op = EditOp::Insert { at: CellPlace::End, kind: CellKind::Code, source: String::new() };
         expect(copy.apply(&[op], &mut ids()).is_err(), "a read-only notebook refuses edits")?;
         expect(copy.to_bytes() == bytes, "a refused edit changes nothing")?;
         let _ = notebook.to_text(MarkerIds::Auto);
@@ -63,7 +63,8 @@ fn expect(holds: bool, law: &str) -> Result<(), String> {
     if holds { Ok(()) } else { Err(law.to_owned()) }
 }
 
-/// First, last, and some between: enough to meet every neighbour situation without quadratic time.
+/// Picks the first cell, the last and some between: enough for every kind of neighbour, without
+/// quadratic time.
 fn sample(count: usize) -> Vec<usize> {
     let mut picked: Vec<usize> =
         [0, 1, count / 3, count / 2, count.saturating_sub(2), count.saturating_sub(1)]
@@ -88,7 +89,8 @@ fn text_laws(notebook: &Notebook, bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// A notebook with an entry of an unknown kind has no text form, and says so.
+/// Returns the text form; none for a notebook with an entry of an unknown kind, which has no text
+/// form.
 fn text_form(text: Result<String, TextError>) -> Result<Option<String>, String> {
     match text {
         Ok(text) => Ok(Some(text)),
@@ -102,7 +104,7 @@ fn bodies(notebook: &Notebook) -> Vec<Vec<u8>> {
     notebook.cells().map(|cell| cell.json().to_vec()).collect()
 }
 
-/// The bytes before the first and after the last cell.
+/// The bytes before the first cell and after the last.
 fn frame(notebook: &Notebook, bytes: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     let (first, last) = (notebook.cell(0)?, notebook.cell(notebook.len() - 1)?);
     let offset = |slice: &[u8]| slice.as_ptr().addr() - notebook.original_bytes().as_ptr().addr();
@@ -119,7 +121,7 @@ fn cell_laws(notebook: &Notebook, bytes: &[u8], index: usize) -> Result<(), Stri
     let old = bodies(notebook);
     let (head, tail) = frame(notebook, bytes).ok_or("a notebook with a cell has a frame")?;
 
-    // Changes inside one cell: everything before and after its object stays.
+    // A change inside one cell: everything before and after its object stays.
     let source =
         notebook.cell(index).map(|cell| cell.source().text.into_owned()).unwrap_or_default();
     let changed = format!("{source}\n# é \u{1F600} \"quoted\" \\ \t end");
@@ -151,7 +153,7 @@ fn cell_laws(notebook: &Notebook, bytes: &[u8], index: usize) -> Result<(), Stri
         let is_tags = matches!(op, EditOp::SetTags { .. });
         match copy.apply(std::slice::from_ref(&op), &mut ids()) {
             Ok(_) => {}
-            // Tags beside which a new one cannot stand: the list was not valid before.
+            // The list of tags was invalid before, so adding a tag is refused.
             Err(EditError::Op { problem: OpError::BadMetadata { .. }, .. }) if is_tags => {
                 expect(copy.to_bytes() == bytes, "a refused operation changes nothing")?;
                 continue;
@@ -192,13 +194,13 @@ fn cell_laws(notebook: &Notebook, bytes: &[u8], index: usize) -> Result<(), Stri
         }
     }
 
-    // The same source changes no byte.
+    // Setting the same source changes no byte.
     let mut copy = notebook.clone();
     if copy.apply(&[set(source, OutputsAfter::ClearIfChanged)], &mut ids()).is_ok() {
         expect(copy.to_bytes() == bytes, "the same source changes nothing")?;
     }
 
-    // Deleting: the other cells stay, and so does what stands around all of them.
+    // Deleting a cell: the other cells stay, and so do the bytes around all cells.
     let mut copy = notebook.clone();
     copy.apply(&[EditOp::Delete { cell: at() }], &mut ids()).map_err(|error| error.to_string())?;
     let new = copy.to_bytes();
@@ -210,9 +212,9 @@ fn cell_laws(notebook: &Notebook, bytes: &[u8], index: usize) -> Result<(), Stri
         expect(new_head == head && new_tail == tail, "deleting leaves what is around the cells")?;
     }
 
-    // Moving to the front and back again is the identity on cells.
+    // Moving a cell to the front and back again is the identity on cells.
     let mut copy = notebook.clone();
-    copy.apply(&[EditOp::Move { cell: at(), to: Place::Start }], &mut ids())
+    copy.apply(&[EditOp::Move { cell: at(), to: CellPlace::Start }], &mut ids())
         .map_err(|error| error.to_string())?;
     let new = copy.to_bytes();
     let mut moved = old;
@@ -224,7 +226,7 @@ fn cell_laws(notebook: &Notebook, bytes: &[u8], index: usize) -> Result<(), Stri
     expect(new_head == head && new_tail == tail, "moving leaves what is around the cells")
 }
 
-/// Values put in twice are the later ones put in once, and nothing else changes.
+/// Injecting values twice equals injecting the later ones once, and nothing else changes.
 fn inject_law(notebook: &Notebook, bytes: &[u8]) -> Result<(), String> {
     let values = |text: &str| -> Parameters {
         [("a".to_owned(), ParameterValue::Text(text.to_owned()))].into_iter().collect()
@@ -241,7 +243,7 @@ fn inject_law(notebook: &Notebook, bytes: &[u8]) -> Result<(), String> {
     expect(twice.to_bytes() == new, "values put in twice are the later ones put in once")?;
     put(&mut once, "later é")?;
     expect(once.to_bytes() == new, "the same values change nothing")?;
-    if injected.way == InjectedWay::InPlace {
+    if injected.way == InjectionWay::InPlace {
         return Ok(());
     }
     let mut back = reread(&new)?;
@@ -252,8 +254,9 @@ fn inject_law(notebook: &Notebook, bytes: &[u8]) -> Result<(), String> {
 
 fn insert_law(notebook: &Notebook, bytes: &[u8]) -> Result<(), String> {
     let old = bodies(notebook);
-    let middle = Place::After(CellRef::Index((old.len() / 2) as i64));
-    let places = [Place::Start, Place::End, if old.is_empty() { Place::End } else { middle }];
+    let middle = CellPlace::After(CellRef::Index((old.len() / 2) as i64));
+    let places =
+        [CellPlace::Start, CellPlace::End, if old.is_empty() { CellPlace::End } else { middle }];
     for (at, place) in places.into_iter().enumerate() {
         for kind in CellKind::ALL {
             let mut copy = notebook.clone();
@@ -270,7 +273,7 @@ fn insert_law(notebook: &Notebook, bytes: &[u8]) -> Result<(), String> {
             expect(cell.source().text == source, "the new cell has its source")?;
             expect(cell.id().is_some() == notebook.has_ids(), "ids are made exactly from 4.5 on")?;
             if at == 0 && !old.is_empty() {
-                // Taking it out again gives the file back, to the byte.
+                // Removing the cell again restores the file to the byte.
                 let mut back = again.clone();
                 let gone = EditOp::Delete { cell: CellRef::Index(index as i64) };
                 back.apply(&[gone], &mut ids()).map_err(|error| error.to_string())?;
@@ -284,7 +287,7 @@ fn insert_law(notebook: &Notebook, bytes: &[u8]) -> Result<(), String> {
 fn atomic_law(notebook: &Notebook, bytes: &[u8]) -> Result<(), String> {
     let mut copy = notebook.clone();
     let ops = [
-        EditOp::Insert { at: Place::Start, kind: CellKind::Code, source: "x".to_owned() },
+        EditOp::Insert { at: CellPlace::Start, kind: CellKind::Code, source: "x".to_owned() },
         EditOp::Clear { cell: None },
         EditOp::Delete { cell: CellRef::Index(1 << 40) },
     ];
@@ -292,7 +295,7 @@ fn atomic_law(notebook: &Notebook, bytes: &[u8]) -> Result<(), String> {
     expect(copy.to_bytes() == bytes, "a refused batch changes nothing")
 }
 
-/// Several operations at once are what they are one by one.
+/// Operations in one batch have the same effect as the same operations one by one.
 fn batch_law(notebook: &Notebook, bytes: &[u8]) -> Result<(), String> {
     if notebook.len() < 2 {
         return Ok(());
@@ -308,7 +311,7 @@ fn batch_law(notebook: &Notebook, bytes: &[u8]) -> Result<(), String> {
             shape: SourceShape::Keep,
         },
         EditOp::Delete { cell: CellRef::Index(0) },
-        EditOp::Insert { at: Place::End, kind: CellKind::Raw, source: source.clone() },
+        EditOp::Insert { at: CellPlace::End, kind: CellKind::Raw, source: source.clone() },
     ];
     let mut copy = notebook.clone();
     if copy.apply(&ops, &mut ids()).is_err() {
@@ -323,7 +326,7 @@ fn batch_law(notebook: &Notebook, bytes: &[u8]) -> Result<(), String> {
         expect(cell.source().text == source, "a batch does all of its operations")?;
     }
 
-    // The same three, each in a batch of its own, on the file the one before left.
+    // The same three operations, each in its own batch, on the file that the one before wrote.
     let mut single = notebook.clone();
     let mut made = ids();
     for op in ops {
@@ -333,7 +336,7 @@ fn batch_law(notebook: &Notebook, bytes: &[u8]) -> Result<(), String> {
     expect(bodies(&single) == now, "a batch is its operations one by one")
 }
 
-/// A text with the cells in another order moves them whole.
+/// A text with reordered cells moves the cells whole.
 fn reorder_law(notebook: &Notebook) -> Result<(), String> {
     let order: Vec<usize> = (0..notebook.len()).rev().collect();
     for markers in [MarkerIds::Auto, MarkerIds::Off] {
@@ -347,12 +350,12 @@ fn reorder_law(notebook: &Notebook) -> Result<(), String> {
     Ok(())
 }
 
-/// A file that stops in the middle is refused, and the place named is its end.
+/// A truncated file is refused, and the error points at its end.
 fn cut_law(bytes: &[u8]) -> Result<(), String> {
     const STEP: usize = 1024;
     const MOST: usize = 32;
     let whole = bytes.trim_ascii_end().len();
-    // Large files are cut at fewer places, or the law would take the square of their size.
+    // Cut large files at fewer places, or the time is quadratic in the size.
     let step = STEP.max(whole / MOST / STEP * STEP);
     for end in (0..whole).step_by(step) {
         match Notebook::parse(bytes[..end].to_vec()) {

@@ -1,12 +1,13 @@
-//! What tests share: the document laws, notebooks made to order, kernels that follow a script, waiting, and
-//! the real executable run in a private environment.
+//! Helpers shared by tests: the document laws, generated notebooks, scripted kernels, waiting, and the real
+//! executable in a private environment.
 //!
-//! Only tests and chores use this crate; nothing here is shipped.
+//! Only tests and `cargo xtask` use this crate; no part of it is shipped.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(clippy::print_stderr, reason = "a skipped test says so loudly")]
 
 pub mod env;
 pub mod laws;
+pub mod nbformat;
 pub mod need;
 pub mod notebooks;
 pub mod ports;

@@ -1,9 +1,10 @@
-//! What a test needs of the machine, and what it says where that is missing.
+//! Checks that the machine has what a test needs, and reports what is missing.
 //!
 //! Owns the switches `INKCELL_TEST_QUICK`, `INKCELL_TEST_ALL`, `INKCELL_TEST_REQUIRE`, `INKCELL_TEST_NO_STRACE`,
-//! `INKCELL_TEST_NO_MOUNTS` and `INKCELL_TEST_NO_PACKAGES`, and for each Python that has servers of a kind,
-//! `INKCELL_TEST_NO_JUPYTER`, `INKCELL_TEST_NO_ENTERPRISE` and `INKCELL_TEST_NO_COLLABORATION`. `INKCELL_TEST_SKIPPED`
-//! names the file that lists skipped tests: a test runner hides what a test that passes has written.
+//! `INKCELL_TEST_NO_MOUNTS` and `INKCELL_TEST_NO_PACKAGES`, and, one for each kind of Python with servers,
+//! `INKCELL_TEST_NO_JUPYTER`, `INKCELL_TEST_NO_ENTERPRISE` and `INKCELL_TEST_NO_COLLABORATION`.
+//! `INKCELL_TEST_SKIPPED` names the file that lists skipped tests, because a test runner hides the output of a test
+//! that passes.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,18 +13,18 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// Whether the short form of a long test is wanted.
+/// True if long tests should run in their short form.
 pub fn is_quick() -> bool {
     std::env::var_os("INKCELL_TEST_QUICK").is_some()
 }
 
-/// Whether every case of a long test is wanted.
+/// True if long tests should try every case.
 pub fn is_exhaustive() -> bool {
     std::env::var_os("INKCELL_TEST_ALL").is_some()
 }
 
-/// Which cases of a long enumeration are tried: every `quick`th in a quick run, every `ordinary`th in an ordinary one,
-/// and each with `--all`.
+/// The step through a long enumeration: every `quick`th case in a quick run, every `ordinary`th in an ordinary run,
+/// and every case with `--all`.
 pub fn stride(quick: u32, ordinary: u32) -> u32 {
     match (is_quick(), is_exhaustive()) {
         (true, _) => quick,
@@ -32,26 +33,26 @@ pub fn stride(quick: u32, ordinary: u32) -> u32 {
     }
 }
 
-/// Reports that a test does not run here.
+/// Reports that a test is skipped here.
 pub fn skip(test: &str, why: &str) {
     eprintln!("\n!!! SKIPPED {test}: {why} !!!\n");
     if let Some(list) = std::env::var_os("INKCELL_TEST_SKIPPED") {
         let list = File::options().create(true).append(true).open(list);
-        // One write: tests run side by side.
+        // Write the line at once, because tests run side by side.
         let line = format!("{test}: {why}\n");
         list.and_then(|mut list| list.write_all(line.as_bytes()))
             .expect("the list of skipped tests");
     }
 }
 
-/// Whether calls of a child can be traced. Where they must be and cannot, the test fails.
+/// Checks that strace can trace a child. If tests must not skip and it cannot, the test fails.
 pub fn strace(test: &str) -> bool {
     static WORKS: OnceLock<bool> = OnceLock::new();
     let works = *WORKS.get_or_init(|| succeeds("strace", &["-f", "-o", "/dev/null", "true"]));
     works || missing(test, "strace does not work here", "INKCELL_TEST_NO_STRACE")
 }
 
-/// Skips a test, or fails it where everything is required and this is not excused by name.
+/// Skips a test, or fails it if tests must not skip and no variable excuses it by name.
 fn missing(test: &str, why: &str, excuse: &str) -> bool {
     let required = std::env::var_os("INKCELL_TEST_REQUIRE").is_some();
     let excused = std::env::var_os(excuse).is_some();
@@ -60,33 +61,34 @@ fn missing(test: &str, why: &str, excuse: &str) -> bool {
     false
 }
 
-/// Whether a small file system of our own can be mounted in a namespace of our own.
+/// Checks that a private mount namespace can mount a small file system.
 pub fn private_mounts(test: &str) -> bool {
     let script = "mount -t tmpfs -o size=64k none /mnt";
     let works = succeeds("unshare", &["-Urm", "sh", "-c", script]);
     works || missing(test, "a private file system cannot be mounted here", "INKCELL_TEST_NO_MOUNTS")
 }
 
-/// Whether a Python has a package. Where it must and has not, the test fails.
+/// Checks that a Python has a package. If tests must not skip and it has not, the test fails.
 pub fn python_package(test: &str, python: &OsStr, package: &str) -> bool {
-    // Importing it would cost many tests more than what they do.
+    // An import would take longer than many tests.
     let code =
         format!("import sys, importlib.util as u; sys.exit(u.find_spec({package:?}) is None)");
     let why = format!("{} has no package {package}", python.display());
     succeeds(python, &["-c", &code]) || missing(test, &why, "INKCELL_TEST_NO_PACKAGES")
 }
 
-/// Whether a Python is named that has Jupyter's servers. Where one must be and is not, the test fails.
+/// Checks that a variable names a Python with Jupyter's servers. If tests must not skip and none does, the test
+/// fails.
 pub fn jupyter_server(test: &str) -> bool {
     let modules = "kernel_gateway, jupyter_server, ipykernel";
     named_python(test, "INKCELL_TEST_JUPYTER_PYTHON", modules).is_some()
 }
 
-/// The Python that this variable names, if it has these modules. Where one must be named and is not, the test
+/// The Python that this variable names, if it has these modules. If tests must not skip and it has not, the test
 /// fails.
 pub fn named_python(test: &str, variable: &str, modules: &str) -> Option<PathBuf> {
     let python = std::env::var_os(variable).map(PathBuf::from);
-    // Importing them would cost many tests more than what they do.
+    // Imports would take longer than many tests.
     let code = format!(
         "import importlib.util as u; [u.find_spec(m) or 1 / 0 for m in {modules:?}.split(', ')]"
     );
@@ -99,7 +101,7 @@ pub fn named_python(test: &str, variable: &str, modules: &str) -> Option<PathBuf
     found
 }
 
-/// Whether a program is here and does this well.
+/// True if a program exists and exits with success.
 pub fn succeeds(program: impl AsRef<OsStr>, args: &[&str]) -> bool {
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -1,10 +1,10 @@
-//! Notebooks made to order, ordinary and odd.
+//! Generates notebooks for tests, ordinary and odd.
 //!
-//! Owns the shapes tests need; nothing is read from anywhere.
+//! Owns the shapes that tests need; it reads no files.
 
 use serde_json::{Value, json};
 
-/// A notebook of nbformat 4.5 as Jupyter writes it, with these `(kind, id, source)` cells.
+/// Makes a notebook of nbformat 4.5 as Jupyter writes it, with these `(kind, id, source)` cells.
 pub fn jupyter(cells: &[(&str, &str, &str)]) -> String {
     let cells: Vec<Value> = cells
         .iter()
@@ -24,7 +24,7 @@ pub fn jupyter(cells: &[(&str, &str, &str)]) -> String {
     pretty(&json!({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}))
 }
 
-/// A value with one blank of indentation and a final newline, as Jupyter lays it out.
+/// Formats a value with one blank of indentation and a final newline, as Jupyter does.
 pub fn pretty(value: &Value) -> String {
     let mut out = Vec::new();
     let formatter = serde_json::ser::PrettyFormatter::with_indent(b" ");
@@ -34,7 +34,7 @@ pub fn pretty(value: &Value) -> String {
     String::from_utf8(out).expect("JSON is UTF-8")
 }
 
-/// Three cells that most tests can do with: markdown, code, code.
+/// A notebook that suits most tests: markdown, code, code.
 pub fn small() -> String {
     jupyter(&[
         ("markdown", "intro-md", "# Title\n\nSome prose."),
@@ -43,7 +43,7 @@ pub fn small() -> String {
     ])
 }
 
-/// Files that are notebooks but laid out or spelled unusually; every law must hold on each.
+/// Valid notebooks with unusual layout or spelling; every law must hold on each.
 pub fn odd() -> Vec<(&'static str, Vec<u8>)> {
     let small = small();
     let mut files: Vec<(&'static str, Vec<u8>)> = vec![

@@ -1,7 +1,7 @@
-//! A program at a terminal of its own, whose screen is read as a person sees it.
+//! Runs a program at a terminal of its own and reads the screen as a person sees it.
 //!
-//! Owns the pseudo-terminal, a model of its screen, the answers a terminal gives when it is asked something, and
-//! a bound on every wait. A program that is not ended by its test is killed by its own handle.
+//! Owns the pseudo-terminal, a model of its screen, the terminal's answers to queries, and a time limit on every
+//! wait. A program that its test does not end is killed by its own handle.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -16,23 +16,23 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 use vt100::{Callbacks, Parser, Screen};
 
-/// Nothing a test waits for takes longer, unless it never comes.
+/// The time limit of a wait; only a hang takes this long.
 const LIMIT: Duration = Duration::from_secs(240);
 
-/// How long is waited at a time before it is looked whether the program is still there.
+/// The interval between checks that the program still runs.
 const STEP: Duration = Duration::from_millis(50);
 
-/// How large a terminal is.
+/// The size of a terminal in characters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Size {
     pub rows: u16,
     pub columns: u16,
 }
 
-/// The size most terminals begin with.
+/// The initial size of most terminals.
 pub const USUAL: Size = Size { rows: 24, columns: 80 };
 
-/// What a terminal says when a program asks it something; without it some programs wait in vain.
+/// The terminal's answers to queries; without them some programs wait forever.
 #[derive(Default)]
 struct Answers(Vec<u8>);
 
@@ -58,11 +58,11 @@ impl Callbacks for Answers {
     }
 }
 
-/// A program at a terminal.
+/// A program running at a terminal.
 pub struct Pty {
     child: Child,
     master: File,
-    /// Kept open, so that what the program left of the terminal's settings can be looked at.
+    /// Kept open, so that a test can inspect the terminal settings that the program left.
     slave: OwnedFd,
     parser: Parser<Answers>,
     seen: Vec<u8>,
@@ -70,8 +70,8 @@ pub struct Pty {
 }
 
 impl Pty {
-    /// Starts a command at a terminal of this size, which is its controlling one. `TERM` is set unless the
-    /// command says otherwise.
+    /// Starts a command at a terminal of this size, its controlling terminal. `TERM` is set unless the command
+    /// sets it.
     #[allow(unsafe_code, reason = "pre_exec is the only way to run code between fork and exec")]
     pub fn start(mut command: Command, size: Size) -> Pty {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
@@ -88,8 +88,8 @@ impl Pty {
             command.env("TERM", "xterm-256color");
         }
         command.stdin(end()).stdout(end()).stderr(end());
-        // SAFETY: only two system calls are made between fork and exec, through rustix; nothing is allocated
-        // and no lock is taken. Descriptor 0 is the terminal by then.
+        // SAFETY: between fork and exec only two system calls are made, through rustix; nothing is allocated and
+        // no lock is taken. Descriptor 0 is the terminal by then.
         unsafe {
             command.pre_exec(|| {
                 rustix::process::setsid()?;
@@ -103,7 +103,7 @@ impl Pty {
         Pty { child, master: master.into(), slave, parser, seen: Vec::new(), is_over: false }
     }
 
-    /// Types this, byte for byte: `\r` is Enter, `\x1b` is Escape, `\x03` is Ctrl-C.
+    /// Types these keys, byte for byte: `\r` is Enter, `\x1b` is Escape, `\x03` is Ctrl-C.
     pub fn send(&mut self, keys: &str) {
         self.master.write_all(keys.as_bytes()).expect("the terminal takes it");
     }
@@ -116,7 +116,7 @@ impl Pty {
         });
     }
 
-    /// Waits until the screen does not show this text any more.
+    /// Waits until the screen no longer shows this text.
     #[track_caller]
     pub fn wait_gone(&mut self, text: &str) {
         self.wait_until(&format!("{text:?} gone from the screen"), |screen| {
@@ -124,7 +124,7 @@ impl Pty {
         });
     }
 
-    /// Waits until the screen is as wanted; `what` says how, for whoever reads of a failure.
+    /// Waits until the screen meets a condition; `what` describes it in the message of a failure.
     #[track_caller]
     pub fn wait_until(&mut self, what: &str, is_so: impl Fn(&Screen) -> bool) {
         let until = Instant::now() + LIMIT;
@@ -140,15 +140,15 @@ impl Pty {
         }
     }
 
-    /// Takes what the program wrote next; false when it has closed the terminal or the time is up.
+    /// Takes the next output of the program; false if the program has closed the terminal or the time is up.
     fn take(&mut self, until: Instant) -> bool {
         if self.is_over {
             return false;
         }
         let mut has_ended = false;
-        // Short waits, since a terminal that we hold open ourselves does not tell of the program's end.
+        // Wait in short steps: this process holds the terminal open, so the program's end does not show on it.
         while !self.is_ready_within(if has_ended { Duration::ZERO } else { STEP }) {
-            // What it wrote last may have come after the look and before its end.
+            // The program may have written between the last check and its end, so check once more.
             self.is_over = has_ended;
             if has_ended || Instant::now() >= until {
                 return false;
@@ -171,44 +171,44 @@ impl Pty {
         poll(&mut wanted, Some(&wait)).is_ok_and(|ready| ready > 0)
     }
 
-    /// The screen as it was when it was last waited for.
+    /// The screen as of the last wait.
     pub fn screen(&self) -> &Screen {
         self.parser.screen()
     }
 
-    /// Its text, line by line.
+    /// The text of the screen, line by line.
     pub fn text(&self) -> String {
         self.screen().contents()
     }
 
-    /// Everything that was written to the terminal so far.
+    /// All bytes that the program has written so far.
     pub fn seen(&self) -> &[u8] {
         &self.seen
     }
 
-    /// Makes the terminal another size, and tells the program.
+    /// Resizes the terminal, and notifies the program.
     pub fn resize(&mut self, size: Size) {
         self.parser.set_size(rows(size), columns(size));
         tcsetwinsize(&self.master, winsize(size)).expect("a size");
     }
 
-    /// Sends the program a signal.
+    /// Sends a signal to the program.
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("a signal");
     }
 
-    /// The process at the terminal.
+    /// The process id of the program.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Whether keys are handed on one by one and unseen, as programs that fill the screen want it.
+    /// True in raw mode, in which a program gets each key at once, as full-screen programs want it.
     pub fn is_raw(&self) -> bool {
         let modes = tcgetattr(self.slave.as_fd()).expect("its settings").local_modes;
         !modes.contains(rustix::termios::LocalModes::ICANON)
     }
 
-    /// Waits for the end of the program, and reads all that it wrote.
+    /// Waits for the end of the program, and reads the rest of its output.
     #[track_caller]
     pub fn end(&mut self) -> ExitStatus {
         let until = Instant::now() + LIMIT;

@@ -1,14 +1,14 @@
-//! The runner's files, laid out and compiled once for all tests.
+//! Shares the runner's files, laid out and compiled once, among all tests.
 //!
-//! Owns the folder that they share, beside the test binaries. Must not know what the files are: the first kernel that
-//! starts lays them out, as it does in any state folder.
+//! Owns the shared folder, beside the test binaries. It must not know what the files are: the first kernel that
+//! starts writes them, as it does in any state folder.
 
 use std::fs::DirBuilder;
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt as _, symlink};
 use std::path::Path;
 
-/// Makes a state folder that has the shared runner. Laying out a runner and compiling it takes longer than most tests.
+/// Makes a state folder that shares the runner. Writing and compiling a runner takes longer than most tests.
 pub fn share(state: &Path) {
     let shared = std::env::current_exe().expect("a test binary").with_file_name("shared-runner");
     for folder in [&shared, state] {

@@ -1,8 +1,8 @@
-//! A kernel that does what a test says, for everything above the contract.
+//! A kernel that follows a test's script, for tests of everything above the kernel contract.
 //!
-//! Owns a backend whose launches and executions follow scripts, and the record of what it was asked. It
-//! keeps the rules of `kernel.rs` like any other backend, uses only tokio's clock, so that a test may pause
-//! it, and must not know Python or processes.
+//! Owns a backend whose launches and executions follow scripts, and the record of requests to it. It keeps
+//! the rules of `kernel.rs` like any other backend. It uses only tokio's clock, so that a test may pause it.
+//! It must not know Python or processes.
 
 mod actor;
 #[cfg(test)]
@@ -18,59 +18,59 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use inkcell_kernel::{
     Answer, AskId, Backend, BackendKind, CodeRequest, Death, DeathCause, DisplayId, ExecEvent,
-    ExecId, Force, Gone, InputReply, Kernel, KernelEvents, KernelInfo, KernelSpec, LaunchError,
-    Launched, MimeBundle, MimeData, Origin, Outcome, PyError, Question, StreamName,
+    ExecId, Gone, InputReply, Kernel, KernelEvents, KernelInfo, KernelSpec, LaunchError, Launched,
+    MimeBundle, MimeData, Origin, Outcome, PyError, Question, StopSignal, StreamName,
 };
 use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use actor::{Actor, Order};
 
-/// As many events may wait as in the runner's backend.
+/// The length of the event queue, the same as in the runner's backend.
 const EVENT_QUEUE: usize = 64;
 
-/// One thing an execution does.
+/// One step of an execution.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Reports something of this execution.
+    /// Reports an event of this execution.
     Emit(ExecEvent),
-    /// Reports output of no execution.
+    /// Reports output that belongs to no execution.
     Orphan(ExecEvent),
-    /// Reports an oddity.
+    /// Reports an oddity as a notice.
     Notice(String),
     /// Takes this long, by tokio's clock.
     Take(Duration),
-    /// Waits for the test.
+    /// Waits until the test notifies it.
     Gate(Arc<Notify>),
-    /// Asks for a line and goes on with the answer written to standard output; without one it fails.
+    /// Asks for a line and writes the answer to standard output; fails if the input ends.
     Ask {
-        /// What is asked.
+        /// The text before the input.
         prompt: String,
-        /// Whether it is to be hidden.
+        /// True if the terminal must hide the input.
         password: bool,
     },
-    /// Waits for an interrupt, survives it, and goes on.
+    /// Waits for an interrupt, survives it, and continues.
     CatchInterrupt,
-    /// From here on interrupts do nothing.
+    /// Ignores interrupts from here on.
     IgnoreInterrupts,
-    /// From here on interrupts and [`Force::Terminate`] do nothing.
+    /// Ignores interrupts and [`StopSignal::Terminate`] from here on.
     IgnoreTerminate,
     /// Never ends by itself.
     Hang,
-    /// Ends the kernel.
+    /// Ends the kernel for this reason.
     Die(DeathCause),
     /// Ends the execution; steps after it are not reached.
     Finish(Outcome),
 }
 
 impl Step {
-    /// Writes this to standard output.
+    /// Writes this text to standard output.
     pub fn print(text: &str) -> Step {
         let data = bytes::Bytes::copy_from_slice(text.as_bytes());
         Step::Emit(ExecEvent::Stream { name: StreamName::Stdout, data })
     }
 
-    /// Displays this as plain text, by this name.
+    /// Displays this text as plain text, with this display id.
     pub fn display(id: &str, text: &str) -> Step {
         let id = Some(DisplayId(Arc::from(id)));
         Step::Emit(ExecEvent::Display { id, data: plain_text(text) })
@@ -86,13 +86,13 @@ impl Step {
         )
     }
 
-    /// Ends with an exception.
+    /// Ends with this exception.
     pub fn fail(name: &str, value: &str) -> Step {
         Step::Finish(Outcome::Error(exception(name, value)))
     }
 }
 
-/// A bundle of plain text.
+/// Makes a bundle of plain text.
 pub fn plain_text(text: &str) -> MimeBundle {
     let data = vec![("text/plain".to_owned(), MimeData::Text(text.to_owned()))];
     MimeBundle { data, metadata: String::new() }
@@ -108,7 +108,7 @@ fn exception(name: &str, value: &str) -> PyError {
     }
 }
 
-/// What one execution does. One that comes to its end finishes well.
+/// The script of one execution. It succeeds if it reaches its end.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
     steps: Vec<Step>,
@@ -116,56 +116,56 @@ pub struct Script {
 }
 
 impl Script {
-    /// Begins, then does this.
+    /// Starts, then follows these steps.
     pub fn new(steps: impl IntoIterator<Item = Step>) -> Script {
         Script { steps: steps.into_iter().collect(), is_unstarted: false }
     }
 
-    /// Does this without ever saying that it began, as a kernel that dies too early.
+    /// Follows these steps without reporting a start, as a kernel that dies too early.
     pub fn unstarted(steps: impl IntoIterator<Item = Step>) -> Script {
         Script { steps: steps.into_iter().collect(), is_unstarted: true }
     }
 }
 
-/// What one launch does.
+/// The script of one launch.
 #[derive(Debug)]
 pub enum Launch {
-    /// A kernel at once.
+    /// Launches a kernel at once.
     Work,
-    /// A kernel after this long.
+    /// Launches a kernel after this long.
     Slow(Duration),
-    /// A kernel when the test says so.
+    /// Launches a kernel when the test notifies it.
     Gate(Arc<Notify>),
-    /// No kernel.
+    /// Fails to launch a kernel.
     Fail(LaunchError),
 }
 
-/// Which kernel of a backend: the first launch makes number 1, whatever becomes of it.
+/// The number of a kernel in its backend: the first launch is number 1, even if it fails.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct KernelNumber(pub u32);
 
-/// What a backend or one of its kernels was asked.
+/// A request to a backend or to one of its kernels.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Asked {
-    /// To launch a kernel in this folder.
+    /// Launch a kernel in this folder.
     Launch(PathBuf),
-    /// To run code.
+    /// Run code, as the request says.
     Execute(CodeRequest),
-    /// To take a line of input.
+    /// Take a line of input.
     ReplyInput(ExecId, InputReply),
-    /// To answer a question.
+    /// Answer a question, with or without a running execution.
     Ask(AskId, Question),
-    /// To stop what it does.
+    /// Interrupt the running code.
     Interrupt,
-    /// To end because it does not listen.
-    Force(Force),
-    /// To end.
+    /// End a kernel that does not react.
+    Force(StopSignal),
+    /// End, within this time.
     Shutdown(Duration),
-    /// Nothing more: its handle is gone.
+    /// The kernel's handle was dropped.
     Drop,
 }
 
-/// A backend that follows scripts. Clones are the same backend.
+/// A backend that follows scripts. Clones share one backend.
 #[derive(Clone, Default)]
 pub struct ScriptedBackend {
     shared: Arc<Shared>,
@@ -196,7 +196,7 @@ impl Shared {
         self.asked.send_modify(|all| all.push((number, asked)));
     }
 
-    /// The script for this code, or the next in line, or none: then it ends well at once.
+    /// The script for this code, else the next in line, else one that succeeds at once.
     fn script(&self, code: &str) -> Script {
         let mut plan = self.plan();
         match plan.by_code.get(code) {
@@ -211,56 +211,57 @@ impl Shared {
 }
 
 impl ScriptedBackend {
-    /// A backend whose kernels launch at once and do nothing, well.
+    /// A backend whose kernels launch at once and whose executions succeed at once.
     pub fn new() -> ScriptedBackend {
         ScriptedBackend::default()
     }
 
-    /// The next launch without a plan does this.
+    /// Sets the next unplanned launch.
     pub fn plan_launch(&self, launch: Launch) {
         self.shared.plan().launches.push_back(launch);
     }
 
-    /// The next execution without a script follows this one.
+    /// Sets the steps of the next execution without a script.
     pub fn plan(&self, steps: impl IntoIterator<Item = Step>) {
         self.plan_script(Script::new(steps));
     }
 
-    /// The next execution without a script follows this one.
+    /// Sets the script of the next execution without one.
     pub fn plan_script(&self, script: Script) {
         self.shared.plan().scripts.push_back(script);
     }
 
-    /// Every execution of exactly this code follows this script.
+    /// Sets the script of every execution of exactly this code.
     pub fn plan_code(&self, code: &str, script: Script) {
         self.shared.plan().by_code.insert(code.to_owned(), script);
     }
 
-    /// The next question that comes while nothing runs is answered so; one without a plan by an empty object.
+    /// Sets the answer to the next question while the kernel is idle; without a plan, the answer is an empty
+    /// object.
     pub fn plan_answer(&self, answer: Answer) {
         self.shared.plan().answers.push_back(answer);
     }
 
-    /// Shutting down takes this long from now on, or as long as is allowed.
+    /// Sets the time that a shutdown takes, up to the time that the caller allows.
     pub fn plan_shutdown(&self, takes: Duration) {
         self.shared.plan().shutdown_takes = takes;
     }
 
-    /// Ends a kernel from outside, whatever it does.
+    /// Kills a kernel from outside, whatever it does.
     pub fn kill(&self, number: KernelNumber, cause: DeathCause) {
         let index = (number.0 as usize).checked_sub(1).expect("kernels are counted from 1");
         let plan = self.shared.plan();
         let orders = plan.kernels.get(index).and_then(Option::as_ref).expect("a kernel");
-        // One that is gone already stays gone.
+        // A kernel that is gone stays gone.
         let _ = orders.send(Order::Die(cause));
     }
 
-    /// What was asked so far, in order.
+    /// All requests so far, in order.
     pub fn asked(&self) -> Vec<(KernelNumber, Asked)> {
         self.shared.asked.borrow().clone()
     }
 
-    /// Waits until something of this kind was asked this often.
+    /// Waits until this many requests match.
     pub async fn asked_for(&self, count: usize, is_wanted: impl Fn(&Asked) -> bool) {
         let mut asked = self.shared.asked.subscribe();
         let enough = |all: &Vec<(KernelNumber, Asked)>| {
@@ -269,7 +270,7 @@ impl ScriptedBackend {
         asked.wait_for(enough).await.expect("the backend is there as long as this borrow");
     }
 
-    /// Gives the launch a number and says what it does.
+    /// Gives the launch a number and takes its script.
     fn begin(&self, spec: &KernelSpec) -> (KernelNumber, Launch) {
         let mut plan = self.shared.plan();
         plan.kernels.push(None);
@@ -347,10 +348,10 @@ impl Backend for ScriptedBackend {
     }
 }
 
-/// What a kernel's handle and its actor both know.
+/// State that a kernel's handle and its actor share.
 #[derive(Clone, Default)]
 struct State {
-    /// The handle is gone or wants no more.
+    /// Cancelled when the handle is dropped or closed.
     stop: CancellationToken,
     is_gone: Arc<AtomicBool>,
     is_busy: Arc<AtomicBool>,
@@ -365,7 +366,7 @@ struct ScriptedKernel {
 }
 
 impl ScriptedKernel {
-    /// Notes what was asked, and passes it on to a kernel that is there.
+    /// Records a request, and passes it on if the kernel exists.
     fn post(&self, asked: Asked, order: Order) -> Result<(), Gone> {
         self.shared.note(self.number, asked);
         if self.state.is_gone.load(Ordering::SeqCst) {
@@ -406,7 +407,7 @@ impl Kernel for ScriptedKernel {
         self.post(Asked::Interrupt, Order::Interrupt)
     }
 
-    fn force(&mut self, force: Force) -> Result<(), Gone> {
+    fn force(&mut self, force: StopSignal) -> Result<(), Gone> {
         self.post(Asked::Force(force), Order::Force(force))
     }
 

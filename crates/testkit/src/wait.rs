@@ -1,15 +1,15 @@
-//! Waits in real time, for tests. Only a scripted gateway that answers late waits elsewhere.
+//! Waits in real time, for tests. Only one other place waits: a scripted gateway that answers late.
 //!
-//! A test waits for an event, never for a time: [`until`] and [`until_async`] look until a condition holds. A time
-//! that must pass in this process is skipped, by [`skip_time`] and [`on_skipping_clock`].
+//! A test waits for a condition, never for a time: [`until`] and [`until_async`] check until it holds. To let time
+//! pass in this process, skip it with [`skip_time`] and [`on_skipping_clock`].
 
 use std::panic::Location;
 use std::time::{Duration, Instant};
 
-/// How long a condition may take to hold. Only a hang takes this long, on a busy machine too.
+/// The time limit of a condition. Only a hang takes this long, even on a busy machine.
 pub const LIMIT: Duration = Duration::from_secs(180);
 
-/// How often a condition is checked.
+/// The interval between two checks.
 const STEP: Duration = Duration::from_millis(5);
 
 /// The result of one check: `bool`, or an `Option` or `Result` with the value that the test waits for.
@@ -17,7 +17,7 @@ pub trait Check {
     /// The value once the condition holds.
     type Value;
 
-    /// The value, or what the check found instead.
+    /// Returns the value, or a description of what the check found instead.
     fn into_value(self) -> Result<Self::Value, String>;
 }
 
@@ -79,7 +79,7 @@ pub fn until_async<C: Check>(
     }
 }
 
-/// Whether a condition holds within [`LIMIT`], for helpers whose callers have more to say when it does not.
+/// True if a condition holds within [`LIMIT`], for helpers whose callers report failures better.
 pub async fn holds_in_time(is_so: impl Fn() -> bool) -> bool {
     let end = Instant::now() + LIMIT;
     loop {
@@ -99,14 +99,14 @@ fn fail(what: &str, found: &str, caller: &Location<'_>) -> ! {
     panic!("{caller}: waited {seconds} s for {what}{found}")
 }
 
-/// Lets a time pass for the timers of this runtime without waiting for it.
+/// Lets time pass for the timers of this runtime without waiting for it.
 ///
 /// The runtime must have one thread, and its clock must run.
 pub async fn skip_time(time: Duration) {
     on_skipping_clock(tokio::time::sleep(time)).await;
 }
 
-/// Awaits a future while the clock of this runtime jumps to the next timer whenever there is nothing else to do.
+/// Awaits a future while the clock of this runtime jumps to the next timer whenever the runtime is idle.
 ///
 /// The runtime must have one thread, and its clock must run.
 pub async fn on_skipping_clock<T>(future: impl Future<Output = T>) -> T {

@@ -1,27 +1,21 @@
-//! The family `batch`: many notebooks in one command, beside one command for each.
+//! The family `batch`: compares many notebooks in one command with one command for each.
 //!
 //! Owns its command line, the notebooks, the tables and the goals. Must not know how a command is timed.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
-use clap::Parser;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::family::{Family, Options, Report, forget, measured};
-use super::notebook_file::{lines, to_text, with_cells};
-use super::peers::{self, Peer};
-use super::report::Goal;
-use super::run::{Arena, Size, folder};
-use super::sample::interleave_named;
+use super::arena::Arena;
+use super::family::{Family, RoundsArg};
+use super::measure::{Process, Rounds, Rows, Size};
+use super::notebook_file::write_cells;
+use super::peers;
 use super::stale::stale;
-use super::table::{Column, Shown, Table};
+use super::table::{Column, Goal, PROCESS, Shown, Table};
 use super::wide::wide;
-use crate::workspace::Workspace;
-
-const FAMILY: Family =
-    Family { name: "batch", title: "Batches of notebooks, and stale cells", notes: NOTES };
 
 const NOTES: &[&str] = &[
     "Whole commands, from before the start to after the end; medians inside one table. They take turns within a round, each round begins with another one, one round before the first warms up. Goals are ratios of one run.",
@@ -32,10 +26,14 @@ const NOTES: &[&str] = &[
     "stale: the outline of a notebook of 1,000 cells that inkcell has run, each using what cells above it made, beside the outline of the same file under another name, of which nothing is on record.",
 ];
 
-const FAMILIES: [(&str, Measure); 4] =
-    [("many", many), ("wide", wide), ("matrix", matrix), ("stale", stale)];
-
 type Measure = fn(&Arena, &Size) -> Result<Table>;
+
+static FAMILY: Family<Measure> = Family {
+    name: "batch",
+    title: "Batches of notebooks, and stale cells",
+    parts: &[("many", many), ("wide", wide), ("matrix", matrix), ("stale", stale)],
+    notes: NOTES,
+};
 
 const BATCH: &str = "inkcell run -j 2";
 const EACH: &str = "inkcell run by xargs -P 2";
@@ -44,111 +42,80 @@ const SHARED: &str = "inkcell run --matrix --share-prefix -j 2";
 const UNSHARED: &str = "inkcell run --matrix -j 2";
 const RUNS: &str = "20 times inkcell run -p";
 
-/// How many notebooks, or combinations.
+/// The number of notebooks, or of combinations.
 const MANY: usize = 20;
 
-/// How many cells each has.
+/// The number of cells in each.
 const CELLS: usize = 10;
 
-#[derive(Parser)]
-#[command(name = "cargo xtask bench batch", bin_name = "cargo xtask bench batch")]
-pub(super) struct BatchArgs {
-    /// What to measure [default: all].
-    #[arg(value_parser = FAMILIES.map(|family| family.0))]
-    families: Vec<String>,
-    /// Rounds for each table [default: its own].
-    #[arg(long, value_name = "N")]
-    rounds: Option<usize>,
-    #[command(flatten)]
-    options: Options,
+pub(super) fn run(args: &[String]) -> Result<()> {
+    let mut report = FAMILY.begin::<RoundsArg>(args)?;
+    let python = peers::python_env(&report.workspace)?;
+    report.head(&python, peers::pinned(&report.workspace)?);
+    let arena = Arena::new(&report.workspace, FAMILY.name, &python)?;
+    let size = report.size(report.extra.rounds, None);
+    report.measure(|_, measure| Ok(vec![measure(&arena, &size)?]))?;
+    report.close()
 }
 
-pub(super) fn run(args: &BatchArgs) -> Result<()> {
-    let workspace = Workspace::find()?;
-    let mut report = Report::begin(&FAMILY, &args.options, &workspace)?;
-    let python = peers::python_env(&workspace)?;
-    report.head(&python, peers::pinned(&workspace)?);
-    let arena = Arena::new(&workspace, FAMILY.name, python, None)?;
-    let size = Size { is_quick: args.options.quick, rounds: args.rounds };
-    let tables = measured(&args.families, &FAMILIES, |measure| measure(&arena, &size))?;
-    forget(&arena.root)?;
-    report.close(&tables)
-}
-
-/// One who takes part: a line for a shell, in which `$1` is inkcell and `$2` the interpreter.
-struct Contender {
-    name: &'static str,
-    line: &'static str,
-    /// Where its notebooks are in the end.
-    leaves: &'static str,
-}
-
-impl Contender {
-    fn peer(&self, arena: &Arena) -> Peer {
-        let words = ["sh", "-c", self.line, "sh"].map(OsString::from);
-        let mut command = Vec::from(words);
-        command.push(arena.programs.inkcell.clone().into());
-        command.push(arena.programs.python.clone().into());
-        Peer { name: self.name, command, quick: self.name == BATCH || self.name == SHARED }
-    }
-}
-
-fn measure(
+/// A contender in a folder with notebooks in `nb`: a line for a shell, in which `$1` is inkcell and `$2` the
+/// interpreter; the table adds the rest.
+pub(super) fn shell(
     arena: &Arena,
-    contenders: &[Contender],
-    rounds: usize,
-    write: impl Fn(&Path) -> Result<()>,
-) -> Result<Vec<(&'static str, super::row::Row)>> {
-    let peers: Vec<Peer> = contenders.iter().map(|contender| contender.peer(arena)).collect();
-    let before = |peer: &Peer| -> Result<PathBuf> {
-        let dir = folder(&arena.root, peer.name);
-        if dir.exists() {
-            std::fs::remove_dir_all(&dir)?;
-        }
-        for name in ["nb", "out"] {
-            std::fs::create_dir_all(dir.join(name))?;
-        }
-        write(&dir.join("nb"))?;
+    name: &'static str,
+    line: &str,
+    more: &[&str],
+    is_quick: bool,
+) -> Process {
+    let mut command = Vec::from(["sh", "-c", line, "sh"].map(OsString::from));
+    command.extend([arena.inkcell.clone().into(), arena.python.clone().into()]);
+    command.extend(more.iter().map(OsString::from));
+    Process { name, command, is_quick }
+}
+
+/// Runs all contenders by turns, each in a folder with new notebooks, and checks the contents of `out`
+/// afterwards.
+pub(super) fn in_folders(
+    arena: &Arena,
+    processes: &[Process],
+    rounds: Rounds,
+    write: impl Fn(&Path, &str) -> Result<()>,
+    check: impl Fn(&Path, &str) -> Result<(), String>,
+) -> Result<Rows> {
+    let before = |process: &Process| {
+        let dir = arena.empty_folder(process.name, &["nb", "out"])?;
+        write(&dir.join("nb"), process.name)?;
         Ok(dir)
     };
-    let after = |peer: &Peer| {
-        let leaves = contenders.iter().find(|contender| contender.name == peer.name);
-        let leaves = leaves.map_or("out", |contender| contender.leaves);
-        Ok(check(&folder(&arena.root, peer.name).join(leaves), MANY))
-    };
-    interleave_named(&peers, rounds, &arena.watch, before, after)
+    let after =
+        |process: &Process| Ok(check(&arena.folder(process.name).join("out"), process.name));
+    arena.run_in_turn(processes, rounds, before, after)
 }
 
 fn many(arena: &Arena, size: &Size) -> Result<Table> {
-    let contenders = [
-        Contender {
-            name: BATCH,
-            line: "\"$1\" run --python \"$2\" 'nb/*.ipynb' -j 2 -q -o 'out/{name}'",
-            leaves: "out",
-        },
-        Contender {
-            name: EACH,
-            line: "cd nb && ls | xargs -P 2 -I{} \"$1\" run --python \"$2\" -q -o ../out/{} {}",
-            leaves: "out",
-        },
-        Contender {
-            name: PAPERMILL,
-            line: "cd nb && ls | xargs -P 2 -I{} papermill --no-progress-bar {} ../out/{} 2>/dev/null",
-            leaves: "out",
-        },
-    ];
-    let write = |dir: &Path| {
+    let processes = [
+        (BATCH, "\"$1\" run --python \"$2\" 'nb/*.ipynb' -j 2 -q -o 'out/{name}'"),
+        (EACH, "cd nb && ls | xargs -P 2 -I{} \"$1\" run --python \"$2\" -q -o ../out/{} {}"),
+        (
+            PAPERMILL,
+            "cd nb && ls | xargs -P 2 -I{} papermill --no-progress-bar {} ../out/{} 2>/dev/null",
+        ),
+    ]
+    .map(|(name, line)| shell(arena, name, line, &[], name == BATCH));
+    let write = |dir: &Path, _: &str| {
         (0..MANY).try_for_each(|number| {
-            let cells: Vec<(String, bool)> = (0..CELLS)
-                .map(|cell| (format!("x{cell} = {number}\nprint(x{cell})"), false))
-                .collect();
-            put(&dir.join(format!("{number:02}.ipynb")), &cells)
+            let cells: Vec<String> =
+                (0..CELLS).map(|cell| format!("x{cell} = {number}\nprint(x{cell})")).collect();
+            let cells = cells.iter().map(|source| (source.as_str(), false));
+            write_cells(&dir.join(format!("{number:02}.ipynb")), cells)
         })
     };
-    let rows = measure(arena, &contenders, size.rounds(3), write)?;
-    let against = Column("times the batch", Shown::Times("ms", BATCH));
-    let mut table =
-        Table::of_processes("many", "20 notebooks of 10 cells, two at a time", rows, against);
+    let times = Column("times the batch", Shown::Times("ms", BATCH));
+    let columns = [&PROCESS[..], &[times]].concat();
+    let title = "20 notebooks of 10 cells, two at a time";
+    let mut table = Table::measure("many", title, columns, || {
+        in_folders(arena, &processes, size.rounds(3, 1), write, |out, _| check(out, MANY))
+    })?;
     table.goals = many_goals(&table);
     Ok(table)
 }
@@ -159,38 +126,37 @@ fn many_goals(table: &Table) -> Vec<Goal> {
 }
 
 fn matrix(arena: &Arena, size: &Size) -> Result<Table> {
-    let contenders = [
-        Contender {
-            name: SHARED,
-            line: "\"$1\" run --python \"$2\" nb/m.ipynb -j 2 -q --share-prefix -o 'out/{y}.ipynb' \
-                   --matrix y=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19",
-            leaves: "out",
-        },
-        Contender {
-            name: UNSHARED,
-            line: "\"$1\" run --python \"$2\" nb/m.ipynb -j 2 -q -o 'out/{y}.ipynb' \
-                   --matrix y=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19",
-            leaves: "out",
-        },
-        Contender {
-            name: RUNS,
-            line: "for y in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19; do \
-                   \"$1\" run --python \"$2\" nb/m.ipynb -q -p y $y -o out/$y.ipynb || exit 1; done",
-            leaves: "out",
-        },
-    ];
-    let write = |dir: &Path| {
-        let mut cells = vec![
-            ("import time\ntime.sleep(3)\ntable = list(range(100_000))".to_owned(), false),
-            ("y = -1".to_owned(), true),
-        ];
+    let processes = [
+        (
+            SHARED,
+            "\"$1\" run --python \"$2\" nb/m.ipynb -j 2 -q --share-prefix -o 'out/{y}.ipynb' \
+             --matrix y=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19",
+        ),
+        (
+            UNSHARED,
+            "\"$1\" run --python \"$2\" nb/m.ipynb -j 2 -q -o 'out/{y}.ipynb' \
+             --matrix y=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19",
+        ),
+        (
+            RUNS,
+            "for y in 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19; do \
+             \"$1\" run --python \"$2\" nb/m.ipynb -q -p y $y -o out/$y.ipynb || exit 1; done",
+        ),
+    ]
+    .map(|(name, line)| shell(arena, name, line, &[], name == SHARED));
+    let write = |dir: &Path, _: &str| {
+        let slow = "import time\ntime.sleep(3)\ntable = list(range(100_000))".to_owned();
+        let mut cells = vec![(slow, false), ("y = -1".to_owned(), true)];
         cells.extend((2..CELLS).map(|cell| (format!("print({cell}, y, table[y])"), false)));
-        put(&dir.join("m.ipynb"), &cells)
+        let cells = cells.iter().map(|(source, has_defaults)| (source.as_str(), *has_defaults));
+        write_cells(&dir.join("m.ipynb"), cells)
     };
-    let rows = measure(arena, &contenders, size.rounds(1), write)?;
-    let against = Column("times the shared", Shown::Times("ms", SHARED));
+    let times = Column("times the shared", Shown::Times("ms", SHARED));
+    let columns = [&PROCESS[..], &[times]].concat();
     let title = "20 combinations with 3 s that all have in common";
-    let mut table = Table::of_processes("matrix", title, rows, against);
+    let mut table = Table::measure("matrix", title, columns, || {
+        in_folders(arena, &processes, size.rounds(1, 1), write, |out, _| check(out, MANY))
+    })?;
     table.goals = matrix_goals(&table);
     Ok(table)
 }
@@ -200,18 +166,7 @@ fn matrix_goals(table: &Table) -> Vec<Goal> {
     vec![Goal::at_least("a matrix of 20, quicker than 20 runs", times, 8.0)]
 }
 
-/// A notebook that was never run; of each cell its source, and whether it has the defaults.
-pub(super) fn put(path: &Path, cells: &[(String, bool)]) -> Result<()> {
-    let cell = |(index, (source, has_defaults)): (usize, &(String, bool))| {
-        let tags: &[&str] = if *has_defaults { &["parameters"] } else { &[] };
-        json!({"cell_type": "code", "execution_count": null, "id": format!("cell-{index:03}"),
-            "metadata": {"tags": tags}, "outputs": [], "source": lines(source)})
-    };
-    let cells: Vec<Value> = cells.iter().enumerate().map(cell).collect();
-    Ok(std::fs::write(path, to_text(&with_cells(&cells))?)?)
-}
-
-/// Why a folder does not hold every notebook, each with all cells run and none failed.
+/// Checks that a folder holds every notebook, each with all cells run and none failed.
 pub(super) fn check(dir: &Path, wanted: usize) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("left no notebooks: {error}");
     let mut found = 0;
@@ -236,24 +191,17 @@ fn is_well(cell: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::row::Row;
+    use serde_json::json;
+
+    use super::super::table::table_of;
     use super::*;
 
     #[test]
     fn goals_are_made_of_the_figures() {
-        let ms = |ms: f64| {
-            let mut row = Row::default();
-            row.add(&json!({"ms": ms}));
-            row
-        };
-        let table = |rows| {
-            let against = Column("times", Shown::Times("ms", BATCH));
-            Table::of_processes("many", "", rows, against)
-        };
-        let quick = table(vec![(BATCH, ms(100.0)), (PAPERMILL, ms(300.0))]);
-        let slow = table(vec![(BATCH, ms(100.0)), (PAPERMILL, ms(290.0))]);
+        let quick = table_of(&[(BATCH, 100.0), (PAPERMILL, 300.0)]);
+        let slow = table_of(&[(BATCH, 100.0), (PAPERMILL, 290.0)]);
         assert!(many_goals(&quick)[0].passed() && !many_goals(&slow)[0].passed());
-        let shared = table(vec![(SHARED, ms(100.0)), (RUNS, ms(810.0))]);
+        let shared = table_of(&[(SHARED, 100.0), (RUNS, 810.0)]);
         assert!(matrix_goals(&shared)[0].passed() && !matrix_goals(&slow)[0].passed());
     }
 
@@ -262,7 +210,5 @@ mod tests {
         assert!(is_well(&json!({"execution_count": 1, "outputs": []})));
         assert!(!is_well(&json!({"execution_count": null, "outputs": []})));
         assert!(!is_well(&json!({"execution_count": 1, "outputs": [{"output_type": "error"}]})));
-        assert!(BatchArgs::try_parse_from(["batch", "many", "--quick"]).is_ok());
-        assert!(BatchArgs::try_parse_from(["batch", "few"]).is_err());
     }
 }

@@ -1,7 +1,7 @@
-//! The family `build`: how long a build takes in an empty target folder. It builds a copy of the checkout, without the
+//! The family `build`: measures a build in an empty target folder. It builds a copy of the checkout, without the
 //! files that git ignores.
 //!
-//! Owns the copy, the reading of cargo's own timings and the goals. Must not touch the checkout or its `target`.
+//! Owns the copy, the parser of cargo's own timings, and the goals. Must not touch the checkout or its `target`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -11,14 +11,16 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use clap::Parser;
-use nix::sys::resource::{Usage, UsageWho, getrusage};
 use serde::Deserialize;
 
-use super::report::Goal;
+use super::arena::remove;
+use super::family::fail_unless_met;
+use super::measure::usage;
+use super::table::{Goal, load};
 use crate::child;
 use crate::workspace::Workspace;
 
-/// The folder of the copy and of its target folder.
+/// The folder for the copy and its target folder.
 const FOLDER: &str = "target/bench-build";
 /// The file that is edited before the second build: one of the last crate.
 const EDITED: &str = "crates/inkcell/src/main.rs";
@@ -26,16 +28,16 @@ const SLOWEST: usize = 10;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask bench build", bin_name = "cargo xtask bench build")]
-pub(super) struct BuildArgs {
-    /// The profiles to build.
+struct BuildArgs {
+    /// Cargo profiles to build.
     #[arg(long, value_delimiter = ',', default_values = ["release", "dev"])]
     profiles: Vec<String>,
-    /// End with a failure when a goal is missed.
+    /// Exit with a failure if a goal is missed.
     #[arg(long)]
     check: bool,
 }
 
-/// One build as cargo reports it.
+/// One build, as cargo reports it.
 struct Build {
     wall: f64,
     cpu: f64,
@@ -50,7 +52,8 @@ struct Unit {
     duration: f64,
 }
 
-pub(super) fn run(args: &BuildArgs) -> Result<()> {
+pub(super) fn run(args: &[String]) -> Result<()> {
+    let args = BuildArgs::parse_from(args);
     let workspace = Workspace::find()?;
     let tree = workspace.path(FOLDER).join("tree");
     copy_tracked(&workspace, &tree)?;
@@ -59,7 +62,7 @@ pub(super) fn run(args: &BuildArgs) -> Result<()> {
         Goal::at_most("packages of `cargo build`", Some(packages.len() as f64), 210.0)
             .counted_in(""),
     ];
-    println!("\n## Builds\n\n{} packages. {}", packages.len(), super::notebook::load());
+    println!("\n## Builds\n\n{} packages. {}", packages.len(), load());
     for profile in &args.profiles {
         // A build of another profile in the same folder would share its build scripts.
         let target = workspace.path(FOLDER).join(profile);
@@ -82,16 +85,13 @@ pub(super) fn run(args: &BuildArgs) -> Result<()> {
             _ => {}
         }
     }
-    println!("\nAt the end: {}\n\nGoals:", super::notebook::load());
+    println!("\nAt the end: {}\n\nGoals:", load());
     goals.iter().for_each(|goal| println!("{}", goal.line()));
     remove(&workspace.path(FOLDER))?;
-    if args.check && !goals.iter().all(Goal::passed) {
-        bail!("a goal is missed");
-    }
-    Ok(())
+    fail_unless_met(args.check, &goals)
 }
 
-/// The files git tracks, as they are in the working tree.
+/// Copies the files that git tracks, in their state in the working tree.
 fn copy_tracked(workspace: &Workspace, to: &Path) -> Result<()> {
     remove(to)?;
     let mut list = Command::new("git");
@@ -108,22 +108,13 @@ fn copy_tracked(workspace: &Workspace, to: &Path) -> Result<()> {
     Ok(())
 }
 
-fn remove(path: &Path) -> Result<()> {
-    match std::fs::remove_dir_all(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).with_context(|| path.display().to_string())
-        }
-        _ => Ok(()),
-    }
-}
-
 fn cargo(tree: &Path, target: &Path) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(tree).env("CARGO_TARGET_DIR", target);
     command
 }
 
-/// The packages that are compiled for the executable.
+/// Lists the packages that the executable is built from.
 fn packages(tree: &Path) -> Result<BTreeSet<String>> {
     let mut list = cargo(tree, &tree.join("target"));
     list.args(["tree", "--package", "inkcell", "--edges", "normal,build", "--prefix", "none"]);
@@ -135,9 +126,10 @@ fn packages(tree: &Path) -> Result<BTreeSet<String>> {
 fn build(tree: &Path, target: &Path, profile: &str) -> Result<Build> {
     let mut command = cargo(tree, target);
     command.args(["build", "--quiet", "--timings", "--profile", profile]).stdin(Stdio::null());
-    let (start, before) = (Instant::now(), children_cpu()?);
+    let (start, before) = (Instant::now(), usage::cost_of_children()?.0);
     child::stream(&mut command)?;
-    let (wall, cpu) = (start.elapsed().as_secs_f64(), children_cpu()? - before);
+    let (wall, cpu) =
+        (start.elapsed().as_secs_f64(), (usage::cost_of_children()?.0 - before) / 1e3);
     let page = std::fs::read_to_string(target.join("cargo-timings/cargo-timing.html"))
         .context("cargo wrote no timings")?;
     let folder = if profile == "dev" { "debug" } else { profile };
@@ -145,7 +137,7 @@ fn build(tree: &Path, target: &Path, profile: &str) -> Result<Build> {
     Ok(Build { wall, cpu, units: units(&page)?, bytes })
 }
 
-/// The units of cargo's page of timings, which carries its figures as JSON.
+/// Parses the units of cargo's page of timings, which contains its figures as JSON.
 fn units(page: &str) -> Result<Vec<Unit>> {
     let (_, rest) = page.split_once("UNIT_DATA = ").context("a page without figures")?;
     let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Vec<Unit>>();
@@ -158,7 +150,7 @@ fn units(page: &str) -> Result<Vec<Unit>> {
 fn build_after_edit(tree: &Path, target: &Path) -> Result<f64> {
     let file = tree.join(EDITED);
     let mut text = std::fs::read_to_string(&file).with_context(|| EDITED.to_owned())?;
-    // Writing into a String cannot fail.
+    // A write into a String cannot fail.
     let _ = write!(text, "\n#[used]\nstatic EDITED: u8 = {};\n", text.len() % 251);
     std::fs::write(&file, text)?;
     let start = Instant::now();
@@ -171,14 +163,6 @@ fn build_after_edit(tree: &Path, target: &Path) -> Result<f64> {
     Ok(took)
 }
 
-/// The processor time of the children that have ended, in seconds.
-fn children_cpu() -> Result<f64> {
-    let usage: Usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
-    let seconds =
-        |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1_000_000.0;
-    Ok(seconds(usage.user_time()) + seconds(usage.system_time()))
-}
-
 fn table(title: &str, build: &Build) -> String {
     let mut text = format!(
         "\n### {title}\n\nwall {:.0} s, CPU {:.0} s, {:.2} cores busy, binary {:.1} MB\n\n| crate | s |\n| --- | ---: |\n",
@@ -188,7 +172,7 @@ fn table(title: &str, build: &Build) -> String {
         build.bytes as f64 / 1e6,
     );
     for unit in build.units.iter().take(SLOWEST) {
-        // Writing into a String cannot fail.
+        // A write into a String cannot fail.
         let _ = writeln!(text, "| {} | {:.1} |", unit.name, unit.duration);
     }
     text

@@ -1,7 +1,8 @@
-//! The family `engine`: a cell's way through the engine, output through sink and artifact, many sessions.
+//! The family `engine`: a cell's path through the engine, output through sink and artifact, many
+//! sessions.
 //!
-//! Owns its command line, the tables and the goals. Everything is measured by a process from a release
-//! build, in which what is compared takes turns. Must not know how a figure is taken.
+//! Owns its command line, the tables and the goals. A process from a release build measures everything,
+//! and the contenders take turns in it. Must not know how a figure is taken.
 
 mod host;
 mod many;
@@ -9,16 +10,21 @@ mod output;
 mod trip;
 
 use anyhow::{Context as _, Result};
-use clap::Parser;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use self::host::Task;
 pub(super) use self::host::run as run_host;
-use super::family::{Family, Options, Report, ask_host, is_wanted};
+use super::arena::ask_host;
+use super::family::{Family, NoArgs};
 use super::peers;
-use super::report::{Goal, cell};
-use crate::workspace::Workspace;
+use super::table::{Goal, cell};
 
-const FAMILY: Family = Family { name: "engine", title: "Engine", notes: NOTES };
+static FAMILY: Family<()> = Family {
+    name: "engine",
+    title: "Engine",
+    parts: &[("trip", ()), ("output", ()), ("sessions", ())],
+    notes: NOTES,
+};
 
 const NOTES: &[&str] = &[
     "Ratios are of medians inside one run; what is compared takes turns in one process.",
@@ -27,45 +33,27 @@ const NOTES: &[&str] = &[
     "sessions: real kernels of a fork server; the host's own memory, descriptors and threads after 10,000 cells and after 10,000 more. Reports are kept for a second.",
 ];
 
-const FAMILIES: [&str; 3] = ["trip", "output", "sessions"];
-
-#[derive(Parser)]
-#[command(name = "cargo xtask bench engine", bin_name = "cargo xtask bench engine")]
-pub(super) struct EngineArgs {
-    /// What to measure [default: all].
-    #[arg(value_parser = FAMILIES)]
-    families: Vec<String>,
-    #[command(flatten)]
-    options: Options,
-}
-
-pub(super) fn run(args: &EngineArgs) -> Result<()> {
-    let workspace = Workspace::find()?;
-    let mut report = Report::begin(&FAMILY, &args.options, &workspace)?;
-    let python = peers::python_env(&workspace)?;
+pub(super) fn run(args: &[String]) -> Result<()> {
+    let mut report = FAMILY.begin::<NoArgs>(args)?;
+    let python = peers::python_env(&report.workspace)?;
     report.head(&python, Vec::new());
-    let mut figures = serde_json::Map::new();
-    let mut goals = Vec::new();
-    for family in FAMILIES {
-        if !is_wanted(&args.families, family) {
-            continue;
-        }
-        let root = workspace.path("target/bench/engine");
-        let task = host::Task {
-            family: family.to_owned(),
-            python: python.clone(),
-            root: root.clone(),
-            is_quick: args.options.quick,
-        };
-        let found = ask_host(&workspace, "engine-host", &root, &task)
-            .with_context(|| format!("the family {family}"))?;
-        goals.extend(show(family, &found));
-        figures.insert(family.to_owned(), found);
+    let root = report.workspace.path("target/bench/engine");
+    let mut figures = Map::new();
+    let wanted: Vec<_> = report.wanted().collect();
+    for (part, ()) in wanted {
+        let family = (*part).to_owned();
+        let is_quick = report.is_quick();
+        let task = Task { family, python: python.clone(), root: root.clone(), is_quick };
+        let found = ask_host(&report.workspace, "engine-host", &root, &task)
+            .with_context(|| format!("the family {part}"))?;
+        report.add_goals(show(part, &found));
+        figures.insert((*part).to_owned(), found);
     }
-    report.close_with(&goals.iter().collect::<Vec<_>>(), &json!({"figures": figures}))
+    report.note("figures", json!(figures));
+    report.close()
 }
 
-/// Prints what was found and says which goals it concerns.
+/// Prints the figures and returns the goals that they concern.
 fn show(family: &str, found: &Value) -> Vec<Goal> {
     println!("\n### {family}\n\n| figure | value |\n| --- | ---: |");
     for (name, value) in found.as_object().into_iter().flatten() {
@@ -112,11 +100,5 @@ mod tests {
             "descriptors after half": 600, "descriptors at the end": 601});
         let passed: Vec<bool> = show("sessions", &flat).iter().map(Goal::passed).collect();
         assert_eq!(passed, [true, false, false]);
-    }
-
-    #[test]
-    fn only_families_that_exist_can_be_asked_for() {
-        assert!(EngineArgs::try_parse_from(["engine", "trip", "--quick"]).is_ok());
-        assert!(EngineArgs::try_parse_from(["engine", "trips"]).is_err());
     }
 }

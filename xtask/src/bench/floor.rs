@@ -1,9 +1,9 @@
-//! The small programs that a measurement starts from a dist build of this binary.
+//! Small programs that a measurement starts from a dist build of this binary.
 //!
-//! Owns the floors (the least work that could do the job), the stop watch, and the check of what a
-//! peer wrote. Each is one process of its own: a floor has to pay for its start as its peers do, and
-//! the stop watch has to be small, because a child's peak memory cannot read below that of the
-//! process that started it. Must not know the peers.
+//! Owns the floors (the least work that could do the job), the stop watch, and the check of a peer's
+//! file. Each is a process of its own: a floor has to pay for its start as its peers do. The stop
+//! watch has to be small, because a child's peak memory cannot read below that of the process that
+//! started it. Must not know the peers.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -14,6 +14,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
+use super::measure::usage;
 use super::notebook_file;
 
 const CHUNK: usize = 1 << 20;
@@ -34,7 +35,8 @@ pub(super) fn run(args: &[String]) -> Result<()> {
     }
 }
 
-/// The floor of an edit: every byte read and written once, and made durable as a careful save is.
+/// The floor of an edit: reads and writes every byte once, and makes the file durable as a careful
+/// save does.
 fn copy(path: &Path) -> Result<()> {
     let folder = path.parent().context("a file has a folder")?;
     let beside = path.with_extension("floor-tmp");
@@ -54,14 +56,15 @@ fn copy(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The floor of an outline: the whole file in fresh memory, and its BLAKE3 on one thread.
+/// The floor of an outline: reads the whole file into fresh memory, and hashes it with BLAKE3 on one
+/// thread.
 fn hash(path: &Path) -> Result<()> {
     let bytes = std::fs::read(path)?;
     println!("{}", blake3::hash(&bytes).to_hex());
     Ok(())
 }
 
-/// Runs one command and prints what it cost, from before its start to after its end.
+/// Runs one command and prints its cost, from before its start to after its end.
 fn measure(stderr: &Path, program: &str, args: &[&str]) -> Result<()> {
     let errors = File::create(stderr)?;
     let mut command = Command::new(program);
@@ -70,44 +73,23 @@ fn measure(stderr: &Path, program: &str, args: &[&str]) -> Result<()> {
     let status = match command.status() {
         Ok(status) => status,
         Err(error) => {
-            println!("{}", json!({"success": false, "status": format!("cannot start: {error}")}));
+            println!("{}", json!({"failure": format!("cannot start: {error}")}));
             return Ok(());
         }
     };
     let wall = start.elapsed();
-    let (cpu_ms, peak_kib) = cost_of_children()?;
-    println!(
-        "{}",
-        json!({
-            "wall_ms": wall.as_secs_f64() * 1e3,
-            "cpu_ms": cpu_ms,
-            "peak_kib": peak_kib,
-            "success": status.success(),
-            "status": status.to_string(),
-        })
-    );
+    if !status.success() {
+        println!("{}", json!({"failure": status.to_string()}));
+        return Ok(());
+    }
+    // This process has had one child so far, so the cost of all children is the cost of that one.
+    let (cpu_ms, peak_mib) = usage::cost_of_children()?;
+    println!("{}", json!({"ms": wall.as_secs_f64() * 1e3, "cpu_ms": cpu_ms, "peak_mib": peak_mib}));
     Ok(())
 }
 
-/// This process has had one child by now, so what all children cost is what that one cost.
-#[cfg(unix)]
-fn cost_of_children() -> Result<(f64, i64)> {
-    use nix::sys::resource::{UsageWho, getrusage};
-    use nix::sys::time::TimeValLike as _;
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
-    let micros = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
-    // Linux counts in KiB, macOS in bytes.
-    let unit = if cfg!(target_os = "macos") { 1024 } else { 1 };
-    Ok((micros as f64 / 1e3, usage.max_rss() / unit))
-}
-
-#[cfg(not(unix))]
-fn cost_of_children() -> Result<(f64, i64)> {
-    bail!("peak memory of a child is only known how to read on Unix")
-}
-
-/// Says what a peer's file is worth, best first: the expected bytes, the expected values in other
-/// bytes, or how many values beside the edited source are not what they were.
+/// Rates a peer's file, best first: the expected bytes, the expected values in other bytes, or the
+/// number of changed values beside the edited source.
 fn verify(expected: &Path, actual: &Path, cell: usize) -> Result<()> {
     let (expected, actual) = (std::fs::read(expected)?, std::fs::read(actual)?);
     if expected == actual {

@@ -1,27 +1,20 @@
-//! The family `gateway`: our client of gateways beside Python's websocket clients, on the same server.
+//! The family `gateway`: compares our client of gateways with Python's websocket clients, on the same server.
 //!
-//! Owns its command line and the list of what is measured. Every contender is a process of its own, ours from a
-//! dist build; they take turns within a round. Must not know how a figure is taken.
-
-mod arena;
-mod measure;
-mod ours;
-mod task;
+//! Owns its command line, the contenders of each table, and the goals. Every contender is a separate process, ours
+//! from a dist build; they take turns within a round. Must not know how a figure is taken.
 
 use anyhow::{Context as _, Result};
-use clap::Parser;
+use clap::Args;
 use serde_json::json;
 
-use self::arena::Arena;
-use super::family::{Family, Options, Report, is_wanted};
-use super::table::Table;
-use super::turns::Size;
-use super::{orders, peers};
+use super::arena::Arena;
+use super::client::{Backend, Client, ClientKind, Job, Task};
+use super::family::Family;
+use super::jupyter::{Jupyter, Sort};
+use super::measure::Size;
+use super::peers;
+use super::table::{CLIENT_MEMORY, Column, Goal, MS, MS_P99, Shown, Table, US_P99};
 use crate::servers;
-use crate::workspace::Workspace;
-
-const FAMILY: Family =
-    Family { name: "gateway", title: "Kernels on gateways and Jupyter servers", notes: NOTES };
 
 const NOTES: &[&str] = &[
     "Medians inside one table; compare nothing across tables. Clients take turns within a round, each round begins with another one, one round before the first warms up (not for `clients`).",
@@ -32,7 +25,7 @@ const NOTES: &[&str] = &[
     "clients: the gateway is a stand-in whose kernels do nothing, the same for all; each has run a cell. A new process for each sample. The first kernel brings in code and libraries, so the growth is that of the further ones alone.",
 ];
 
-/// What figures depend on, of all that is pinned.
+/// Pinned packages on which figures depend.
 const VERSIONS: [&str; 6] = [
     "ipykernel",
     "jupyter-kernel-gateway",
@@ -42,58 +35,197 @@ const VERSIONS: [&str; 6] = [
     "websocket-client",
 ];
 
-#[derive(Parser)]
-#[command(name = "cargo xtask bench gateway", bin_name = "cargo xtask bench gateway")]
-pub(super) struct GatewayArgs {
-    /// What to measure [default: all].
-    #[arg(value_parser = FAMILIES.map(|family| family.0))]
-    families: Vec<String>,
-    /// Rounds for each family [default: its own].
-    #[arg(long, value_name = "N")]
-    rounds: Option<usize>,
-    /// Kernels of one client in `clients` [default: 50].
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    kernels: usize,
-    #[command(flatten)]
-    options: Options,
-}
-
 type Measure = fn(&Arena, &Size) -> Result<Vec<Table>>;
 
-const FAMILIES: [(&str, Measure); 4] = [
-    ("trip", measure::trip),
-    ("output", measure::output),
-    ("start", measure::start),
-    ("clients", measure::clients),
-];
+static FAMILY: Family<Measure> = Family {
+    name: "gateway",
+    title: "Kernels on gateways and Jupyter servers",
+    parts: &[("trip", trip), ("output", output), ("start", start), ("clients", clients)],
+    notes: NOTES,
+};
 
-/// Our client, in a process that the family started.
-pub(super) fn run_host(args: &[String]) -> Result<()> {
-    orders::run::<ours::Ours>(args)
+const PEER: &str = "gateway_client.py";
+const OURS: &str = "inkcell";
+const USUAL: [&str; 2] = ["websocket-client", "tornado"];
+const QUICK: [&str; 2] = ["websocket-client, QUICKACK", "tornado, QUICKACK"];
+const OURS_LIMITED: &str = "inkcell, limits as they come";
+const LIMITED: [&str; 2] =
+    ["websocket-client, limits as they come", "tornado, limits as they come"];
+const CLIENTS: [ClientKind; 2] = [ClientKind::Blocking, ClientKind::Async];
+
+const SERVERS: [(Sort, &str); 2] =
+    [(Sort::Gateway, "kernel gateway"), (Sort::Server, "Jupyter server")];
+
+/// The option that lifts a server's limits on output; inkcell passes the same to the gateway that it starts.
+const LIFTED: [&str; 1] = ["--ZMQChannelsWebsocketConnection.limit_rate=False"];
+
+/// Options of the families that measure clients of kernels.
+#[derive(Args)]
+pub(super) struct ClientArgs {
+    /// Rounds for each table [default: depends on the table].
+    #[arg(long, value_name = "N")]
+    pub(super) rounds: Option<usize>,
+    /// Kernels of one client in `clients` [default: 50].
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub(super) kernels: usize,
 }
 
-pub(super) fn run(args: &GatewayArgs) -> Result<()> {
-    let workspace = Workspace::find()?;
-    let mut report = Report::begin(&FAMILY, &args.options, &workspace)?;
-    let python = servers::jupyter(&workspace)?;
-    let mut versions = peers::pinned_in(&workspace, servers::JUPYTER_REQUIREMENTS)?;
+pub(super) fn run(args: &[String]) -> Result<()> {
+    let mut report = FAMILY.begin::<ClientArgs>(args)?;
+    let python = servers::jupyter(&report.workspace)?;
+    let mut versions = peers::pinned_in(&report.workspace, servers::JUPYTER_REQUIREMENTS)?;
     versions.retain(|version| VERSIONS.iter().any(|name| version.split(' ').next() == Some(name)));
     report.head(&python, versions);
-    let arena = Arena::new(&workspace, python)?;
-    let size = Size { is_quick: args.options.quick, rounds: args.rounds, kernels: args.kernels };
+    let mut arena = Arena::new(&report.workspace, FAMILY.name, &python)?;
+    arena.set("JUPYTER_RUNTIME_DIR", arena.root.join("runtime"));
+    report.note("environment", json!(arena.environment()));
+    let size = report.size(report.extra.rounds, Some(report.extra.kernels));
+    report.measure(|_, measure| measure(&arena, &size))?;
+    report.close()
+}
+
+/// A task on the server at this port.
+fn task(arena: &Arena, job: Job, code: &str, port: u16, token: &str) -> Task {
+    let (token, runtime_dir) = (token.to_owned(), arena.root.join("spill"));
+    arena.task(job, code, Backend::Gateway { port, token, runtime_dir })
+}
+
+fn server_task(arena: &Arena, server: &Jupyter, job: Job, code: &str) -> Task {
+    task(arena, job, code, server.port(), server.token())
+}
+
+fn peer(names: [&'static str; 2], client: usize, task: &Task) -> Client {
+    Client::peer(names[client], PEER, Task { client: CLIENTS[client], ..task.clone() })
+}
+
+/// All contenders, on one server.
+fn all(task: &Task) -> Vec<Client> {
+    let quick = Task { quick: true, ..task.clone() };
+    let peers = (0..2).flat_map(|client| [peer(USUAL, client, task), peer(QUICK, client, &quick)]);
+    peers.chain([Client::ours(OURS, task.clone())]).collect()
+}
+
+/// Measures a trivial cell until its end is known.
+fn trip(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
     let mut tables = Vec::new();
-    for (name, measure) in FAMILIES {
-        if !is_wanted(&args.families, name) {
-            continue;
-        }
-        for table in measure(&arena, &size).with_context(|| format!("the family {name}"))? {
-            table.print();
+    for (sort, server_name) in SERVERS {
+        let server = arena.server(sort, &LIFTED)?;
+        for code in ["pass", "1+1"] {
+            // Few trips in a sample, so that other load on the machine affects all contenders.
+            let clients = all(&Task { count: 10, ..server_task(arena, &server, Job::Trip, code) });
+            let mut columns = US_P99.to_vec();
+            columns.extend([
+                Column("client's CPU µs", Shown::Median("cpu_us")),
+                Column("quicker than websocket-client", Shown::Under("us", USUAL[0])),
+                Column("quicker than it with QUICKACK", Shown::Under("us", QUICK[0])),
+            ]);
+            let title = format!("round trip of `{code}` in a warm kernel, {server_name}");
+            let mut table = Table::measure("trip", title, columns, || {
+                arena.ask_in_turn(&clients, size.rounds(40, 4))
+            })?;
+            let text = |than: &str| format!("`{code}`, {server_name}: quicker than {than}");
+            table.goals = vec![
+                Goal::at_least(text("without QUICKACK"), table.quicker("us", OURS, &USUAL), 4.0),
+                Goal::at_least(text("with it"), table.quicker("us", OURS, &QUICK), 1.0),
+            ];
             tables.push(table);
         }
     }
-    let goals: Vec<_> = tables.iter().flat_map(|table| &table.goals).collect();
-    let all: Vec<_> = tables.iter().map(Table::to_json).collect();
-    report.close_with(&goals, &json!({"environment": arena.env, "tables": all}))
+    Ok(tables)
+}
+
+/// Measures much output, as many lines and as one line, on servers that pass it on and on one that limits it.
+fn output(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
+    let megabytes = size.pick(100, 10);
+    let (bytes, lines) = (megabytes * 1_000_000, megabytes * 2_500);
+    let printings = [
+        (
+            format!("{megabytes} MB in {lines} lines"),
+            format!("for i in range({lines}): print(f\"{{i:0399d}}\")"),
+        ),
+        (format!("{megabytes} MB in one call of print"), format!("print('x' * {})", bytes - 1)),
+    ];
+    let lifted = arena.server(Sort::Gateway, &LIFTED)?;
+    let limited = arena.server(Sort::Gateway, &[])?;
+    let mut tables = Vec::new();
+    for (title, code) in printings {
+        let task = |server: &Jupyter| Task {
+            width: bytes,
+            ..server_task(arena, server, Job::Output, &code)
+        };
+        let mut clients = all(&task(&lifted));
+        let held_back = task(&limited);
+        clients.extend((0..2).map(|client| peer(LIMITED, client, &held_back)));
+        clients.push(Client::ours(OURS_LIMITED, held_back));
+        let mut columns = MS.to_vec();
+        columns.extend([
+            Column("MB/s", Shown::Median("mb_s")),
+            Column("client's CPU ms", Shown::Median("cpu_ms")),
+            Column("parts", Shown::Median("messages")),
+            Column("least bytes lost", Shown::Least("lost")),
+            Column("most bytes lost", Shown::Most("lost")),
+            Column("told", Shown::Least("notices")),
+            Column("times websocket-client", Shown::Times("ms", USUAL[0])),
+        ]);
+        let what = title.clone();
+        let mut table = Table::measure("output", title, columns, || {
+            arena.ask_in_turn(&clients, size.rounds(3, 1))
+        })?;
+        let lost = table.row(OURS).and_then(|row| row.most("lost"));
+        let told = table.row(OURS_LIMITED).and_then(|row| row.least("notices"));
+        let time = table.to_best("ms", OURS, &[USUAL, QUICK].concat());
+        table.goals = vec![
+            Goal::at_most(format!("{what}, lost"), lost, 0.0).counted_in(" bytes"),
+            Goal::at_most(format!("{what}, time to the quickest other"), time, 1.0),
+            Goal::at_least(format!("{what}, told what a server drops"), told, 1.0)
+                .counted_in(" notices"),
+        ];
+        tables.push(table);
+    }
+    Ok(tables)
+}
+
+/// Measures from before the request for a kernel to the first value that it shows.
+fn start(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
+    let mut tables = Vec::new();
+    for (sort, server_name) in SERVERS {
+        let server = arena.server(sort, &LIFTED)?;
+        let clients = all(&server_task(arena, &server, Job::Start, "1+1"));
+        let mut columns = MS_P99.to_vec();
+        columns.extend([
+            Column("of that ready ms", Shown::Median("ready_ms")),
+            Column("times websocket-client", Shown::Times("ms", USUAL[0])),
+            Column("times it with QUICKACK", Shown::Times("ms", QUICK[0])),
+        ]);
+        let title = format!("a new kernel to the value of `1+1`, {server_name}");
+        tables.push(Table::measure("start", title, columns, || {
+            arena.ask_in_turn(&clients, size.rounds(9, 2))
+        })?);
+    }
+    Ok(tables)
+}
+
+/// Measures the memory of a client's process for each kernel that it is connected to.
+fn clients(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
+    let (stand_in, said) = arena.stand_ins("gateway_kernels.py", &[])?;
+    let port = said["port"].as_u64().and_then(|port| u16::try_from(port).ok());
+    let port = port.context("the stand-in said no port")?;
+    let count = size.kernels.unwrap_or_default();
+    let task = Task { count, ..task(arena, Job::Clients, "1+1", port, "none") };
+    let clients = [peer(USUAL, 0, &task), peer(USUAL, 1, &task), Client::ours(OURS, task)];
+    let mut columns = CLIENT_MEMORY.to_vec();
+    columns.extend([
+        Column("all, times websocket-client", Shown::Times("mib", USUAL[0])),
+        Column("growth, times websocket-client", Shown::Times("grown_mib", USUAL[0])),
+    ]);
+    let title = format!("memory of a client's process with one kernel, and with {count} more");
+    let mut table =
+        Table::measure("clients", title, columns, || arena.ask_anew(&clients, size.rounds(3, 1)))?;
+    drop(stand_in);
+    let ratio = table.to_best("mib", OURS, &USUAL);
+    let text = format!("{count} kernels, memory to the leanest other's");
+    table.goals = vec![Goal::at_most(text, ratio, 1.0)];
+    Ok(vec![table])
 }
 
 #[cfg(test)]
@@ -109,9 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn only_families_that_exist_can_be_asked_for() {
-        let args = GatewayArgs::try_parse_from(["gateway", "trip", "--kernels", "4"]).unwrap();
-        assert_eq!((args.families.len(), args.kernels), (1, 4));
-        assert!(GatewayArgs::try_parse_from(["gateway", "trips"]).is_err());
+    fn kernels_of_one_client_can_be_chosen() {
+        assert!(FAMILY.accepts::<ClientArgs>(&["trip", "--kernels", "4"]));
     }
 }

@@ -1,6 +1,6 @@
-//! A Jupyter server that a measurement needs: started once, asked over HTTP, shut down at the end.
+//! A Jupyter server for a measurement: started once, queried over HTTP, shut down at the end.
 //!
-//! Owns its process and what each sort of server wants to be told. Must not know what is measured.
+//! Owns its process and the arguments of each kind of server. Must not know what is measured.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -10,22 +10,24 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
-use crate::bench::memory;
+use crate::bench::measure::usage;
 
-/// It takes seven seconds on a machine that does nothing else.
+/// The time limit of a start, which takes seven seconds on an idle machine.
 const START: Duration = Duration::from_secs(180);
 const END: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Which server.
+/// The program that serves kernels.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sort {
-    /// `jupyter lab`.
+    /// JupyterLab, as users start it: `jupyter lab`.
     Lab,
-    /// `python -m jupyter_server`, the same without what people look at.
+    /// The same server without the user interface: `python -m jupyter_server`.
     Server,
-    /// `python -m kernel_gateway`.
+    /// The kernel gateway: `python -m kernel_gateway`.
     Gateway,
 }
 
@@ -46,7 +48,7 @@ impl Sort {
             }
         };
         if self != Sort::Gateway {
-            // Root is who measures in a container; elsewhere the flag changes nothing.
+            // In a container the user is root; elsewhere the flag changes nothing.
             command.args(["--no-browser", "--allow-root"]);
         }
         command.args([
@@ -56,7 +58,7 @@ impl Sort {
         ]);
     }
 
-    /// What is answered as soon as it is ready.
+    /// The path that answers as soon as the server is ready.
     fn ready(self) -> &'static str {
         match self {
             Sort::Lab | Sort::Server => "/api/status",
@@ -69,13 +71,13 @@ pub(super) struct Jupyter {
     child: Child,
     port: u16,
     token: String,
-    /// From its start to its first answer.
+    /// Milliseconds from its start to its first answer.
     pub(super) start_ms: f64,
 }
 
 impl Jupyter {
-    /// Starts it on loopback with these arguments besides its own, and waits until it answers. The command brings
-    /// program and environment.
+    /// Starts the server on loopback with these arguments besides its own, and waits until it answers. The
+    /// command provides the program and the environment.
     pub(super) fn start(
         sort: Sort,
         mut command: Command,
@@ -121,10 +123,10 @@ impl Jupyter {
         &self.token
     }
 
-    /// What its own process holds, kernels not: resident and proportional, in MiB.
+    /// Memory of the server's own process without its kernels: resident and proportional, in MiB.
     pub(super) fn held(&self) -> Result<(f64, f64)> {
         let pid = self.child.id();
-        Ok((memory::resident_mib(pid)?, memory::pss_mib(&[pid])?))
+        Ok((usage::resident_mib(pid)?, usage::pss_mib(&[pid])?))
     }
 
     fn request(&self, method: &str, path: &str) -> Result<u16> {
@@ -143,11 +145,12 @@ impl Jupyter {
 }
 
 impl Drop for Jupyter {
-    /// Asked to shut down, it ends its kernels too; killed, it would leave them.
+    /// A request to shut down also ends the kernels; a killed server would leave them.
     fn drop(&mut self) {
         let asked = self.request("POST", "/api/shutdown").is_ok_and(|status| status == 200);
-        // A gateway has nothing to ask for it by.
-        let told = asked || self.terminate();
+        // A gateway has no such request.
+        let pid = i32::try_from(self.child.id()).map(Pid::from_raw);
+        let told = asked || pid.is_ok_and(|pid| kill(pid, Signal::SIGTERM).is_ok());
         let begin = Instant::now();
         while told && begin.elapsed() < END {
             match self.child.try_wait() {
@@ -160,21 +163,7 @@ impl Drop for Jupyter {
     }
 }
 
-impl Jupyter {
-    #[cfg(unix)]
-    fn terminate(&self) -> bool {
-        use nix::sys::signal::{Signal, kill};
-        let pid = i32::try_from(self.child.id()).map(nix::unistd::Pid::from_raw);
-        pid.is_ok_and(|pid| kill(pid, Signal::SIGTERM).is_ok())
-    }
-
-    #[cfg(not(unix))]
-    fn terminate(&self) -> bool {
-        false
-    }
-}
-
-/// The code in the first line of an answer.
+/// Parses the status code in the first line of an answer.
 fn status(answer: &[u8]) -> Option<u16> {
     let line = answer.split(|byte| *byte == b'\r').next()?;
     let mut words = std::str::from_utf8(line).ok()?.split(' ');

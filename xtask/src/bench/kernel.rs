@@ -1,33 +1,23 @@
-//! The family `kernel`: starting kernels, round trips, output and memory, beside the peers.
+//! The family `kernel`: compares starts of kernels, round trips, output and memory with the peers.
 //!
-//! Owns its command line and the list of what is measured. Every contender is a host process of its
-//! own, ours from a dist build; they take turns within a round. Must not know how a figure is taken.
+//! Owns its command line and the list of measurements. Every contender is a separate process, ours from a dist
+//! build; they take turns within a round. Must not know how a figure is taken.
 
-mod contender;
-mod host;
-mod lines;
-mod ours;
-mod plain;
 mod running;
 mod starting;
-mod task;
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
-use clap::Parser;
+use anyhow::Result;
+use clap::Args;
 use serde_json::json;
 
-use self::contender::{Arena, Rounds};
-pub(super) use self::host::run as run_host;
-pub(super) use self::lines::printing;
-use self::task::{Job, Task};
-use super::family::{Family, Options, Report, is_wanted};
+use super::arena::Arena;
+use super::client::{Backend, Client, Job, Shell, Start, Task};
+use super::family::Family;
+use super::measure::Size;
 use super::peers;
 use super::table::Table;
-use crate::workspace::Workspace;
-
-const FAMILY: Family = Family { name: "kernel", title: "Kernels", notes: NOTES };
 
 const NOTES: &[&str] = &[
     "Medians inside one table; compare nothing across tables. Hosts take turns within a round, each round begins with another one, one round before the first warms up (not for `many` and `gigabyte`).",
@@ -40,94 +30,74 @@ const NOTES: &[&str] = &[
     "matmul: a new process for each sample, whose first product is not in the median. A runner has two threads of its own.",
 ];
 
-#[derive(Parser)]
-#[command(name = "cargo xtask bench kernel", bin_name = "cargo xtask bench kernel")]
-pub(super) struct KernelArgs {
-    /// What to measure [default: all].
-    #[arg(value_parser = FAMILIES.map(|family| family.0))]
-    families: Vec<String>,
-    /// Rounds for each family [default: its own].
+type Measure = fn(&Arena, &Size) -> Result<Vec<Table>>;
+
+const TORCH: &str = "torch";
+
+static FAMILY: Family<Measure> = Family {
+    name: "kernel",
+    title: "Kernels",
+    parts: &[
+        ("start", starting::start),
+        ("libraries", starting::libraries),
+        ("process", starting::process),
+        ("trip", running::trip),
+        ("output", running::output),
+        ("gigabyte", running::gigabyte),
+        ("many", starting::many),
+        ("matmul", running::matmul),
+        (TORCH, starting::torch),
+    ],
+    notes: NOTES,
+};
+
+const IPYKERNEL: &str = "ipykernel, jupyter_client";
+const FORKED: &str = "inkcell, fork server";
+const DIRECT: &str = "inkcell, direct";
+
+#[derive(Args)]
+struct Extra {
+    /// Rounds for each table [default: depends on the table].
     #[arg(long, value_name = "N")]
     rounds: Option<usize>,
     /// Kernels at once in `many` [default: 50] and in `torch` [default: 200].
     #[arg(long, value_name = "N")]
     kernels: Option<usize>,
     /// An interpreter that has torch, for `torch`, which runs only if it is named.
-    #[arg(long, value_name = "PATH", required_if_eq("families", TORCH))]
+    #[arg(long, value_name = "PATH", required_if_eq("parts", TORCH))]
     python: Option<PathBuf>,
-    #[command(flatten)]
-    options: Options,
 }
 
-type Measure = fn(&Arena, &Size) -> Result<Vec<Table>>;
-
-const TORCH: &str = "torch";
-
-const FAMILIES: [(&str, Measure); 9] = [
-    ("start", starting::start),
-    ("libraries", starting::libraries),
-    ("process", starting::process),
-    ("trip", running::trip),
-    ("output", running::output),
-    ("gigabyte", running::gigabyte),
-    ("many", starting::many),
-    ("matmul", running::matmul),
-    (TORCH, starting::torch),
-];
-
-/// How much is done.
-struct Size {
-    is_quick: bool,
-    rounds: Option<usize>,
-    kernels: Option<usize>,
-}
-
-impl Size {
-    fn kernels(&self, full: usize) -> usize {
-        self.kernels.unwrap_or(self.pick(full, 8))
-    }
-
-    fn pick(&self, full: usize, quick: usize) -> usize {
-        if self.is_quick { quick } else { full }
-    }
-
-    fn rounds(&self, full: usize, quick: usize) -> Rounds {
-        Rounds { count: self.rounds.unwrap_or(self.pick(full, quick)), warm_up: 1 }
-    }
-}
-
-impl Arena {
-    fn task(&self, job: Job) -> Task {
-        Task::new(job, self.python.clone(), self.root.join("work"), self.root.join("state"))
-    }
-}
-
-pub(super) fn run(args: &KernelArgs) -> Result<()> {
-    let workspace = Workspace::find()?;
-    let mut report = Report::begin(&FAMILY, &args.options, &workspace)?;
-    let python = match &args.python {
+pub(super) fn run(args: &[String]) -> Result<()> {
+    let mut report = FAMILY.begin::<Extra>(args)?;
+    let python = match &report.extra.python {
         Some(python) => std::path::absolute(python)?,
-        None => peers::python_env(&workspace)?,
+        None => peers::python_env(&report.workspace)?,
     };
-    report.head(&python, peers::pinned(&workspace)?);
-    let arena = Arena::new(&workspace, python)?;
-    let shown: Vec<String> =
-        arena.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    println!("Environment of every host and kernel: {}", shown.join(" "));
-    let size = Size { is_quick: args.options.quick, rounds: args.rounds, kernels: args.kernels };
-    let mut tables = Vec::new();
-    for (name, measure) in FAMILIES {
-        if !is_wanted(&args.families, name) || (name == TORCH && args.families.is_empty()) {
-            continue;
-        }
-        for table in measure(&arena, &size).with_context(|| format!("the family {name}"))? {
-            table.print();
-            tables.push(table);
-        }
-    }
-    let goals: Vec<_> = tables.iter().flat_map(|table| &table.goals).collect();
-    let all: Vec<_> = tables.iter().map(Table::to_json).collect();
-    report.close_with(&goals, &json!({"environment": arena.env, "tables": all}))
+    report.head(&python, peers::pinned(&report.workspace)?);
+    let arena = Arena::new(&report.workspace, FAMILY.name, &python)?;
+    report.note("environment", json!(arena.environment()));
+    arena.print_environment("host");
+    let size = report.size(report.extra.rounds, report.extra.kernels);
+    let has_torch = report.is_asked_for(TORCH);
+    report.measure(|name, measure| {
+        if name == TORCH && !has_torch { Ok(Vec::new()) } else { measure(&arena, &size) }
+    })?;
+    report.close()
+}
+
+/// A task for the runner, our own kernel.
+fn runner(arena: &Arena, job: Job, code: &str, start: Start, preload: &[&str]) -> Task {
+    let preload = preload.iter().map(|&name| name.to_owned()).collect();
+    arena.task(job, code, Backend::Runner { start, shell: Shell::Lite, preload })
+}
+
+/// The same task for our kernels, started in both ways.
+fn both(arena: &Arena, task: &Task, preload: &[&str]) -> [Client; 2] {
+    [(DIRECT, Start::Direct), (FORKED, Start::Forked)].map(|(name, start)| {
+        let backend = runner(arena, task.job, "", start, preload).backend;
+        Client::ours(name, Task { backend, ..task.clone() })
+    })
 }
 
 #[cfg(test)]
@@ -135,12 +105,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_families_that_exist_can_be_asked_for() {
-        let args = KernelArgs::try_parse_from(["kernel", "trip", "many", "--kernels", "4"]);
-        let args = args.unwrap();
-        assert_eq!((args.families.len(), args.kernels), (2, Some(4)));
-        assert!(KernelArgs::try_parse_from(["kernel", "trips"]).is_err());
-        assert!(KernelArgs::try_parse_from(["kernel", "torch"]).is_err());
-        assert!(KernelArgs::try_parse_from(["kernel", "torch", "--python", "python3"]).is_ok());
+    fn torch_needs_an_interpreter() {
+        assert!(FAMILY.accepts::<Extra>(&["trip", "many", "--kernels", "4"]));
+        assert!(!FAMILY.accepts::<Extra>(&["torch"]));
+        assert!(FAMILY.accepts::<Extra>(&["torch", "--python", "python3"]));
     }
 }

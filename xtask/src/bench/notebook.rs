@@ -1,22 +1,27 @@
-//! The family `notebook`: a one-cell edit and an outline, at several sizes, beside the peers.
+//! The family `notebook`: compares a one-cell edit and an outline, at several sizes, with the peers.
 //!
-//! Owns the files under `target/bench` and the state each measured process starts from. Must not
-//! know the command line of any peer.
+//! Owns its command line, the state from which each measured process starts, and the goals. Must not know the
+//! command line of any peer.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
+use clap::Parser;
 use serde_json::{Value, json};
 
-use super::NotebookArgs;
-use super::notebook_file::{cell_count, target_index};
-use super::peers::{FLOOR, Peer, Tools};
-use super::report::{Job, Table};
-use super::sample::{StopWatch, interleave};
+use super::arena::Arena;
+use super::contender::{Contender, EDITS, FLOOR, INKCELL, NBFORMAT, NOTEBOOK, OUTLINES};
+use super::family::fail_unless_met;
+use super::measure::{Process, Rounds, Rows};
+use super::notebook_file::{SOURCE_AFTER, SOURCE_BEFORE, cell_count, settle, target_index};
+use super::peers;
+use super::table::{Column, Goal, PROCESS, Shown, Table, load};
 use crate::child;
 use crate::workspace::Workspace;
 
@@ -29,7 +34,27 @@ const NOTES: &[&str] = &[
     "jupytext makes both conversions in one process, which spares it a start. Peak memory is the largest of all samples.",
 ];
 
-/// A notebook on disk, and the same one as a faultless edit leaves it.
+#[derive(Parser)]
+#[command(name = "cargo xtask bench notebook", bin_name = "cargo xtask bench notebook")]
+struct NotebookArgs {
+    /// Sizes of the notebooks in MB.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 10, 100])]
+    sizes: Vec<usize>,
+    /// Rounds for each size [default: fewer for larger files].
+    #[arg(long, value_name = "N")]
+    rounds: Option<usize>,
+    /// Write all figures to this file too.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Exit with a failure if a goal is missed.
+    #[arg(long)]
+    check: bool,
+}
+
+/// The state of each contender's file or output, checked once.
+type Verdicts = BTreeMap<&'static str, String>;
+
+/// A notebook on disk, and the same notebook after a faultless edit.
 struct Subject {
     megabytes: usize,
     file: PathBuf,
@@ -37,139 +62,206 @@ struct Subject {
     bytes: u64,
 }
 
-pub(super) fn run(args: &NotebookArgs) -> Result<()> {
+pub(super) fn run(args: &[String]) -> Result<()> {
+    let args = NotebookArgs::parse_from(args);
     let workspace = Workspace::find()?;
-    let tools = Tools::prepare(&workspace)?;
-    let root = workspace.path("target/bench");
-    let state_dir = root.join("state");
-    let watch = StopWatch {
-        xtask: tools.xtask.clone(),
-        env: vec![("INKCELL_STATE_DIR", state_dir.clone().into())],
-        stderr: root.join("stderr.txt"),
-    };
-    // What an earlier run left behind would make this one's first edits differ from its later ones.
-    for dir in [&state_dir, &root.join("work")] {
-        if dir.exists() {
-            std::fs::remove_dir_all(dir)?;
-        }
-        std::fs::create_dir_all(dir)?;
-    }
-    println!("\n## Notebook files\n\nVersions: {}. {}", tools.versions.join(", "), load());
-    println!("{}", smallest_peak(&watch, &root)?);
+    let mut missing = peers::build(&workspace)?;
+    let mut arena = Arena::new(&workspace, "notebook", &peers::python_env(&workspace)?)?;
+    let versions = prepare(&workspace, &mut arena, &mut missing)?;
+    println!("\n## Notebook files\n\nVersions: {}. {}", versions.join(", "), load());
+    println!("{}", smallest_peak(&arena)?);
 
     let mut tables = Vec::new();
     for megabytes in &args.sizes {
-        let rounds = args.rounds.unwrap_or(match megabytes {
+        let rounds = Rounds::warm(args.rounds.unwrap_or(match megabytes {
             0..=5 => 15,
             6..=50 => 9,
             _ => 5,
-        });
-        let subject = make(&tools, &root, *megabytes)?;
-        for table in [
-            edit(&tools, &watch, &root, &subject, rounds)?,
-            outline(&tools, &watch, &root, &subject, rounds)?,
-        ] {
+        }));
+        let subject = make(&arena, *megabytes)?;
+        for table in [edit(&arena, &subject, rounds)?, outline(&arena, &subject, rounds)?] {
             table.print();
             tables.push(table);
         }
     }
-    close(&tables, &tools, args)
+    println!("\nNotes:");
+    for note in NOTES {
+        println!("- {note}");
+    }
+    println!("- At the end: {}", load());
+    for missing in &missing {
+        println!("MISSING PEER: {missing}");
+    }
+    let figures: Vec<Value> = tables.iter().map(Table::to_json).collect();
+    let goals: Vec<Goal> = tables.into_iter().flat_map(|table| table.goals).collect();
+    println!("\nGoals:");
+    for goal in &goals {
+        println!("{}", goal.line());
+    }
+    if let Some(path) = &args.json {
+        let report = json!({"family": "notebook", "versions": versions, "missing": missing, "tables": figures});
+        std::fs::write(path, serde_json::to_string_pretty(&report)? + "\n")
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    fail_unless_met(args.check, &goals)
 }
 
-fn make(tools: &Tools, root: &Path, megabytes: usize) -> Result<Subject> {
-    let file = root.join(format!("notebook-{megabytes}mb.ipynb"));
-    let expected = root.join(format!("notebook-{megabytes}mb-edited.ipynb"));
-    let mut maker = Command::new(&tools.xtask);
+/// Finds the programs that may be missing; returns the versions of all.
+fn prepare(
+    workspace: &Workspace,
+    arena: &mut Arena,
+    missing: &mut Vec<String>,
+) -> Result<Vec<String>> {
+    let mut versions = vec![peers::first_line(Command::new(&arena.python).arg("--version"))];
+    arena.programs.nb = peers::nb_cli(workspace, missing);
+    arena.programs.node = child::on_path("node");
+    match &arena.programs.node {
+        Some(node) => versions
+            .push("Node ".to_owned() + &peers::first_line(Command::new(node).arg("--version"))),
+        None => missing.push("node is not on PATH, no row for its JSON".to_owned()),
+    }
+    versions.extend(peers::pinned(workspace)?);
+    versions.push(peers::nb_cli_version());
+    Ok(versions)
+}
+
+fn make(arena: &Arena, megabytes: usize) -> Result<Subject> {
+    let file = arena.root.join(format!("notebook-{megabytes}mb.ipynb"));
+    let expected = arena.root.join(format!("notebook-{megabytes}mb-edited.ipynb"));
+    let mut maker = Command::new(&arena.xtask);
     maker.args(["bench", "floor", "make"]).arg(&file).arg(&expected).arg(megabytes.to_string());
     child::capture(&mut maker)?;
     let bytes = file.metadata()?.len();
     Ok(Subject { megabytes, file, expected, bytes })
 }
 
-fn edit(
-    tools: &Tools,
-    watch: &StopWatch,
-    root: &Path,
-    subject: &Subject,
-    rounds: usize,
-) -> Result<Table> {
-    let dir_of = |name: &str| root.join("work").join(name.replace(' ', "-"));
-    let file_of = |name: &str| dir_of(name).join("notebook.ipynb");
+fn edit(arena: &Arena, subject: &Subject, rounds: Rounds) -> Result<Table> {
+    let file_of = |name: &str| arena.folder(name).join(NOTEBOOK);
     let cell = target_index(subject.megabytes);
-    let peers = tools.edits(file_of, cell);
-    let mut verdicts = BTreeMap::new();
-    let before = |peer: &Peer| {
-        let dir = dir_of(peer.name);
-        if dir.exists() {
-            std::fs::remove_dir_all(&dir)?;
-        }
-        std::fs::create_dir_all(&dir)?;
-        let file = file_of(peer.name);
+    let process = |contender: &Contender| {
+        let words: [OsString; 3] =
+            [cell.to_string().into(), SOURCE_AFTER.into(), SOURCE_BEFORE.into()];
+        let values: Vec<OsString> =
+            [file_of(contender.name).into()].into_iter().chain(words).collect();
+        arena.process(contender, &values)
+    };
+    let processes: Vec<Process> = EDITS.iter().filter_map(process).collect();
+    let verdicts = RefCell::new(Verdicts::new());
+    let before = |process: &Process| {
+        let dir = arena.empty_folder(process.name, &[])?;
+        let file = file_of(process.name);
         std::fs::copy(&subject.file, &file)?;
         settle(&dir, &file)?;
         warm(&file)?;
         Ok(dir)
     };
-    let after = |peer: &Peer| {
-        let file = file_of(peer.name);
-        // What a peer left for the kernel to write must not be written in the next one's time.
-        settle(&dir_of(peer.name), &file)?;
-        if peer.name == FLOOR || verdicts.contains_key(peer.name) {
+    let after = |process: &Process| {
+        let (dir, file) = (arena.folder(process.name), file_of(process.name));
+        // Data that a peer left in the kernel's buffers must not be written in the next one's time.
+        settle(&dir, &file)?;
+        let mut verdicts = verdicts.borrow_mut();
+        if process.name == FLOOR || verdicts.contains_key(process.name) {
             return Ok(Ok(()));
         }
-        Ok(verify(tools, subject, &file, cell).map(|verdict| {
-            verdicts.insert(peer.name, verdict);
+        Ok(verify(arena, subject, &file, cell).map(|verdict| {
+            verdicts.insert(process.name, verdict);
         }))
     };
-    let rows = interleave(&peers, rounds, watch, before, after)?;
-    Ok(Table {
-        job: Job::Edit,
-        megabytes: subject.megabytes,
-        file_bytes: subject.bytes,
-        peers,
-        rows,
-        verdicts,
-    })
+    let take = || arena.run_in_turn(&processes, rounds, before, after);
+    let mut table = table("edit", subject, take)?;
+    judge(&mut table, &verdicts.borrow());
+    let to_floor = table.times("ms", INKCELL, FLOOR);
+    let peak = table.row(INKCELL).and_then(|row| row.most(SHARE));
+    table.goals = match subject.megabytes {
+        100 => vec![
+            Goal::at_most("edit 100 MB, time to floor", to_floor, 2.5),
+            Goal::at_most("edit 100 MB, peak memory to file size", peak, 1.3),
+        ],
+        1 => vec![
+            Goal::at_most("edit 1 MB, time to floor", to_floor, 2.0),
+            Goal::at_least(
+                "edit 1 MB, quicker than nbformat",
+                table.times("ms", NBFORMAT, INKCELL),
+                20.0,
+            ),
+        ],
+        _ => Vec::new(),
+    };
+    Ok(table)
 }
 
-fn outline(
-    tools: &Tools,
-    watch: &StopWatch,
-    root: &Path,
-    subject: &Subject,
-    rounds: usize,
-) -> Result<Table> {
-    let peers = tools.outlines(&subject.file);
+/// The contenders only read, so they share a file.
+fn outline(arena: &Arena, subject: &Subject, rounds: Rounds) -> Result<Table> {
+    let values: [OsString; 1] = [subject.file.clone().into()];
+    let processes: Vec<Process> =
+        OUTLINES.iter().filter_map(|contender| arena.process(contender, &values)).collect();
     warm(&subject.file)?;
-    let before = |_: &Peer| Ok(root.to_path_buf());
-    let mut verdicts = BTreeMap::new();
-    let after = |peer: &Peer| {
-        if peer.name == FLOOR || verdicts.contains_key(peer.name) {
+    let verdicts = RefCell::new(Verdicts::new());
+    let after = |process: &Process| {
+        let mut verdicts = verdicts.borrow_mut();
+        if process.name == FLOOR || verdicts.contains_key(process.name) {
             return Ok(Ok(()));
         }
-        let lines = watch.lines_of(&peer.command, root)?;
+        let (program, args) = process.command.split_first().context("a command has a program")?;
+        let printed = child::capture(arena.command(program, &arena.root).args(args))?;
+        let (lines, cells) = (printed.lines().count(), cell_count(subject.megabytes));
         if lines == 0 {
             return Ok(Err("printed nothing".to_owned()));
         }
-        let cells = cell_count(subject.megabytes);
-        verdicts.insert(peer.name, format!("{lines} lines for {cells} cells"));
+        verdicts.insert(process.name, format!("{lines} lines for {cells} cells"));
         Ok(Ok(()))
     };
-    let rows = interleave(&peers, rounds, watch, before, after)?;
-    Ok(Table {
-        job: Job::Outline,
-        megabytes: subject.megabytes,
-        file_bytes: subject.bytes,
-        peers,
-        rows,
-        verdicts,
+    let take = || arena.run_in_turn(&processes, rounds, |_| Ok(arena.root.clone()), after);
+    let mut table = table("outline", subject, take)?;
+    judge(&mut table, &verdicts.borrow());
+    if subject.megabytes == 100 {
+        let to_floor = table.times("ms", INKCELL, FLOOR);
+        table.goals = vec![Goal::at_most("outline 100 MB, time to floor", to_floor, 1.7)];
+    }
+    Ok(table)
+}
+
+/// The peak memory as a multiple of the file's size.
+const SHARE: &str = "peak_to_file";
+
+fn table(
+    job: &'static str,
+    subject: &Subject,
+    take: impl FnOnce() -> Result<Rows>,
+) -> Result<Table> {
+    let mebibytes = subject.bytes as f64 / 1024.0 / 1024.0;
+    let mut columns = PROCESS.to_vec();
+    columns.extend([
+        Column("peak / file", Shown::MostShare(SHARE)),
+        Column("time / floor", Shown::Times("ms", FLOOR)),
+        Column("quicker than nbformat", Shown::Under("ms", NBFORMAT)),
+    ]);
+    let title = format!("{} MB ({mebibytes:.1} MiB)", subject.megabytes);
+    Table::measure(job, title, columns, || {
+        let mut rows = take()?;
+        for (_, row) in &mut rows {
+            if let Some(peak) = row.most("peak_mib") {
+                row.add(&json!({SHARE: peak / mebibytes}));
+            }
+        }
+        Ok(rows)
     })
 }
 
-pub(super) fn settle(dir: &Path, file: &Path) -> Result<()> {
-    File::open(file)?.sync_all()?;
-    File::open(dir)?.sync_all()?;
-    Ok(())
+/// Adds the result of each job under the table, and a note if the floor cannot be trusted.
+fn judge(table: &mut Table, verdicts: &Verdicts) {
+    let mut notes = Vec::new();
+    for (name, _) in &table.rows {
+        if table.times("ms", name, FLOOR).is_some_and(|ratio| ratio < 0.97) {
+            notes.push(format!(
+                "WARNING: the floor is slower than {name}, which stands on it: read neither as exact."
+            ));
+        }
+    }
+    for (name, _) in &table.rows {
+        notes.extend(verdicts.get(name).map(|verdict| format!("result of {name}: {verdict}")));
+    }
+    table.notes = notes;
 }
 
 fn warm(file: &Path) -> Result<()> {
@@ -179,9 +271,9 @@ fn warm(file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What a peer made of its file, or why its time means nothing.
-fn verify(tools: &Tools, subject: &Subject, file: &Path, cell: usize) -> Result<String, String> {
-    let mut verifier = Command::new(&tools.xtask);
+/// Rates a peer's file, or returns the reason why its time has no meaning.
+fn verify(arena: &Arena, subject: &Subject, file: &Path, cell: usize) -> Result<String, String> {
+    let mut verifier = Command::new(&arena.xtask);
     verifier.args(["bench", "floor", "verify"]).arg(&subject.expected).arg(file);
     verifier.arg(cell.to_string());
     child::capture(&mut verifier)
@@ -189,44 +281,25 @@ fn verify(tools: &Tools, subject: &Subject, file: &Path, cell: usize) -> Result<
         .map_err(|error| format!("did not make the edit: {error:#}"))
 }
 
-/// A peak cannot read below that of the stop watch; a program that does nothing shows where that is.
-fn smallest_peak(watch: &StopWatch, root: &Path) -> Result<String> {
+/// A peak cannot read below that of the stop watch; a program that does nothing shows that limit.
+fn smallest_peak(arena: &Arena) -> Result<String> {
     let nothing = child::on_path("true").context("there is no program `true` on PATH")?;
-    let sample = watch.run(&[nothing.into()], root)?.map_err(|said| anyhow::anyhow!(said))?;
-    Ok(format!("Smallest peak this can read (`true`): {:.1} MiB.", sample.peak_kib / 1024.0))
+    let found = arena.time(&[nothing.into()], &arena.root)?.map_err(anyhow::Error::msg)?;
+    let peak = found["peak_mib"].as_f64().context("the stop watch says no peak")?;
+    Ok(format!("Smallest peak this can read (`true`): {peak:.1} MiB."))
 }
 
-/// How busy the machine is with other things; nothing where the system does not say.
-pub(super) fn load() -> String {
-    let Ok(text) = std::fs::read_to_string("/proc/loadavg") else { return String::new() };
-    let cores = std::thread::available_parallelism().map_or(0, usize::from);
-    let minutes: Vec<_> = text.split(' ').take(2).collect();
-    format!("Load average {} on {cores} cores.", minutes.join(", "))
-}
+#[cfg(test)]
+mod tests {
+    use super::super::table::table_of;
+    use super::*;
 
-fn close(tables: &[Table], tools: &Tools, args: &NotebookArgs) -> Result<()> {
-    println!("\nNotes:");
-    for note in NOTES {
-        println!("- {note}");
+    #[test]
+    fn floor_that_is_slower_is_not_to_be_trusted() {
+        let mut table = table_of(&[(FLOOR, 100.0), (INKCELL, 90.0), (NBFORMAT, 200.0)]);
+        judge(&mut table, &[(INKCELL, "edited".to_owned())].into());
+        assert_eq!(table.notes.len(), 2);
+        assert!(table.notes[0].starts_with("WARNING: the floor is slower than inkcell"));
+        assert_eq!(table.notes[1], "result of inkcell: edited");
     }
-    println!("- At the end: {}", load());
-    for missing in &tools.missing {
-        println!("MISSING PEER: {missing}");
-    }
-    let goals: Vec<_> = tables.iter().flat_map(Table::goals).collect();
-    println!("\nGoals:");
-    for goal in &goals {
-        println!("{}", goal.line());
-    }
-    if let Some(path) = &args.json {
-        let all: Vec<Value> = tables.iter().map(Table::to_json).collect();
-        let report = json!({"family": "notebook", "versions": tools.versions, "missing": tools.missing, "tables": all});
-        std::fs::write(path, serde_json::to_string_pretty(&report)? + "\n")
-            .with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    let missed = goals.iter().filter(|goal| !goal.passed()).count();
-    if args.check && missed > 0 {
-        bail!("{missed} of {} goals missed", goals.len());
-    }
-    Ok(())
 }

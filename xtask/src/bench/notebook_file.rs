@@ -1,7 +1,7 @@
-//! The notebooks that are measured: made here, the same bytes on every machine.
+//! Generates the notebooks that are measured: the same bytes on every machine.
 //!
-//! Owns their shape, which is what Jupyter writes: nbformat 4.5, sorted keys, indent 1, ids, and
-//! pictures as most of the bytes. Must not know who reads them or how long that takes.
+//! Owns their shape, which is the one that Jupyter writes: nbformat 4.5, sorted keys, indent 1, ids, and
+//! pictures as most of the bytes. Must not know the readers.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -11,12 +11,12 @@ use serde::Serialize as _;
 use serde_json::ser::PrettyFormatter;
 use serde_json::{Serializer, Value, json};
 
-/// The cell that every peer edits. It has no outputs and was never run, so that a tool which clears
-/// them on an edit (as ours does) and one which keeps them have the same file to write.
+/// The cell that every peer edits. It has no outputs and was never run, so that a tool that clears outputs on an
+/// edit (as ours does) and one that keeps them write the same file.
 pub(super) const SOURCE_BEFORE: &str = "def smooth(values, window=7):\n    kernel = np.ones(window) / window\n    return np.convolve(values, kernel, mode=\"same\")\n\nbench_marker = \"before\"";
 pub(super) const SOURCE_AFTER: &str = "def smooth(values, window=9):\n    kernel = np.hanning(window)\n    kernel /= kernel.sum()\n    return np.convolve(values, kernel, mode=\"same\")\n\nbench_marker = \"after\"";
 
-/// How the kinds of cell follow each other; three of eight carry a picture.
+/// The order of the kinds of cells; three of eight carry a picture.
 const KINDS: [Kind; 8] = [
     Kind::Markdown,
     Kind::Stream,
@@ -51,8 +51,8 @@ fn kind(index: usize) -> Kind {
     KINDS[index % KINDS.len()]
 }
 
-/// Writes the notebook, and beside it the same one with the target cell edited, which is what a
-/// tool that harms nothing else arrives at.
+/// Writes the notebook, and beside it the same notebook with the target cell edited: the result of a tool that
+/// changes nothing else.
 pub(super) fn write_pair(before: &Path, after: &Path, megabytes: usize) -> Result<()> {
     let mut notebook = build(megabytes);
     save(before, &notebook)?;
@@ -69,7 +69,7 @@ fn save(path: &Path, notebook: &Value) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn to_text(notebook: &Value) -> Result<Vec<u8>> {
+fn to_text(notebook: &Value) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     let formatter = PrettyFormatter::with_indent(b" ");
     notebook.serialize(&mut Serializer::with_formatter(&mut text, formatter))?;
@@ -82,7 +82,7 @@ fn build(megabytes: usize) -> Value {
     let target = target_index(megabytes);
     let mut cells: Vec<Value> =
         (0..cell_count(megabytes)).map(|index| cell(index, index == target, &mut dice)).collect();
-    // Whatever the rest leaves of the size is shared by the pictures, some larger and some smaller.
+    // Pictures share the size that the rest leaves, some larger and some smaller.
     let text_bytes = to_text(&with_cells(&cells)).map_or(0, |text| text.len());
     let mut left = (megabytes * 1_000_000).saturating_sub(text_bytes);
     let pictures: Vec<usize> =
@@ -97,7 +97,30 @@ fn build(megabytes: usize) -> Value {
     with_cells(&cells)
 }
 
-pub(super) fn with_cells(cells: &[Value]) -> Value {
+/// Writes a notebook that was never run, from the source of each cell and a flag for the cell with the defaults
+/// of parameters.
+pub(super) fn write_cells<'a>(
+    path: &Path,
+    cells: impl Iterator<Item = (&'a str, bool)>,
+) -> Result<()> {
+    let cell = |(index, (source, has_defaults)): (usize, (&str, bool))| {
+        let metadata = if has_defaults { json!({"tags": ["parameters"]}) } else { json!({}) };
+        json!({"cell_type": "code", "execution_count": null, "id": format!("cell-{index:03}"),
+            "metadata": metadata, "outputs": [], "source": lines(source)})
+    };
+    let cells: Vec<Value> = cells.enumerate().map(cell).collect();
+    std::fs::write(path, to_text(&with_cells(&cells))?)
+        .with_context(|| format!("cannot make {}", path.display()))
+}
+
+/// Makes a file and its entry in the folder durable, so that no measured time includes those writes.
+pub(super) fn settle(dir: &Path, file: &Path) -> Result<()> {
+    std::fs::File::open(file)?.sync_all()?;
+    std::fs::File::open(dir)?.sync_all()?;
+    Ok(())
+}
+
+fn with_cells(cells: &[Value]) -> Value {
     let mut notebook = json!({
         "cells": cells,
         "metadata": {
@@ -200,12 +223,12 @@ fn table(dice: &mut Dice) -> String {
     html + "  </tbody>\n</table>\n</div>"
 }
 
-/// Text as nbformat stores it: a list of lines that keep their line ends.
-pub(super) fn lines(text: &str) -> Value {
+/// Splits text as nbformat stores it: a list of lines that keep their line ends.
+fn lines(text: &str) -> Value {
     text.split_inclusive('\n').collect()
 }
 
-/// A splitmix64 sequence: small, and the same everywhere.
+/// A splitmix64 generator: small, and the same on every machine.
 struct Dice(u64);
 
 impl Dice {
@@ -221,7 +244,7 @@ impl Dice {
         low + (self.next() % (high - low + 1) as u64) as usize
     }
 
-    /// What a PNG looks like in base64: its fixed beginning, then bytes without pattern.
+    /// Makes a PNG in base64: its fixed beginning, then bytes without pattern.
     fn picture(&mut self, size: usize) -> String {
         const DIGITS: &[u8; 64] =
             b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -1,33 +1,28 @@
-//! The family `run`: notebooks that are run, from the command line and by an agent, beside the peers.
+//! The family `run`: compares runs of notebooks, from the command line and by an agent, with the
+//! peers.
 //!
-//! Owns its command line, the tables and the goals. Must not know the command line of any runner.
+//! Owns its command line, the tables and the goals. Must not know the command line of any contender.
 
-mod arena;
 mod file;
-mod runner;
 mod served;
 mod written;
 
-use std::process::Command;
-
 use anyhow::{Context as _, Result};
-use clap::Parser;
 use serde_json::json;
 
-pub(super) use self::arena::{Arena, Size};
 pub(super) use self::file::{LIBRARIES, Subject};
-use self::runner::NOTEBOOK;
-pub(super) use self::runner::{Runner, folder};
-use super::family::{Family, Options, Report, forget, measured};
+use super::arena::Arena;
+use super::contender::{
+    Contender, DRAWS, EXECUTE, NB_CLI, NBCLIENT, NOTEBOOK, PAPERMILL, PLAIN, RAW, RUN, RUN_GATEWAY,
+    RUN_ZMQ,
+};
+use super::family::{Family, RoundsArg};
+use super::measure::{Row, Rows, Size};
 use super::peers;
-use super::report::Goal;
-use super::row::Row;
-use super::table::{Column, Shown, Table};
+use super::table::{Column, Goal, PROCESS, Shown, Table};
 use crate::system::{self, Tracing};
 use crate::workspace::Workspace;
 use crate::{child, servers};
-
-const FAMILY: Family = Family { name: "run", title: "Notebooks that are run", notes: NOTES };
 
 const NOTES: &[&str] = &[
     "Whole processes, from before the start to after the end; medians inside one table. Runners take turns within a round, each round begins with another one, one round before the first warms up.",
@@ -39,162 +34,157 @@ const NOTES: &[&str] = &[
     "flood: a cell with 20,000 displays and one with 20,000 flushed lines, by kernels of Jupyter, in the environment that has a server. The raw reader takes what the same kernel sends and stores nothing. The gateway runs before the first round. Of inkcell all displays are counted. nbclient may lose some and is timed all the same: a kernel drops messages that are not read in time.",
 ];
 
-const FAMILIES: [(&str, Measure); 6] = [
-    ("analysis", analysis),
-    ("served", serve),
-    ("trivial", trivial),
-    ("durable", durable),
-    ("written", written),
-    ("flood", flood),
-];
-
 type Measure = fn(&Arena, &Size) -> Result<Table>;
 
-/// Of the cells of the table `durable`.
+static FAMILY: Family<Measure> = Family {
+    name: "run",
+    title: "Notebooks that are run",
+    parts: &[
+        ("analysis", analysis),
+        ("served", serve),
+        ("trivial", trivial),
+        ("durable", durable),
+        ("written", written),
+        ("flood", flood),
+    ],
+    notes: NOTES,
+};
+
+/// The number of cells in the table `durable`.
 const MANY: usize = 200;
-const ONE_CELL: [(Runner, &str); 2] =
-    [(Runner::Inkcell, "inkcell run, one cell"), (Runner::Papermill, "papermill, one cell")];
+const RUN_ONE: Contender = RUN.called("inkcell run, one cell");
+const PAPERMILL_ONE: Contender = PAPERMILL.called("papermill, one cell");
 
 const FIRST: &str = "first run";
 const SLOW: &str = "first run, cells take a while";
 const AGAIN: &str = "run again";
 
-#[derive(Parser)]
-#[command(name = "cargo xtask bench run", bin_name = "cargo xtask bench run")]
-pub(super) struct RunArgs {
-    /// What to measure [default: all].
-    #[arg(value_parser = FAMILIES.map(|family| family.0))]
-    families: Vec<String>,
-    /// Rounds for each table [default: its own].
-    #[arg(long, value_name = "N")]
-    rounds: Option<usize>,
-    #[command(flatten)]
-    options: Options,
-}
-
-pub(super) fn run(args: &RunArgs) -> Result<()> {
-    let workspace = Workspace::find()?;
-    let mut report = Report::begin(&FAMILY, &args.options, &workspace)?;
-    let python = peers::python_env(&workspace)?;
-    let nb = peers::nb_cli(&workspace, &mut report.missing);
-    let mut versions = peers::pinned(&workspace)?;
+pub(super) fn run(args: &[String]) -> Result<()> {
+    let mut report = FAMILY.begin::<RoundsArg>(args)?;
+    let python = peers::python_env(&report.workspace)?;
+    let nb = peers::nb_cli(&report.workspace, &mut report.missing);
+    let mut versions = peers::pinned(&report.workspace)?;
     versions.extend(nb.is_some().then(peers::nb_cli_version));
     report.head(&python, versions);
-    let arena = Arena::new(&workspace, FAMILY.name, python, nb)?;
-    let size = Size { is_quick: args.options.quick, rounds: args.rounds };
-    let measure = |measure: &Measure| measure(&arena, &size);
-    let tables = measured(&args.families, &FAMILIES, measure)?;
-    forget(&arena.root)?;
-    report.close(&tables)
+    let mut arena = Arena::new(&report.workspace, FAMILY.name, &python)?;
+    arena.programs.nb = nb;
+    let size = report.size(report.extra.rounds, None);
+    report.measure(|_, measure| Ok(vec![measure(&arena, &size)?]))?;
+    report.close()
 }
 
-/// A table of whole processes, against ours.
-fn processes(family: &'static str, title: &str, rows: Vec<(&'static str, Row)>) -> Table {
-    let against = Column("times inkcell run", Shown::Times("ms", INKCELL));
-    Table::of_processes(family, title, rows, against)
+/// A table of contenders that all run the same notebook, compared with one of them.
+fn compare(
+    arena: &Arena,
+    size: &Size,
+    part: &'static str,
+    title: &str,
+    contenders: &[(Contender, &Subject)],
+    rounds: usize,
+) -> Result<Table> {
+    let columns = [&PROCESS[..], &[TIMES_RUN]].concat();
+    Table::measure(part, title, columns, || arena.run_notebooks(contenders, size.rounds(rounds, 1)))
 }
 
-const INKCELL: &str = Runner::Inkcell.name();
+const TIMES_RUN: Column = Column("times inkcell run", Shown::Times("ms", RUN.name));
 
 fn analysis(arena: &Arena, size: &Size) -> Result<Table> {
     let subject = Subject::analysis();
-    let all = [
-        Runner::Script,
-        Runner::Drawing,
-        Runner::Inkcell,
-        Runner::Nbclient,
-        Runner::Papermill,
-        Runner::NbCli,
-    ];
-    let contenders = all.map(|runner| (runner, runner.name(), &subject));
-    let rows = arena.rows(&contenders, size.rounds(9))?;
-    let mut table = processes("analysis", "50 cells: imports, pandas, two plots", rows);
+    let contenders =
+        [PLAIN, DRAWS, RUN, NBCLIENT, PAPERMILL, NB_CLI].map(|contender| (contender, &subject));
+    let title = "50 cells: imports, pandas, two plots";
+    let mut table = compare(arena, size, "analysis", title, &contenders, 9)?;
     table.goals = analysis_goals(&table);
     Ok(table)
 }
 
 fn analysis_goals(table: &Table) -> Vec<Goal> {
-    let times = |runner: Runner| table.times("ms", runner.name(), INKCELL);
-    let script = table.times("ms", INKCELL, Runner::Script.name());
-    let drawing = table.times("ms", INKCELL, Runner::Drawing.name());
+    let to = |base: Contender| table.times("ms", RUN.name, base.name);
+    let quicker = |than: Contender| table.times("ms", than.name, RUN.name);
     vec![
-        Goal::at_most("analysis, time to the same code as a plain script", script, 1.15),
-        Goal::at_most("analysis, time to the script that draws its figures", drawing, 1.15),
-        Goal::at_least("analysis, quicker than nbclient", times(Runner::Nbclient), 1.8),
-        Goal::at_least("analysis, quicker than papermill", times(Runner::Papermill), 2.5),
-        Goal::at_least("analysis, quicker than nb-cli", times(Runner::NbCli), 1.0),
+        Goal::at_most("analysis, time to the same code as a plain script", to(PLAIN), 1.15),
+        Goal::at_most("analysis, time to the script that draws its figures", to(DRAWS), 1.15),
+        Goal::at_least("analysis, quicker than nbclient", quicker(NBCLIENT), 1.8),
+        Goal::at_least("analysis, quicker than papermill", quicker(PAPERMILL), 2.5),
+        Goal::at_least("analysis, quicker than nb-cli", quicker(NB_CLI), 1.0),
     ]
 }
 
 fn serve(arena: &Arena, size: &Size) -> Result<Table> {
-    let rows = served::rows(arena, &Subject::analysis(), size.rounds(9))?;
-    let mut table = processes("served", "the same by a server that is there", rows);
-    table.columns.truncate(3);
-    table.columns.push(Column("times the tool", Shown::Times("ms", served::SERVED)));
-    let ratio = table.times("ms", Runner::Nbclient.name(), served::SERVED);
+    let times = Column("times the tool", Shown::Times("ms", served::SERVED));
+    let columns = [&PROCESS[..3], &[times]].concat();
+    let title = "the same by a server that is there";
+    let mut table = Table::measure("served", title, columns, || {
+        served::rows(arena, &Subject::analysis(), size.rounds(9, 1))
+    })?;
+    let ratio = table.times("ms", NBCLIENT.name, served::SERVED);
     table.goals = vec![Goal::at_least("notebook_run, quicker than nbclient", ratio, 5.0)];
     Ok(table)
 }
 
 fn trivial(arena: &Arena, size: &Size) -> Result<Table> {
     let subject = Subject::trivial(50);
-    let all = [Runner::Inkcell, Runner::NbCli, Runner::Execute];
-    let contenders = all.map(|runner| (runner, runner.name(), &subject));
-    let rows = arena.rows(&contenders, size.rounds(9))?;
-    let mut table = processes("trivial", "50 cells that do nothing", rows);
-    let times = |runner: Runner| table.times("ms", runner.name(), INKCELL);
+    let contenders = [RUN, NB_CLI, EXECUTE].map(|contender| (contender, &subject));
+    let title = "50 cells that do nothing";
+    let mut table = compare(arena, size, "trivial", title, &contenders, 9)?;
+    let quicker = |than: Contender| table.times("ms", than.name, RUN.name);
     table.goals = vec![
-        Goal::at_least("50 trivial cells, quicker than nb-cli", times(Runner::NbCli), 5.0),
-        Goal::at_least(
-            "50 trivial cells, quicker than jupyter execute",
-            times(Runner::Execute),
-            20.0,
-        ),
+        Goal::at_least("50 trivial cells, quicker than nb-cli", quicker(NB_CLI), 5.0),
+        Goal::at_least("50 trivial cells, quicker than jupyter execute", quicker(EXECUTE), 20.0),
     ];
     Ok(table)
 }
 
 fn durable(arena: &Arena, size: &Size) -> Result<Table> {
     let (many, one) = (Subject::trivial(MANY), Subject::trivial(1));
-    let mut contenders: Vec<_> =
-        ONE_CELL.iter().map(|(runner, name)| (*runner, *name, &one)).collect();
-    contenders.extend(ONE_CELL.iter().map(|(runner, _)| (*runner, runner.name(), &many)));
-    let mut rows = arena.rows(&contenders, size.rounds(3))?;
-    for (runner, one) in ONE_CELL {
-        let median = |name: &str| rows.iter().find(|(of, _)| *of == name)?.1.median("ms");
-        if let (Some(all), Some(first)) = (median(runner.name()), median(one)) {
-            let share = (all - first) / (MANY - 1) as f64;
-            let row = rows.iter_mut().find(|(of, _)| *of == runner.name());
-            row.context("a row that has a median")?.1.add(&json!({"cell_ms": share}));
+    let contenders = [(RUN_ONE, &one), (PAPERMILL_ONE, &one), (RUN, &many), (PAPERMILL, &many)];
+    let title = "200 cells that do nothing, saved after each";
+    let mut table = compare(arena, size, "durable", title, &contenders, 3)?;
+    for (one, all) in [(RUN_ONE, RUN), (PAPERMILL_ONE, PAPERMILL)] {
+        let median = |name: &str| table.row(name)?.median("ms");
+        if let (Some(first), Some(whole)) = (median(one.name), median(all.name)) {
+            let share = (whole - first) / (MANY - 1) as f64;
+            table.add(all.name, &json!({"cell_ms": share}));
         }
     }
-    let mut table = processes("durable", "200 cells that do nothing, saved after each", rows);
     table.columns.truncate(3);
     table.columns.push(Column("a cell ms", Shown::Median("cell_ms")));
-    let ratio = table.times("cell_ms", Runner::Papermill.name(), INKCELL);
+    let ratio = table.times("cell_ms", PAPERMILL.name, RUN.name);
     table.goals = vec![Goal::at_least("200 cells, less for each than papermill", ratio, 20.0)];
     Ok(table)
 }
 
 fn written(arena: &Arena, size: &Size) -> Result<Table> {
-    let megabytes = if size.is_quick { 5 } else { 50 };
+    let megabytes = size.pick(50, 5);
+    let title = format!("100 cells that print {megabytes} MB");
+    let columns = vec![
+        Column("size in the end MB", Shown::Median("size")),
+        Column("to its folder MB", Shown::Median("beside")),
+        Column("to the state folder MB", Shown::Median("state")),
+        Column("times the size", Shown::Median("times")),
+    ];
+    let mut table =
+        Table::measure("written", title, columns, || written_rows(arena, size, megabytes))?;
+    table.goals = written_goals(&table);
+    Ok(table)
+}
+
+fn written_rows(arena: &Arena, size: &Size, megabytes: usize) -> Result<Rows> {
     let quick = Subject::printing(megabytes, 0.0);
     let slow = Subject::printing(megabytes, if size.is_quick { 0.01 } else { 0.3 });
-    let command = arena.programs.command(Runner::Inkcell).context("inkcell has a command")?;
+    let command = arena.process(&RUN, &[]).context("inkcell has a command")?.command;
     let tracing = system::prepare();
-    let mut rows = Vec::new();
+    let mut rows = Rows::new();
     for (name, subject) in [(FIRST, &quick), (AGAIN, &quick), (SLOW, &slow)] {
         let mut row = Row::default();
-        // Run again is what was run first: its outputs are there already.
+        // The second run uses the notebook of the first, which has outputs already.
         let dir = match name {
-            AGAIN => folder(&arena.root, FIRST),
+            AGAIN => arena.folder(FIRST),
             _ => arena.fresh(name, subject)?,
         };
-        let (file, state) = (dir.join(NOTEBOOK), arena.root.join("state"));
+        let file = dir.join(NOTEBOOK);
         let counted = match &tracing {
-            Tracing::Works => {
-                written::count(&arena.watch, &command, &arena.root.join("traces"), &dir, &state)
-            }
+            Tracing::Works => written::count(arena, &command, &dir),
             Tracing::Missing(why) => Err(anyhow::Error::msg(*why)),
         };
         let checked = counted.and_then(|written| {
@@ -211,69 +201,48 @@ fn written(arena: &Arena, size: &Size) -> Result<Table> {
         }
         rows.push((name, row));
     }
-    let title = format!("100 cells that print {megabytes} MB");
-    let mut table = processes("written", &title, rows);
-    table.columns = vec![
-        Column("size in the end MB", Shown::Median("size")),
-        Column("to its folder MB", Shown::Median("beside")),
-        Column("to the state folder MB", Shown::Median("state")),
-        Column("times the size", Shown::Median("times")),
-    ];
-    table.goals = written_goals(&table);
-    Ok(table)
+    Ok(rows)
 }
 
 fn flood(_arena: &Arena, size: &Size) -> Result<Table> {
     let workspace = Workspace::find()?;
-    let arena = Arena::new(&workspace, "run-flood", servers::jupyter(&workspace)?, None)?;
-    let subject = Subject::flood(if size.is_quick { 2_000 } else { 20_000 });
+    let arena = Arena::new(&workspace, "run-flood", &servers::jupyter(&workspace)?)?;
+    let subject = Subject::flood(size.pick(20_000, 2_000));
     let mut lossy = subject.clone();
     lossy.displays = None;
-    let all = [Runner::Raw, Runner::Nbclient, Runner::OverZmq, Runner::OverGateway];
-    let contenders = all.map(|runner| {
-        let wanted = if runner == Runner::Nbclient { &lossy } else { &subject };
-        (runner, runner.name(), wanted)
-    });
-    let rows = arena.rows(&contenders, size.rounds(3));
-    let mut stop = Command::new(&arena.programs.inkcell);
-    stop.args(["gateway", "stop"]).envs(arena.watch.env.iter().cloned());
-    child::capture(&mut stop)?;
-    let against = Column("times nbclient", Shown::Times("ms", Runner::Nbclient.name()));
-    let mut table = Table::of_processes("flood", "20,000 displays, 20,000 lines", rows?, against);
+    let contenders =
+        [(RAW, &subject), (NBCLIENT, &lossy), (RUN_ZMQ, &subject), (RUN_GATEWAY, &subject)];
+    let title = "20,000 displays, 20,000 lines";
+    let table = compare(&arena, size, "flood", title, &contenders, 3);
+    child::capture(arena.command(&arena.inkcell, &arena.work()).args(["gateway", "stop"]))?;
+    let mut table = table?;
+    table.columns.pop();
+    table.columns.push(Column("times nbclient", Shown::Times("ms", NBCLIENT.name)));
     table.goals = flood_goals(&table);
-    forget(&arena.root)?;
     Ok(table)
 }
 
 fn flood_goals(table: &Table) -> Vec<Goal> {
-    let goal = |runner: Runner, other: Runner, limit: f64| {
-        let text = format!("flood, {}, time to {}", runner.name(), other.name());
-        Goal::at_most(&text, table.times("ms", runner.name(), other.name()), limit)
+    let goal = |ours: Contender, other: Contender, limit: f64| {
+        let text = format!("flood, {}, time to {}", ours.name, other.name);
+        Goal::at_most(text, table.times("ms", ours.name, other.name), limit)
     };
-    let ours = [Runner::OverZmq, Runner::OverGateway];
-    let each =
-        ours.map(|runner| [goal(runner, Runner::Nbclient, 1.0), goal(runner, Runner::Raw, 1.3)]);
+    let each = [RUN_ZMQ, RUN_GATEWAY].map(|ours| [goal(ours, NBCLIENT, 1.0), goal(ours, RAW, 1.3)]);
     each.into_iter().flatten().collect()
 }
 
 fn written_goals(table: &Table) -> Vec<Goal> {
     let goal = |name: &str| {
         let times = table.row(name).and_then(|row| row.median("times"));
-        Goal::at_most(&format!("written to the size in the end, {name}"), times, 4.0)
+        Goal::at_most(format!("written to the size in the end, {name}"), times, 4.0)
     };
     [FIRST, AGAIN, SLOW].map(goal).into()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::table::table_of;
     use super::*;
-    use serde_json::Value;
-
-    fn row(figures: &Value) -> Row {
-        let mut row = Row::default();
-        row.add(figures);
-        row
-    }
 
     fn passed(goals: &[Goal]) -> Vec<bool> {
         goals.iter().map(Goal::passed).collect()
@@ -281,32 +250,25 @@ mod tests {
 
     #[test]
     fn goals_are_made_of_the_figures() {
-        let ms = |ms: f64| row(&json!({"ms": ms}));
-        let rows = vec![
-            (Runner::Script.name(), ms(100.0)),
-            (Runner::Drawing.name(), ms(101.0)),
-            (INKCELL, ms(116.0)),
-            (Runner::Nbclient.name(), ms(116.0 * 1.8)),
-            (Runner::Papermill.name(), ms(116.0 * 2.4)),
-        ];
-        let table = processes("analysis", "", rows);
-        // Nobody was left for the last one, which is then missed.
+        let table = table_of(&[
+            (PLAIN.name, 100.0),
+            (DRAWS.name, 101.0),
+            (RUN.name, 116.0),
+            (NBCLIENT.name, 116.0 * 1.8),
+            (PAPERMILL.name, 116.0 * 2.4),
+        ]);
+        // The figures lack a row that the last goal needs, so that goal is missed.
         assert_eq!(passed(&analysis_goals(&table)), [false, true, true, false, false]);
-        let rows = vec![(FIRST, row(&json!({"times": 4.0}))), (AGAIN, row(&json!({"times": 4.1})))];
-        assert_eq!(passed(&written_goals(&processes("written", "", rows))), [true, false, false]);
-        let rows = vec![
-            (Runner::Raw.name(), ms(100.0)),
-            (Runner::Nbclient.name(), ms(125.0)),
-            (Runner::OverZmq.name(), ms(120.0)),
-            (Runner::OverGateway.name(), ms(128.0)),
-        ];
-        let goals = flood_goals(&processes("flood", "", rows));
-        assert_eq!(passed(&goals), [true, true, false, true]);
-    }
-
-    #[test]
-    fn only_families_that_exist_can_be_asked_for() {
-        assert!(RunArgs::try_parse_from(["run", "durable", "--quick", "--no-build"]).is_ok());
-        assert!(RunArgs::try_parse_from(["run", "durables"]).is_err());
+        let mut table = table_of(&[(FIRST, 1.0), (AGAIN, 1.0)]);
+        table.add(FIRST, &json!({"times": 4.0}));
+        table.add(AGAIN, &json!({"times": 4.1}));
+        assert_eq!(passed(&written_goals(&table)), [true, false, false]);
+        let table = table_of(&[
+            (RAW.name, 100.0),
+            (NBCLIENT.name, 125.0),
+            (RUN_ZMQ.name, 120.0),
+            (RUN_GATEWAY.name, 128.0),
+        ]);
+        assert_eq!(passed(&flood_goals(&table)), [true, true, false, true]);
     }
 }

@@ -1,62 +1,57 @@
-//! The table `stale` of the family `batch`: what it costs to know which cells of a notebook are stale.
+//! The table `stale` of the family `batch`: measures the cost of finding the stale cells of a
+//! notebook.
 //!
-//! Owns the notebook, the two who take part and the goal. Must not know how a process is timed.
+//! Owns the notebook, the two contenders and the goal. Must not know how a process is timed.
 
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use serde_json::{Value, json};
 
-use super::notebook::settle;
-use super::notebook_file::{lines, to_text, with_cells};
-use super::peers::Peer;
-use super::report::Goal;
-use super::run::{Arena, Size, folder};
-use super::sample::interleave_named;
-use super::table::{Column, Shown, Table};
+use super::arena::Arena;
+use super::contender::Contender;
+use super::measure::Size;
+use super::notebook_file::{settle, write_cells};
+use super::table::{Column, Goal, PROCESS, Shown, Table};
 
-const RECORDED: &str = "read --outline, with records";
-const UNKNOWN: &str = "read --outline, without";
+const RECORDED: Contender =
+    Contender::quick("read --outline, with records", &["{inkcell}", "read", "--outline", RAN]);
+const UNKNOWN: Contender =
+    Contender::quick("read --outline, without", &["{inkcell}", "read", "--outline", COPY]);
 
-/// The two files of the table `stale`: one that was run, and the same without what is known about it.
+/// Files of the table `stale`: a notebook that was run, and a copy without records of its run.
 const RAN: &str = "ran.ipynb";
 const COPY: &str = "copy.ipynb";
 
 pub(super) fn stale(arena: &Arena, size: &Size) -> Result<Table> {
-    let dir = folder(&arena.root, "stale");
-    std::fs::create_dir_all(&dir)?;
-    let file = dir.join(RAN);
-    std::fs::write(&file, to_text(&long())?)?;
-    let inkcell = &arena.programs.inkcell;
-    let mut run = arena.watch.command(inkcell, &dir);
+    let dir = arena.empty_folder("stale", &[])?;
+    let sources: Vec<String> = (0..CELLS).map(source).collect();
+    write_cells(&dir.join(RAN), sources.iter().map(|source| (source.as_str(), false)))?;
+    let mut run = arena.command(&arena.inkcell, &dir);
     if !run.args(["run", "--quiet", RAN]).status()?.success() {
         bail!("the notebook whose outline is measured does not run");
     }
-    std::fs::copy(&file, dir.join(COPY))?;
+    std::fs::copy(dir.join(RAN), dir.join(COPY))?;
     for name in [RAN, COPY] {
         settle(&dir, &dir.join(name))?;
     }
     must_be_fresh(arena, &dir)?;
-    let peer = |name, file: &str| {
-        let args = ["read", "--outline", file].map(Into::into);
-        let command = [inkcell.into()].into_iter().chain(args).collect();
-        Peer { name, command, quick: true }
-    };
-    let peers = [peer(RECORDED, RAN), peer(UNKNOWN, COPY)];
-    let here = |_: &Peer| Ok(dir.clone());
-    let rows = interleave_named(&peers, size.rounds(25), &arena.watch, here, |_| Ok(Ok(())))?;
-    let against = Column("times without", Shown::Times("ms", UNKNOWN));
-    let mut table =
-        Table::of_processes("stale", "the outline of 1,000 cells that were run", rows, against);
-    let times = table.times("ms", RECORDED, UNKNOWN);
+    let processes: Vec<_> =
+        [RECORDED, UNKNOWN].iter().filter_map(|row| arena.process(row, &[])).collect();
+    let times = Column("times without", Shown::Times("ms", UNKNOWN.name));
+    let columns = [&PROCESS[..], &[times]].concat();
+    let title = "the outline of 1,000 cells that were run";
+    let mut table = Table::measure("stale", title, columns, || {
+        arena.run_in_turn(&processes, size.rounds(25, 1), |_| Ok(dir.clone()), |_| Ok(Ok(())))
+    })?;
+    let times = table.times("ms", RECORDED.name, UNKNOWN.name);
     table.goals = vec![Goal::at_most("stale, time to reading without records", times, 1.2)];
     Ok(table)
 }
 
-/// What is measured must be what it is called.
+/// Checks that the cells of the first file are fresh, and that nothing is known about the copy's.
 fn must_be_fresh(arena: &Arena, dir: &Path) -> Result<()> {
     for (name, wanted) in [(RAN, CELLS), (COPY, 0)] {
-        let mut read = arena.watch.command(&arena.programs.inkcell, dir);
+        let mut read = arena.command(&arena.inkcell, dir);
         let told = crate::child::capture(read.args(["read", "--outline", name]))?;
         let fresh = told.lines().filter(|line| line.contains(" fresh ")).count();
         if fresh != wanted {
@@ -68,23 +63,16 @@ fn must_be_fresh(arena: &Arena, dir: &Path) -> Result<()> {
 
 const CELLS: usize = 1_000;
 
-/// A thousand cells, each with some lines that use what three cells above it made, and an output.
-fn long() -> Value {
-    let cell = |index: usize| {
-        let name = |back: usize| match index.checked_sub(back) {
-            Some(above) => format!("value_{above}"),
-            None => "1".to_owned(),
-        };
-        let source = format!(
-            "# Step {index} of a long analysis\ndef step_{index}(rows, scale=2):\n    return [row * scale + {} for row in rows]\n\n\nvalue_{index} = sum(step_{index}(range(5))) % 1000 + len(str({}))\nprint(\"step\", {index}, value_{index}, {})",
-            name(1),
-            name(7),
-            name(90),
-        );
-        json!({
-            "cell_type": "code", "execution_count": null, "id": format!("step-{index:04}"),
-            "metadata": {}, "outputs": [], "source": lines(&source),
-        })
+/// A cell with some lines that use variables of three cells above it, and an output.
+fn source(index: usize) -> String {
+    let name = |back: usize| match index.checked_sub(back) {
+        Some(above) => format!("value_{above}"),
+        None => "1".to_owned(),
     };
-    with_cells(&(0..CELLS).map(cell).collect::<Vec<_>>())
+    format!(
+        "# Step {index} of a long analysis\ndef step_{index}(rows, scale=2):\n    return [row * scale + {} for row in rows]\n\n\nvalue_{index} = sum(step_{index}(range(5))) % 1000 + len(str({}))\nprint(\"step\", {index}, value_{index}, {})",
+        name(1),
+        name(7),
+        name(90),
+    )
 }

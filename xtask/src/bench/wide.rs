@@ -1,25 +1,23 @@
-//! The table `wide` of the family `batch`: many kernels at once, beside as many scripts.
+//! The table `wide` of the family `batch`: compares many kernels at once with as many scripts.
 //!
-//! Owns the notebooks, the same code as scripts, who takes part, on which cores, and the goals. Must not know how a
+//! Owns the notebooks, the same code as scripts, the contenders, their cores, and the goals. Must not know how a
 //! process is timed.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
-use super::batch::{check, put};
-use super::peers::Peer;
-use super::report::Goal;
-use super::run::{Arena, Size, folder};
-use super::sample::interleave_named;
-use super::table::{Column, Shown, Table};
+use super::arena::Arena;
+use super::batch::{check, in_folders, shell};
+use super::measure::Size;
+use super::notebook_file::write_cells;
+use super::table::{Column, Goal, PROCESS, Shown, Table};
 
-/// How many notebooks, and how many cells each has.
+/// The number of notebooks, and the number of cells in each.
 const MANY: usize = 64;
 const CELLS: usize = 4;
 
-/// How many at once: the cores of the widest machine that has goals.
+/// The largest number at once: the cores of the widest machine that has goals.
 const MOST: usize = 16;
 
 const WIDE: &str = "inkcell run -j 16";
@@ -27,7 +25,7 @@ const WIDE_SCRIPTS: &str = "python by xargs -P 16";
 const CORES: &str = "inkcell run -j of the cores";
 const CORES_SCRIPTS: &str = "python by xargs -P of the cores";
 
-/// In these lines `$1` is inkcell, `$2` the interpreter, `$3` the cores to use and `$4` how many at once.
+/// In these lines `$1` is inkcell, `$2` the interpreter, `$3` the cores to use and `$4` the number at once.
 const BATCH: &str =
     "exec taskset -c \"$3\" \"$1\" run --python \"$2\" 'nb/*.ipynb' -j \"$4\" -q -o 'out/{name}'";
 const SCRIPTS: &str = "ls nb/*.py | taskset -c \"$3\" xargs -P \"$4\" -n 1 \"$2\" > out/said";
@@ -36,45 +34,27 @@ pub(super) fn wide(arena: &Arena, size: &Size) -> Result<Table> {
     let mut cores = allowed_cores()?;
     cores.truncate(MOST);
     let list = cores.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
-    let peer = |name, line: &str, jobs: usize| {
-        let mut command = Vec::from(["sh", "-c", line, "sh"].map(OsString::from));
-        command.push(arena.programs.inkcell.clone().into());
-        command.push(arena.programs.python.clone().into());
-        command.push(list.clone().into());
-        command.push(jobs.to_string().into());
-        Peer { name, command, quick: false }
+    let (most, all) = (MOST.to_string(), cores.len().to_string());
+    let processes = [
+        (WIDE, BATCH, &most),
+        (WIDE_SCRIPTS, SCRIPTS, &most),
+        (CORES, BATCH, &all),
+        (CORES_SCRIPTS, SCRIPTS, &all),
+    ]
+    .map(|(name, line, jobs)| shell(arena, name, line, &[&list, jobs], false));
+    let check = |out: &Path, name: &str| match name {
+        WIDE | CORES => check(out, MANY),
+        _ => check_scripts(&out.join("said")),
     };
-    let peers = [
-        peer(WIDE, BATCH, MOST),
-        peer(WIDE_SCRIPTS, SCRIPTS, MOST),
-        peer(CORES, BATCH, cores.len()),
-        peer(CORES_SCRIPTS, SCRIPTS, cores.len()),
-    ];
-    let before = |peer: &Peer| -> Result<PathBuf> {
-        let dir = folder(&arena.root, peer.name);
-        if dir.exists() {
-            std::fs::remove_dir_all(&dir)?;
-        }
-        for name in ["nb", "out"] {
-            std::fs::create_dir_all(dir.join(name))?;
-        }
-        write(&dir.join("nb"), peer.name)?;
-        Ok(dir)
-    };
-    let after = |peer: &Peer| {
-        let out = folder(&arena.root, peer.name).join("out");
-        Ok(match peer.name {
-            WIDE | CORES => check(&out, MANY),
-            _ => check_scripts(&out.join("said")),
-        })
-    };
-    let rows = interleave_named(&peers, size.rounds(3), &arena.watch, before, after)?;
     let title = format!(
         "64 notebooks of about 0.2 s, 16 at once and as many as cores, beside scripts, on {} cores",
         cores.len()
     );
-    let against = Column("times 16 scripts", Shown::Times("ms", WIDE_SCRIPTS));
-    let mut table = Table::of_processes("wide", &title, rows, against);
+    let times = Column("times 16 scripts", Shown::Times("ms", WIDE_SCRIPTS));
+    let columns = [&PROCESS[..], &[times]].concat();
+    let mut table = Table::measure("wide", title, columns, || {
+        in_folders(arena, &processes, size.rounds(3, 1), write, check)
+    })?;
     table.goals = goals(&table);
     Ok(table)
 }
@@ -89,7 +69,7 @@ fn goals(table: &Table) -> Vec<Goal> {
     ]
 }
 
-/// The cores that this process may use.
+/// Lists the cores that this process may use.
 fn allowed_cores() -> Result<Vec<usize>> {
     let status = std::fs::read_to_string("/proc/self/status").context("which cores there are")?;
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
@@ -106,26 +86,26 @@ fn parse_cores(list: &str) -> Option<Vec<usize>> {
     Some(cores)
 }
 
-/// Code that computes for about 50 ms.
+/// Makes code that computes for about 50 ms.
 fn source(number: usize, cell: usize) -> String {
     format!("x{cell} = sum(i * i for i in range(800_000 + {number}))\nprint(x{cell})")
 }
 
 fn write(dir: &Path, who: &str) -> Result<()> {
     for number in 0..MANY {
-        let sources = (0..CELLS).map(|cell| source(number, cell));
+        let sources: Vec<String> = (0..CELLS).map(|cell| source(number, cell)).collect();
         if matches!(who, WIDE | CORES) {
-            let cells: Vec<(String, bool)> = sources.map(|source| (source, false)).collect();
-            put(&dir.join(format!("{number:02}.ipynb")), &cells)?;
+            let cells = sources.iter().map(|source| (source.as_str(), false));
+            write_cells(&dir.join(format!("{number:02}.ipynb")), cells)?;
         } else {
-            let text = sources.collect::<Vec<_>>().join("\n") + "\n";
+            let text = sources.join("\n") + "\n";
             std::fs::write(dir.join(format!("{number:02}.py")), text)?;
         }
     }
     Ok(())
 }
 
-/// Why the output of the scripts is not complete.
+/// Checks that the output of the scripts is complete.
 fn check_scripts(said: &Path) -> Result<(), String> {
     let text = std::fs::read_to_string(said).map_err(|error| format!("left nothing: {error}"))?;
     let (lines, wanted) = (text.lines().count(), MANY * CELLS);
@@ -134,7 +114,7 @@ fn check_scripts(said: &Path) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::row::Row;
+    use super::super::table::table_of;
     use super::*;
 
     #[test]
@@ -146,19 +126,13 @@ mod tests {
 
     #[test]
     fn goals_are_made_of_the_figures() {
-        let ms = |ms: f64| {
-            let mut row = Row::default();
-            row.add(&serde_json::json!({"ms": ms}));
-            row
-        };
-        let rows = vec![
-            (WIDE, ms(114.0)),
-            (WIDE_SCRIPTS, ms(100.0)),
-            (CORES, ms(120.0)),
-            (CORES_SCRIPTS, ms(100.0)),
-        ];
-        let against = Column("times", Shown::Times("ms", WIDE_SCRIPTS));
-        let goals = goals(&Table::of_processes("wide", "", rows, against));
+        let table = table_of(&[
+            (WIDE, 114.0),
+            (WIDE_SCRIPTS, 100.0),
+            (CORES, 120.0),
+            (CORES_SCRIPTS, 100.0),
+        ]);
+        let goals = goals(&table);
         assert!(goals[0].passed() && !goals[1].passed());
     }
 }

@@ -1,25 +1,21 @@
-//! The family `zmq`: our client of Jupyter kernels beside `jupyter_client`, on the same kernel.
+//! The family `zmq`: compares our client of Jupyter kernels with `jupyter_client`, on the same kernel.
 //!
-//! Owns its command line and the list of what is measured. Every contender is a process of its own, ours from a
-//! dist build; they take turns within a round. Must not know how a figure is taken.
+//! Owns its command line, the contenders of each table, and the goals. Every contender is a separate process, ours
+//! from a dist build; they take turns within a round. Must not know how a figure is taken.
 
-mod arena;
-mod measure;
-mod ours;
-mod task;
+use std::ffi::OsStr;
+use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
-use clap::Parser;
+use anyhow::Result;
 use serde_json::json;
 
-use self::arena::Arena;
-use super::family::{Family, Options, Report, is_wanted};
-use super::table::Table;
-use super::turns::Size;
-use super::{orders, peers};
-use crate::workspace::Workspace;
-
-const FAMILY: Family = Family { name: "zmq", title: "Jupyter kernels over ZeroMQ", notes: NOTES };
+use super::arena::{Arena, remove};
+use super::client::{Backend, Carrier, Client, ClientKind, Job, Queue, Task};
+use super::family::Family;
+use super::gateway::ClientArgs;
+use super::measure::{Size, Speaker};
+use super::peers;
+use super::table::{CLIENT_MEMORY, Column, Goal, MS, MS_P99, Shown, Table, US_P99};
 
 const NOTES: &[&str] = &[
     "Medians inside one table; compare nothing across tables. Clients take turns within a round, each round begins with another one, one round before the first warms up (not for `clients`).",
@@ -30,69 +26,241 @@ const NOTES: &[&str] = &[
     "clients: kernels are light stand-ins, all in one process, the same for both; each has run a cell. A new process for each sample. The first kernel brings in code and libraries, so the growth is that of the further ones alone.",
 ];
 
-#[derive(Parser)]
-#[command(name = "cargo xtask bench zmq", bin_name = "cargo xtask bench zmq")]
-pub(super) struct ZmqArgs {
-    /// What to measure [default: all].
-    #[arg(value_parser = FAMILIES.map(|family| family.0))]
-    families: Vec<String>,
-    /// Rounds for each family [default: its own].
-    #[arg(long, value_name = "N")]
-    rounds: Option<usize>,
-    /// Kernels of one client in `clients` [default: 50].
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    kernels: usize,
-    #[command(flatten)]
-    options: Options,
-}
-
 type Measure = fn(&Arena, &Size) -> Result<Vec<Table>>;
 
-const FAMILIES: [(&str, Measure); 4] = [
-    ("trip", measure::trip),
-    ("output", measure::output),
-    ("start", measure::start),
-    ("clients", measure::clients),
-];
+static FAMILY: Family<Measure> = Family {
+    name: "zmq",
+    title: "Jupyter kernels over ZeroMQ",
+    parts: &[("trip", trip), ("output", output), ("start", start), ("clients", clients)],
+    notes: NOTES,
+};
 
-/// Our client, in a process that the family started.
-pub(super) fn run_host(args: &[String]) -> Result<()> {
-    orders::run::<ours::Ours>(args)
+const PEER: &str = "zmq_client.py";
+const OURS: [&str; 2] = ["inkcell, ipc", "inkcell, tcp"];
+const BLOCKING: [&str; 2] = ["jupyter_client, ipc", "jupyter_client, tcp"];
+const AWAITING: [&str; 2] = ["async jupyter_client, ipc", "async jupyter_client, tcp"];
+const POOLED: &str = "inkcell, ipc, from the pool";
+const BOUNDED: &str = "jupyter_client, ipc, queue as it comes";
+
+pub(super) fn run(args: &[String]) -> Result<()> {
+    let mut report = FAMILY.begin::<ClientArgs>(args)?;
+    let python = peers::python_env(&report.workspace)?;
+    report.head(&python, peers::pinned(&report.workspace)?);
+    let mut arena = Arena::new(&report.workspace, FAMILY.name, &python)?;
+    arena.set("JUPYTER_RUNTIME_DIR", arena.runtime().join("jupyter"));
+    report.note("environment", json!(arena.environment()));
+    arena.print_environment("client");
+    let size = report.size(report.extra.rounds, Some(report.extra.kernels));
+    report.measure(|_, measure| measure(&arena, &size))?;
+    report.close()
 }
 
-pub(super) fn run(args: &ZmqArgs) -> Result<()> {
-    let workspace = Workspace::find()?;
-    let mut report = Report::begin(&FAMILY, &args.options, &workspace)?;
-    let python = peers::python_env(&workspace)?;
-    report.head(&python, peers::pinned(&workspace)?);
-    let arena = Arena::new(&workspace, python)?;
-    let shown: Vec<String> =
-        arena.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
-    println!("Environment of every client and kernel: {}", shown.join(" "));
-    let size = Size { is_quick: args.options.quick, rounds: args.rounds, kernels: args.kernels };
-    let mut tables = Vec::new();
-    for (name, measure) in FAMILIES {
-        if !is_wanted(&args.families, name) {
-            continue;
-        }
-        for table in measure(&arena, &size).with_context(|| format!("the family {name}"))? {
-            table.print();
-            tables.push(table);
-        }
+/// The backend of our kernels on this carrier.
+fn backend(arena: &Arena, carrier: usize, pool: usize, connections: Vec<PathBuf>) -> Backend {
+    let (transport, runtime_dir) = (Carrier::ALL[carrier], arena.runtime().join("k"));
+    Backend::Zmq { transport, pool, connections, runtime_dir }
+}
+
+fn carried_by(arena: &Arena, task: &Task, carrier: usize) -> Task {
+    Task { backend: backend(arena, carrier, 0, Vec::new()), ..task.clone() }
+}
+
+/// All contenders on every carrier.
+fn all(arena: &Arena, task: &Task) -> Vec<Client> {
+    let each = |carrier| {
+        let task = carried_by(arena, task, carrier);
+        let awaiting = Task { client: ClientKind::Async, ..task.clone() };
+        [
+            Client::peer(BLOCKING[carrier], PEER, task.clone()),
+            Client::peer(AWAITING[carrier], PEER, awaiting),
+            Client::ours(OURS[carrier], task),
+        ]
+    };
+    (0..Carrier::ALL.len()).flat_map(each).collect()
+}
+
+/// A task on the first carrier of [`Carrier::ALL`].
+fn task(arena: &Arena, job: Job, code: &str) -> Task {
+    arena.task(job, code, backend(arena, 0, 0, Vec::new()))
+}
+
+/// Adds the goal to be no slower than the peer's faster client, on each carrier.
+fn no_slower(table: &mut Table, figure: &str, what: &str) {
+    for (carrier, name) in OURS.iter().enumerate() {
+        let ratio = table.to_best(figure, name, &[BLOCKING[carrier], AWAITING[carrier]]);
+        let text = format!("{what}, {}: time to jupyter_client's", Carrier::ALL[carrier].name());
+        table.goals.push(Goal::at_most(text, ratio, 1.0));
     }
-    let goals: Vec<_> = tables.iter().flat_map(|table| &table.goals).collect();
-    let all: Vec<_> = tables.iter().map(Table::to_json).collect();
-    report.close_with(&goals, &json!({"environment": arena.env, "tables": all}))
+}
+
+/// Measures a trivial cell until its end is known.
+fn trip(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
+    let mut tables = Vec::new();
+    for code in ["pass", "1+1"] {
+        // Few trips in a sample, so that other load on the machine affects all contenders.
+        let clients = all(arena, &Task { count: 10, ..task(arena, Job::Trip, code) });
+        let mut columns = US_P99.to_vec();
+        columns.extend([
+            Column("client's CPU µs", Shown::Median("cpu_us")),
+            Column("times jupyter_client, ipc", Shown::Times("us", BLOCKING[0])),
+            Column("times jupyter_client, tcp", Shown::Times("us", BLOCKING[1])),
+        ]);
+        let title = format!("round trip of `{code}` in a warm kernel, to the end of the cell");
+        let mut table = Table::measure("trip", title, columns, || {
+            arena.ask_in_turn(&clients, size.rounds(60, 4))
+        })?;
+        no_slower(&mut table, "us", &format!("`{code}`"));
+        tables.push(table);
+    }
+    Ok(tables)
+}
+
+/// Measures much output: as many messages, as many lines, and as one line.
+fn output(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
+    let (lines, megabytes) = (size.pick(20_000, 2_000), size.pick(50, 5));
+    let count = megabytes * 10_000;
+    // For each way of printing: title, code, number and width of the lines, and the seconds of silence that count as
+    // the end if the peer may lose some of the messages.
+    let printings = [
+        (
+            format!("{lines} lines, each flushed"),
+            format!("for i in range({lines}): print(f\"{{i:09d}}\", flush=True)"),
+            (lines, 10),
+            Some(10),
+        ),
+        (
+            format!("{lines} displays"),
+            format!(
+                "for i in range({lines}): display({{\"text/plain\": f\"{{i:010d}}\"}}, raw=True)"
+            ),
+            (lines, 10),
+            Some(10),
+        ),
+        (
+            format!("{megabytes} MB in {count} lines"),
+            format!("for i in range({count}): print(f\"{{i:099d}}\")"),
+            (count, 100),
+            None,
+        ),
+        (
+            format!("{megabytes} MB in one call of print"),
+            format!("print('x' * {})", count * 100 - 1),
+            (1, count * 100),
+            None,
+        ),
+    ];
+    let mut tables = Vec::new();
+    for (title, code, (count, width), silence_s) in printings {
+        let task = Task { count, width, silence_s, ..task(arena, Job::Output, &code) };
+        let mut clients = all(arena, &task);
+        if silence_s.is_some() {
+            clients.push(Client::peer(BOUNDED, PEER, Task { queue: Queue::Usual, ..task }));
+        }
+        let mut columns = MS.to_vec();
+        columns.extend([
+            Column("MB/s", Shown::Median("mb_s")),
+            Column("client's CPU ms", Shown::Median("cpu_ms")),
+            Column("parts", Shown::Median("messages")),
+            Column("most bytes lost", Shown::Most("lost")),
+            Column("times jupyter_client, ipc", Shown::Times("ms", BLOCKING[0])),
+            Column("times jupyter_client, tcp", Shown::Times("ms", BLOCKING[1])),
+        ]);
+        let what = title.clone();
+        let mut table = Table::measure("output", title, columns, || {
+            arena.ask_in_turn(&clients, size.rounds(3, 1))
+        })?;
+        no_slower(&mut table, "ms", &what);
+        tables.push(table);
+    }
+    Ok(tables)
+}
+
+/// Measures from before the request for a kernel to the first value that it shows.
+fn start(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
+    let task = task(arena, Job::Start, "1+1");
+    let mut clients = Vec::new();
+    for carrier in 0..Carrier::ALL.len() {
+        let task = carried_by(arena, &task, carrier);
+        clients.push(Client::peer(BLOCKING[carrier], PEER, task.clone()));
+        clients.push(Client::ours(OURS[carrier], task));
+    }
+    let pooled = Task { backend: backend(arena, 0, 1, Vec::new()), ..task };
+    clients.push(Client::ours(POOLED, pooled));
+    let mut columns = MS_P99.to_vec();
+    columns.extend([
+        Column("of that ready ms", Shown::Median("ready_ms")),
+        Column("quicker than jupyter_client, ipc", Shown::Under("ms", BLOCKING[0])),
+        Column("quicker than jupyter_client, tcp", Shown::Under("ms", BLOCKING[1])),
+    ]);
+    let title = "a new kernel to the value of `1+1`";
+    let mut table =
+        Table::measure("start", title, columns, || arena.ask_in_turn(&clients, size.rounds(9, 2)))?;
+    for (carrier, name) in OURS.iter().enumerate() {
+        let text = format!("{}: quicker than jupyter_client", Carrier::ALL[carrier].name());
+        let ratio = table.times("ms", BLOCKING[carrier], name);
+        table.goals.push(Goal::at_least(text, ratio, 1.3));
+    }
+    // The faster of the peer's clients is the harder one to beat by this factor.
+    let times = table.quicker("ms", POOLED, &BLOCKING);
+    table.goals.push(Goal::at_least("from the pool: quicker than jupyter_client", times, 20.0));
+    Ok(vec![table])
+}
+
+/// Measures the memory of a client's process for each kernel that it is connected to.
+fn clients(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
+    let count = size.kernels.unwrap_or_default();
+    let (kernels, connections) = idle_kernels(arena, count + 1)?;
+    let backend = backend(arena, 0, 0, connections);
+    let task = Task { count, ..arena.task(Job::Clients, "1+1", backend) };
+    let clients = [Client::peer(BLOCKING[0], PEER, task.clone()), Client::ours(OURS[0], task)];
+    let mut columns = CLIENT_MEMORY.to_vec();
+    columns.extend([
+        Column("all, times jupyter_client", Shown::Times("mib", BLOCKING[0])),
+        Column("growth, times jupyter_client", Shown::Times("grown_mib", BLOCKING[0])),
+    ]);
+    let title = format!("memory of a client's process with one kernel, and with {count} more");
+    let mut table =
+        Table::measure("clients", title, columns, || arena.ask_anew(&clients, size.rounds(3, 1)))?;
+    drop(kernels);
+    let ratio = table.times("grown_mib", OURS[0], BLOCKING[0]);
+    let text = format!("{count} kernels, growth to jupyter_client's");
+    table.goals = vec![Goal::at_most(text, ratio, 0.1)];
+    Ok(vec![table])
+}
+
+/// Starts idle kernels in one process; returns the process and their connection files.
+fn idle_kernels(arena: &Arena, count: usize) -> Result<(Speaker, Vec<PathBuf>)> {
+    let folder = arena.runtime().join("idle");
+    remove(&folder)?;
+    std::fs::create_dir(&folder)?;
+    let number = count.to_string();
+    let args = [folder.as_os_str(), OsStr::new(&number)];
+    let (kernels, _) = arena.stand_ins("zmq_kernels.py", &args)?;
+    Ok((kernels, (0..count).map(|number| folder.join(format!("{number}.json"))).collect()))
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::table::table_of;
     use super::*;
 
     #[test]
-    fn only_families_that_exist_can_be_asked_for() {
-        let args = ZmqArgs::try_parse_from(["zmq", "trip", "clients", "--kernels", "4"]).unwrap();
-        assert_eq!((args.families.len(), args.kernels), (2, 4));
-        assert!(ZmqArgs::try_parse_from(["zmq", "trips"]).is_err());
+    fn each_carrier_has_a_goal_of_its_own() {
+        let mut found = table_of(&[
+            (OURS[0], 3.0),
+            (BLOCKING[0], 4.0),
+            (AWAITING[0], 5.0),
+            (OURS[1], 3.0),
+            (BLOCKING[1], 4.0),
+            (AWAITING[1], 2.0),
+        ]);
+        no_slower(&mut found, "ms", "a cell");
+        let passed: Vec<bool> = found.goals.iter().map(Goal::passed).collect();
+        assert_eq!(passed, [true, false]);
+    }
+
+    #[test]
+    fn kernels_of_one_client_can_be_chosen() {
+        assert!(FAMILY.accepts::<ClientArgs>(&["trip", "clients", "--kernels", "4"]));
     }
 }

@@ -1,6 +1,7 @@
-//! What the gremlin can do, as data: made by the plan, written to the log, read back from it.
+//! Actions of the gremlin as data: the plan makes them, the log stores them and reads them back.
 //!
-//! Must not know how anything is done, nor what a run has seen: what only a run can know is named by its place.
+//! Must not know how an action is executed, nor what a run has seen: an action refers to results of a run by
+//! position.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,40 +9,40 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Action {
-    /// A server with these tools is started in a folder of its own.
+    /// Start a server with these tools in a folder of its own.
     Start {
         tools: String,
     },
-    /// A tool is called; the answer is not waited for.
+    /// Call a tool without waiting for the answer.
     Call {
         tool: String,
         arguments: Value,
         progress: Progress,
     },
-    /// Any other request.
+    /// Send any other request.
     Ask {
         method: String,
         params: Value,
     },
-    /// `result` of what a reply named last, or of an id that was made up.
+    /// Call `result` for the latest id in a reply, or for a made-up id.
     Fetch {
         what: Fetched,
         arguments: Value,
     },
-    /// The request so many before the last is taken back.
+    /// Cancel the request this far before the last.
     Cancel {
         back: usize,
     },
-    /// Bytes that may be no message, each a character, with a line end.
+    /// Send bytes that may not be a message, one for each character, with a line end.
     Raw {
         bytes: String,
     },
-    /// A signal for one of the processes that the server started.
+    /// Send a signal to one of the processes that the server started.
     Signal {
         nth: usize,
         signal: Blow,
     },
-    /// Something happens to a notebook.
+    /// Damage or replace a notebook file.
     File {
         name: String,
         fault: FileFault,
@@ -49,9 +50,9 @@ pub(crate) enum Action {
     Wait {
         millis: u64,
     },
-    /// Everything is waited for and everything is looked at.
+    /// Wait for all answers and check everything.
     Settle,
-    /// The server comes to its end.
+    /// End the server in this way.
     End {
         how: Ending,
     },
@@ -86,24 +87,24 @@ pub(crate) enum Blow {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FileFault {
     Delete,
-    /// Cut in the middle, in place.
+    /// Cut the file in the middle, in place.
     Cut,
     Garbage,
-    /// Another sound notebook, by rename, as another program would save it.
+    /// Rename another valid notebook over it, as another program saves.
     Replace,
     ReadOnly,
-    /// A folder of that name.
+    /// Put a folder at that path.
     Folder,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Ending {
-    /// Standard input is closed.
+    /// Close standard input between two messages.
     Leave,
-    /// After half a line.
+    /// Close standard input after half a line.
     HalfLine,
-    /// Both pipes are closed at once.
+    /// Close both pipes at once.
     Vanish,
     Terminate,
     Kill,

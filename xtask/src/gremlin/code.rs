@@ -1,11 +1,11 @@
-//! Code the gremlin runs: what agents write on a good day, and what they write on a bad one.
+//! Code for the gremlin to run: code that agents write, good and bad.
 //!
-//! Everything here stays in the folder it runs in, ends by itself or can be ended, and starts nothing that hides
-//! from its own environment.
+//! All of it stays in its folder, ends by itself or can be ended, and starts no process that hides from the
+//! gremlin's mark in its environment.
 
 use super::dice::Dice;
 
-/// Some Python. A print in it begins with the canary, except where it may come after the end of its own call.
+/// Picks Python code. A print in it begins with the canary, unless it may appear after the end of its own call.
 pub(crate) fn any(dice: &mut Dice, canary: &str) -> String {
     let said = format!("print('{canary}')\n");
     let rest = match dice.below(28) {
@@ -43,7 +43,7 @@ pub(crate) fn any(dice: &mut Dice, canary: &str) -> String {
     said + &rest
 }
 
-/// Some shell.
+/// Picks shell code that prints the canary.
 pub(crate) fn shell(dice: &mut Dice, canary: &str) -> String {
     let rest = match dice.below(6) {
         0 => "sleep 5",

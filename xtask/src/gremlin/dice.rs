@@ -1,6 +1,6 @@
-//! Chance that can be repeated.
+//! Random choices that a seed repeats.
 
-/// A splitmix64 sequence: small, and the same everywhere.
+/// A splitmix64 generator: small, and the same on every machine.
 #[derive(Debug, Clone)]
 pub(crate) struct Dice(u64);
 
@@ -17,17 +17,17 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below this one.
+    /// A random number below `limit`, or 0 for a `limit` of 0.
     pub(crate) fn below(&mut self, limit: usize) -> usize {
         (self.next() % limit.max(1) as u64) as usize
     }
 
-    /// True once in so many times.
+    /// True in one of this many cases, at random.
     pub(crate) fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 
-    /// One of several things. There must be one.
+    /// Picks one of several items, of which there must be at least one.
     pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
         &from[self.below(from.len())]
     }

@@ -1,4 +1,5 @@
-//! The log of a run: every action with its time, and in between what was seen. A run can be repeated from it.
+//! The log of a run: every action with its time, and observations between them. A run can be repeated from
+//! it.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -11,12 +12,12 @@ use serde::{Deserialize, Serialize};
 
 use super::action::Action;
 
-/// How much is shown when a run fails.
+/// The number of lines that a failed run prints.
 const LAST: usize = 20;
-/// How much of a line is shown.
+/// The most characters of a line that are printed.
 const SHOWN: usize = 300;
 
-/// A log that is being written.
+/// A log in progress.
 pub(crate) struct Log {
     path: PathBuf,
     file: File,
@@ -28,7 +29,7 @@ pub(crate) struct Log {
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Line {
     round: u64,
-    /// Since the round began.
+    /// Milliseconds since the round began.
     millis: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     action: Option<Action>,
@@ -36,7 +37,7 @@ struct Line {
     seen: Option<String>,
 }
 
-/// An action and when in its round it was done.
+/// An action with its time in the round.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Timed {
     pub(crate) at: Duration,
@@ -71,7 +72,7 @@ impl Log {
         let millis = self.began.elapsed().as_millis() as u64;
         let line = Line { round: self.round, millis, action, seen };
         let text = serde_json::to_string(&line)?;
-        // Written at once, so that the log is whole up to the moment of a failure.
+        // Write each line at once, so that the log is complete up to a failure.
         writeln!(self.file, "{text}").context("cannot write the log")?;
         self.last.push_back(text.chars().take(SHOWN).collect());
         if self.last.len() > LAST {
@@ -84,13 +85,13 @@ impl Log {
         &self.path
     }
 
-    /// The last lines.
+    /// Formats the last lines, indented, for the message of a failure.
     pub(crate) fn tail(&self) -> String {
         self.last.iter().map(|line| format!("  {line}\n")).collect()
     }
 }
 
-/// The rounds of a log, for doing them again.
+/// Reads the rounds of a log, to repeat them.
 pub(crate) fn read(path: &Path) -> Result<Vec<Vec<Timed>>> {
     let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut rounds: Vec<Vec<Timed>> = Vec::new();
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
     use crate::gremlin::plan;
 
-    /// F-151: what is read back is what was done, in its order, whatever was seen in between.
+    /// F-151: a log reads back as the same actions in the same order, without the observations.
     #[test]
     fn a_log_can_be_done_again() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
-//! What is done in a round, from the seed alone.
+//! Plans the actions of a round, from the seed alone.
 //!
-//! Owns how likely each thing is. Pure: the same seed makes the same actions, on any machine.
+//! Owns the likelihood of each action. Pure: the same seed makes the same actions on any machine.
 
 use serde_json::{Value, json};
 
@@ -10,10 +10,10 @@ use super::dice::Dice;
 
 /// The notebooks of every round.
 pub(crate) const NOTEBOOKS: [&str; 4] = ["a.ipynb", "b.ipynb", "with space.ipynb", "ünï.ipynb"];
-/// The word before the number of a call in what the call prints.
+/// The word before the number of a call in the call's output.
 pub(crate) const CANARY: &str = "canary";
 
-/// The actions of one round.
+/// Plans the actions of one round.
 pub(crate) fn round(seed: u64, number: u64) -> Vec<Action> {
     let mut dice = Dice::new(seed ^ number.wrapping_mul(0x2545_f491_4f6c_dd1d));
     let tools = *dice.pick(&["default", "default", "all", "compat"]);
@@ -27,7 +27,7 @@ pub(crate) fn round(seed: u64, number: u64) -> Vec<Action> {
         let next = plan.action();
         actions.push(next);
     }
-    // One time in three the end comes in the middle of things.
+    // One round in three ends while calls still run.
     if !plan.dice.one_in(3) {
         actions.push(Action::Settle);
     }
@@ -257,7 +257,7 @@ impl Plan {
         Action::Ask { method: method.to_owned(), params }
     }
 
-    /// A call that cannot be as it is.
+    /// Makes a call with wrong arguments or an unknown tool.
     fn wrong(&mut self) -> Action {
         let (tool, arguments) = match self.dice.below(6) {
             0 => ("python", json!({"Code": "1"})),
@@ -285,7 +285,7 @@ impl Plan {
             6 => sound[..self.dice.below(sound.len())].to_owned(),
             7 => sound.replace("raw-", "raw-\\u0000"),
             _ => {
-                // A message with some bytes changed: mostly nonsense, sometimes another message.
+                // A message with some bytes changed: mostly nonsense, sometimes another valid message.
                 let mut chars: Vec<char> = sound.chars().collect();
                 for _ in 0..1 + self.dice.below(4) {
                     let at = self.dice.below(chars.len());
@@ -303,7 +303,7 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// F-151: the same seed, the same actions; another seed, others.
+    /// F-151: the same seed makes the same actions, another seed makes others.
     #[test]
     fn the_seed_decides_everything() {
         for number in 0..50 {
@@ -314,7 +314,7 @@ mod tests {
         assert_ne!(round(7, 1), round(7, 2));
     }
 
-    /// F-151: what is logged is what was done.
+    /// F-151: a log contains exactly the actions that were executed.
     #[test]
     fn an_action_is_the_same_after_a_log() {
         for action in (0..50).flat_map(|number| round(1, number)) {
@@ -324,7 +324,7 @@ mod tests {
         }
     }
 
-    /// A round is one life of one server, with everything in it sooner or later.
+    /// A round is the life of one server, and every kind of action occurs in some round.
     #[test]
     fn everything_is_done_sooner_or_later() {
         let mut kinds = BTreeSet::new();
@@ -350,7 +350,7 @@ mod tests {
         }
     }
 
-    /// A code that prints tells by which call it was sent, so that no call can have the number of another.
+    /// Code that prints includes the number of its call, so two calls must not share one.
     #[test]
     fn each_call_has_a_number_of_its_own() {
         let numbered = |action: &Action| match action {

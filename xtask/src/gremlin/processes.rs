@@ -1,19 +1,19 @@
-//! Processes of a run: those that carry its mark in their environment, and what the server takes.
+//! Processes of a run: those with its mark in their environment, and the resources of the server.
 //!
-//! Owns every signal: only a process with the mark gets one.
+//! Owns every signal: only a process with the mark receives one.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Passed on to kernels and to what they start, as every locale variable is.
+/// Variable that carries the mark. Kernels and their children inherit it, as they do every locale variable.
 pub(crate) const MARK: &str = "LC_INKCELL_GREMLIN";
 
-/// How often something is looked at again.
+/// The interval between two checks.
 const POLL: Duration = Duration::from_millis(50);
 
-/// The processes whose environment began with this mark, in order.
+/// Lists the processes that started with this mark in their environment, in order.
 pub(crate) fn marked(mark: &str) -> Vec<i32> {
     let wanted = format!("{MARK}={mark}");
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
@@ -29,22 +29,22 @@ pub(crate) fn marked(mark: &str) -> Vec<i32> {
     found
 }
 
-/// Sends a signal. That the process is gone by now is no fault.
+/// Sends a signal. A process that is already gone does not cause an error.
 pub(crate) fn signal(pid: i32, signal: Signal) {
     if let Some(pid) = Pid::from_raw(pid) {
         let _ = kill_process(pid, signal);
     }
 }
 
-/// Which processes may be there after the end of the server.
+/// Processes that may outlive the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Spared {
     None,
-    /// Programs that a cell put outside of these groups, which are those of kernels.
+    /// Programs that a cell moved outside these process groups, which belong to kernels.
     OutsideOf(Vec<i32>),
 }
 
-/// The groups of all kernels with this mark. Programs that code started are never Python here.
+/// Lists the groups of all kernels with this mark. Programs that gremlin code starts are never Python.
 pub(crate) fn kernel_groups(mark: &str) -> Vec<i32> {
     let is_python = |pid: &i32| shown(*pid).contains("python");
     marked(mark).into_iter().filter(is_python).filter_map(group).collect()
@@ -52,12 +52,12 @@ pub(crate) fn kernel_groups(mark: &str) -> Vec<i32> {
 
 fn group(pid: i32) -> Option<i32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name before may hold anything, and ends with the last parenthesis.
+    // The program name before may contain anything, and ends with the last parenthesis.
     stat.rsplit_once(')')?.1.split_whitespace().nth(2)?.parse().ok()
 }
 
-/// Waits until no process with this mark is left but those that are spared; then ends all there are, and fails if
-/// some should have been gone.
+/// Waits until only spared processes with this mark are left, then kills them. Fails if others are left when the
+/// time is over.
 pub(crate) fn none_left(mark: &str, spared: &Spared, within: Duration) -> Result<()> {
     let is_spared = |pid: &i32| match spared {
         Spared::None => false,
@@ -88,7 +88,7 @@ fn shown(pid: i32) -> String {
     format!("{pid} {}", command.trim_end().chars().take(80).collect::<String>())
 }
 
-/// What a process takes.
+/// Resources that a process uses.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Taken {
     pub(crate) memory_kib: u64,

@@ -1,7 +1,7 @@
-//! One server and its client, who counts answers.
+//! One server and its client, which counts answers.
 //!
-//! Owns what must hold of the protocol: each request is answered once, in messages and nothing else, and no answer
-//! holds what another call printed.
+//! Owns the rules of the protocol: each request gets one answer, standard output carries only messages, and no
+//! answer contains the output of another call.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -20,21 +20,22 @@ use super::plan::CANARY;
 use super::processes::{self, MARK, Taken};
 use super::world::World;
 
-/// Every call has a limit of a few seconds, and few wait for one session; silence for this long is none of them.
+/// The longest silence of a healthy server: every call has a limit of a few seconds, and few calls wait for one
+/// session.
 const SILENCE: Duration = Duration::from_secs(60);
-/// How long the end may take, on a machine that has other things to do as well.
+/// The longest time for the end, on a machine that also does other work.
 const END: Duration = Duration::from_secs(10);
 
 pub(crate) struct Server {
     child: Child,
     mark: String,
-    /// Closed when it is dropped.
+    /// The writer closes standard input when this is dropped.
     input: Option<mpsc::Sender<Vec<u8>>>,
     lines: mpsc::Receiver<String>,
-    /// Set when the reader is to go away with its end of the pipe.
+    /// Set when the reader should stop and close its end of the pipe.
     is_deaf: Arc<AtomicBool>,
     requests: BTreeMap<u64, Request>,
-    /// Answers to messages that were not ours to count.
+    /// Ids of answers to raw messages, which are not counted.
     raw: BTreeSet<String>,
     pub(crate) last_execution: Option<String>,
     pub(crate) last_artifact: Option<String>,
@@ -44,7 +45,7 @@ pub(crate) struct Server {
 
 struct Request {
     method: String,
-    /// The call's number in what it prints; none when anything may be in its answer.
+    /// The call's number in its output; none if its answer may contain anything.
     canary: Option<String>,
     state: State,
 }
@@ -78,7 +79,7 @@ impl Server {
         let stdin = child.stdin.take().context("a pipe")?;
         let stdout = child.stdout.take().context("a pipe")?;
         let (input, bytes) = mpsc::channel::<Vec<u8>>();
-        // A thread, so that a server that does not read is found out by its silence.
+        // A thread, so that a server that stops reading shows up by its silence.
         std::thread::spawn(move || {
             let mut stdin = stdin;
             for bytes in bytes {
@@ -125,7 +126,7 @@ impl Server {
         self.requests.len() as u64 + 1
     }
 
-    /// Sends a request; its id is its number.
+    /// Sends a request; the id is the request's number.
     pub(crate) fn ask(&mut self, method: &str, params: &Value) -> u64 {
         let id = self.next_id();
         let canary = self.canary_of(method, params);
@@ -135,7 +136,7 @@ impl Server {
         id
     }
 
-    /// What a call prints; empty for one that prints nothing that is known.
+    /// Returns the canary in the code of a call; empty if the code has none; none if the call runs no code.
     fn canary_of(&self, method: &str, params: &Value) -> Option<String> {
         let runs = ["python", "eval", "bash"];
         if method != "tools/call" || !runs.iter().any(|tool| params["name"] == *tool) {
@@ -151,7 +152,7 @@ impl Server {
         )
     }
 
-    /// Takes back the request so many before the last.
+    /// Cancels the request this far before the last.
     pub(crate) fn cancel(&mut self, back: usize) -> Option<u64> {
         let id = (self.requests.len() as u64).checked_sub(back as u64)?;
         let request = self.requests.get_mut(&id)?;
@@ -168,13 +169,13 @@ impl Server {
     }
 
     pub(crate) fn send_bytes(&mut self, bytes: Vec<u8>) {
-        // A server that is gone is found by its silence, or was ended by us.
+        // A server that is gone shows up by its silence, or the gremlin ended it.
         if let Some(input) = &self.input {
             let _ = input.send(bytes);
         }
     }
 
-    /// Takes what has come so far.
+    /// Takes all lines that have arrived.
     pub(crate) fn drain(&mut self) -> Result<()> {
         while let Ok(line) = self.lines.try_recv() {
             self.take(&line)?;
@@ -185,7 +186,7 @@ impl Server {
         Ok(())
     }
 
-    /// Waits until everything is answered.
+    /// Waits until every request has an answer.
     pub(crate) fn settle(&mut self) -> Result<()> {
         while self.requests.values().any(|request| request.state == State::Asked) {
             match self.lines.recv_timeout(SILENCE) {
@@ -223,7 +224,7 @@ impl Server {
             (Value::String(_), _) => Ok(()),
             (_, Value::Number(id)) => self.answer(id.as_u64().unwrap_or(0), &message),
             (_, Value::String(id)) if !self.raw.insert(id.clone()) => {
-                // The same made-up id may have been sent twice; an answer to each is right.
+                // The gremlin may send the same made-up id twice; an answer to each is right.
                 Ok(())
             }
             _ => Ok(()),
@@ -264,7 +265,7 @@ impl Server {
         self.is_own(id, &message["params"]["message"].to_string())
     }
 
-    /// Whether a text holds only what its own call printed.
+    /// Checks that a text contains only the output of its own call.
     fn is_own(&self, id: u64, text: &str) -> Result<()> {
         let Some(own) = self.requests.get(&id).and_then(|request| request.canary.as_ref()) else {
             return Ok(());
@@ -281,18 +282,18 @@ impl Server {
         processes::taken(self.child.id())
     }
 
-    /// The processes it started.
+    /// Lists the processes that the server started.
     pub(crate) fn started(&self) -> Vec<i32> {
         let own = self.child.id() as i32;
         processes::marked(&self.mark).into_iter().filter(|pid| *pid != own).collect()
     }
 
-    /// Closes its standard input.
+    /// Closes the server's standard input.
     pub(crate) fn leave(&mut self) {
         self.input = None;
     }
 
-    /// Stops reading what it says.
+    /// Stops reading the server's output.
     pub(crate) fn be_deaf(&self) {
         self.is_deaf.store(true, Ordering::SeqCst);
     }
@@ -301,7 +302,7 @@ impl Server {
         processes::signal(self.child.id() as i32, signal);
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the server; returns its status and the time it took.
     pub(crate) fn end(&mut self) -> Result<(ExitStatus, Duration)> {
         let began = Instant::now();
         loop {

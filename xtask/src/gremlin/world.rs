@@ -1,4 +1,5 @@
-//! The folder of a round: its notebooks, what happens to them, and what must hold of them at any moment.
+//! The folder of a round: its notebooks, the faults in them, and the rules that must hold for them at
+//! any moment.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
@@ -15,7 +16,8 @@ use super::plan::NOTEBOOKS;
 /// A private environment with notebooks in it.
 pub(crate) struct World {
     env: TestEnv,
-    /// What was done to a notebook: these bytes, or nothing, may be there besides a sound notebook.
+    /// Faults by notebook: a harmed file may still have these bytes, or be missing, instead of being
+    /// valid.
     harmed: BTreeMap<String, Harm>,
 }
 
@@ -41,14 +43,14 @@ impl World {
         &self.env
     }
 
-    /// Where programs put temporary files.
+    /// Path of the folder for temporary files of programs.
     pub(crate) fn temporary(&self) -> PathBuf {
         self.env.outside("tmp")
     }
 
     pub(crate) fn harm(&mut self, name: &str, fault: FileFault) -> Result<()> {
         let path = self.env.path(name);
-        // A folder that is in the way belongs to an earlier fault.
+        // A folder at this path comes from an earlier fault.
         let _ = std::fs::remove_dir(&path);
         let harm = match fault {
             FileFault::Delete => {
@@ -73,13 +75,13 @@ impl World {
                 None
             }
             FileFault::ReadOnly => {
-                // The file may be gone by an earlier fault, and then there is nothing to protect.
+                // An earlier fault may have removed the file; then nothing needs protection.
                 let _ = std::fs::set_permissions(&path, Permissions::from_mode(0o444));
                 return Ok(());
             }
             FileFault::Folder => {
                 let _ = std::fs::remove_file(&path);
-                // Somebody may have made the file anew in between; then it is not in the way either.
+                // A program may have written the file again in between; then the folder is not needed.
                 let _ = std::fs::create_dir(&path);
                 Some(Harm::Folder)
             }
@@ -91,7 +93,7 @@ impl World {
         Ok(())
     }
 
-    /// Every notebook is whole, or exactly as we harmed it.
+    /// Checks that every notebook is valid, or exactly as the gremlin harmed it.
     pub(crate) fn check(&self) -> Result<()> {
         for name in NOTEBOOKS {
             let path = self.env.path(name);
@@ -112,7 +114,7 @@ impl World {
         Ok(())
     }
 
-    /// After the end: no temporary file, no lock.
+    /// Checks after the end that no temporary file and no held lock is left.
     pub(crate) fn check_left(&self) -> Result<()> {
         let strange: Vec<String> =
             self.env.names().into_iter().filter(|name| !is_ours(name)).collect();
@@ -131,9 +133,9 @@ impl World {
     }
 }
 
-/// Names that may be in the folder.
+/// True for names that may be in the folder.
 fn is_ours(name: &str) -> bool {
-    // Python and its libraries keep what they keep in the home folder, which this is.
+    // This is also the home folder, in which Python and its libraries store files.
     NOTEBOOKS.contains(&name)
         || name.starts_with(".cache")
         || name.starts_with(".config")
@@ -150,7 +152,7 @@ fn is_free(path: &Path) -> Result<()> {
     }
 }
 
-/// A notebook as Jupyter writes it.
+/// Makes a notebook as Jupyter writes it.
 fn fresh(cells: usize) -> String {
     let cell = |at: usize| {
         let mut cell = json!({
@@ -170,7 +172,7 @@ fn fresh(cells: usize) -> String {
     format!("{notebook:#}\n")
 }
 
-/// Whether these bytes are a notebook, by the rules of nbformat 4.5 that every reader relies on.
+/// Checks that these bytes are a notebook, by the rules of nbformat 4.5 on which every reader relies.
 fn sound(bytes: &[u8]) -> Result<()> {
     let notebook: Value = serde_json::from_slice(bytes)?;
     if notebook["nbformat"] != 4 || !notebook["metadata"].is_object() {

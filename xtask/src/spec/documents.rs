@@ -1,5 +1,5 @@
-//! Reads the statements out of the source documents, and the reasons out of the project's own
-//! page about them.
+//! Parses the statements in the source documents, and the reasons in the project's own page about
+//! them.
 //!
 //! Works on text alone. Must not know tests or which parts are finished.
 
@@ -13,7 +13,7 @@ pub(super) struct Statement {
     pub(super) text: String,
 }
 
-/// Why a statement has no test.
+/// The reason why a statement has no test.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Reason {
     pub(super) kind: ReasonKind,
@@ -22,11 +22,11 @@ pub(super) struct Reason {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReasonKind {
-    /// The product does something else, on purpose.
+    /// The product does something else on purpose.
     Difference,
     /// The statement belongs to a part that is not finished.
     Later,
-    /// It is shown, but not by a test of this workspace.
+    /// Something other than a test of this workspace shows it.
     Elsewhere,
 }
 
@@ -44,7 +44,7 @@ impl ReasonKind {
     }
 }
 
-/// Lines `- N-12 text`.
+/// Parses lines of the form `- N-12 text`.
 pub(super) fn parse_behaviour(text: &str) -> Vec<Statement> {
     text.lines()
         .filter_map(|line| {
@@ -54,7 +54,8 @@ pub(super) fn parse_behaviour(text: &str) -> Vec<Statement> {
         .collect()
 }
 
-/// Table rows `| F-060 | P0 | what | how | expected |`. The priority is left out of the text.
+/// Parses table rows of the form `| F-060 | P0 | what | how | expected |`. The text omits the
+/// priority.
 pub(super) fn parse_reliability(text: &str) -> Vec<Statement> {
     text.lines()
         .filter_map(|line| {
@@ -67,8 +68,8 @@ pub(super) fn parse_reliability(text: &str) -> Vec<Statement> {
         .collect()
 }
 
-/// Table rows `| N-04, N-05 | difference | why |`. A row that means to be one and is not well
-/// formed is a fault: left out silently, it would look like a missing reason.
+/// Parses table rows of the form `| N-04, N-05 | difference | why |`. A malformed row is a fault:
+/// if it were skipped silently, its reason would seem to be missing.
 pub(super) fn parse_reasons(text: &str, faults: &mut Vec<String>) -> BTreeMap<Id, Reason> {
     let mut reasons = BTreeMap::new();
     for line in text.lines() {
@@ -77,7 +78,7 @@ pub(super) fn parse_reasons(text: &str, faults: &mut Vec<String>) -> BTreeMap<Id
         let names: Vec<_> = first.split(',').map(|name| Id::parse(unquote(name))).collect();
         let kind = ReasonKind::parse(unquote(second));
         if kind.is_none() && names.contains(&None) {
-            // A header, a rule, or a table about something else.
+            // A header, a rule, or a row of another table.
             continue;
         }
         let reason = rest.join(" | ");

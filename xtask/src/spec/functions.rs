@@ -1,13 +1,13 @@
-//! Which function a place in a source file belongs to: the one around it, or else the next one.
+//! Finds the function at a place in a source file: the one around it, else the next one.
 //!
-//! Reads just enough of Rust and Python for that. Must not know what is looked for at the place.
+//! Reads just enough of Rust and Python for that. Must not know what is at the place.
 
 use std::ops::Range;
 
-/// The functions of one file in the order of their beginnings.
+/// The functions of one file, in the order in which they begin.
 pub(super) struct Functions {
     found: Vec<Function>,
-    /// The offset of each line's first byte.
+    /// Offset of each line's first byte.
     lines: Vec<usize>,
 }
 
@@ -36,7 +36,7 @@ impl Functions {
         Self { found, lines: line_starts(text) }
     }
 
-    /// Python's blocks are its indentation.
+    /// Indentation marks the blocks of Python.
     pub(super) fn of_python(text: &str) -> Self {
         let mut found: Vec<Function> = Vec::new();
         let mut open: Vec<(usize, usize)> = Vec::new();
@@ -60,8 +60,8 @@ impl Functions {
         Self { found, lines: line_starts(text) }
     }
 
-    /// The innermost function around the offset; outside of all, the next one at or below its
-    /// line.
+    /// The innermost function around the offset; outside all functions, the next one at or below
+    /// its line.
     pub(super) fn named_at(&self, offset: usize) -> Option<&str> {
         let around = self.found.iter().rev().find(|function| function.span.contains(&offset));
         let line = self.lines.partition_point(|start| *start <= offset);
@@ -76,8 +76,8 @@ fn line_starts(text: &str) -> Vec<usize> {
     std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect()
 }
 
-/// The end of a function that was read up to its name: behind the body's closing brace, or behind
-/// the semicolon of one without a body.
+/// Finds the end of a function whose name was just read: past the closing brace of its body, or
+/// past the semicolon of a function without a body.
 fn body_end(code: &[u8], from: usize) -> usize {
     let mut brackets = 0usize;
     let mut braces = 0usize;
@@ -95,8 +95,8 @@ fn body_end(code: &[u8], from: usize) -> usize {
     code.len()
 }
 
-/// The code with comments, strings and characters turned into blanks of the same length. The
-/// samples in our tests are full of braces, so counting them in the raw text would go wrong.
+/// Replaces comments, strings and characters by blanks of the same length. Samples in tests are
+/// full of braces, so counting braces in the raw text would go wrong.
 fn blank_out(text: &str) -> Vec<u8> {
     let mut code = text.as_bytes().to_vec();
     let mut at = 0;
@@ -165,7 +165,7 @@ fn quoted_len(rest: &[u8], quote: u8) -> usize {
     rest.len()
 }
 
-/// Tells `'x'` from the lifetime `'x`, which is left as it is.
+/// The length of a character such as `'x'`; 0 for a lifetime such as `'x`.
 fn character_len(rest: &[u8]) -> usize {
     if rest.get(1) == Some(&b'\\') {
         return quoted_len(rest, b'\'');
@@ -175,7 +175,7 @@ fn character_len(rest: &[u8]) -> usize {
     if rest.get(1 + width) == Some(&b'\'') { width + 2 } else { 0 }
 }
 
-/// The `r` of a raw string follows no identifier, though a `b` or `c` may stand before it.
+/// True if no identifier precedes the `r` of a raw string; a `b` or `c` may.
 fn raw_prefix_stands_alone(text: &[u8], at: usize) -> bool {
     let before = |back: usize| at.checked_sub(back).map(|index| text[index]);
     match before(1) {
@@ -185,7 +185,7 @@ fn raw_prefix_stands_alone(text: &[u8], at: usize) -> bool {
     }
 }
 
-/// Zero for a raw identifier such as `r#type`.
+/// The length of a raw string; 0 for a raw identifier such as `r#type`.
 fn raw_string_len(rest: &[u8]) -> usize {
     let hashes = rest[1..].iter().take_while(|byte| **byte == b'#').count();
     let open = 1 + hashes;

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-/// Behaviour that is claimed, by letter. Reliability adds F and S.
+/// Letters of claims about behaviour. Reliability adds F and S.
 const BEHAVIOUR: &str = "NVKZGREXOTC";
 const RELIABILITY: &str = "FS";
 
@@ -16,8 +16,8 @@ pub(super) struct Id {
 }
 
 impl Id {
-    /// Reads exactly the spelling of the documents: two digits for behaviour, three for
-    /// reliability. Anything else is a slip, and is better found than guessed at.
+    /// Parses exactly the spelling of the documents: two digits for behaviour, three for
+    /// reliability. Any other spelling is a mistake, and reporting it is better than guessing.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (letter, rest) = text.split_once('-')?;
         let mut letters = letter.chars();
@@ -32,9 +32,8 @@ impl Id {
         Some(Self { letter, number: digits.parse().ok()?, suffix })
     }
 
-    /// Whether the id stands for something the product claims. The documents number their remarks
-    /// about other programs the same way (`W-01`): such an id may be named, but nothing has to
-    /// show it.
+    /// True if the id names a claim about the product. The documents number their remarks about
+    /// other programs in the same way (`W-01`): tests may name such an id, but no test needs to.
     pub(super) fn is_claim(&self) -> bool {
         BEHAVIOUR.contains(self.letter) || self.is_reliability()
     }

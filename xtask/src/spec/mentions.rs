@@ -1,4 +1,4 @@
-//! Finds where tests name a statement: `B:` and an id for behaviour, a bare id for reliability.
+//! Finds the tests that name a statement: `B:` and an id for behaviour, a bare id for reliability.
 //!
 //! Owns which files and which lines count as tests. Must not know which statements exist.
 
@@ -10,26 +10,26 @@ use regex::Regex;
 
 use super::functions::Functions;
 
-/// One place that names one statement.
+/// One mention of one statement.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Mention {
-    /// As it is spelled there, which need not be an id that exists.
+    /// The id as the place spells it, which may not exist.
     pub(super) name: String,
-    /// `crate::file::function`.
+    /// Path of the function, such as `crate::file::function`.
     pub(super) place: String,
-    /// False for a place that may name a statement but shows nothing, such as a page of prose.
+    /// False for a place that names a statement but does not test it, such as a page of prose.
     pub(super) by_test: bool,
 }
 
-/// Behind `B:` the pattern takes more than an id can be, so that a slip is reported and not
-/// overlooked. It asks for no comment or string around it: such text does not occur in formatted
-/// code.
+/// After `B:` the pattern accepts more than an id, so that a mistake is reported instead of
+/// overlooked. It does not require a comment or string around it: such text does not occur in
+/// formatted code.
 #[expect(clippy::expect_used, reason = "the pattern is a constant, and each test run compiles it")]
 static PATTERN: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\bB:([A-Za-z]-[0-9]\w*)|\b([FS]-[0-9]{3})\b").expect("a valid pattern")
 });
 
-/// Every mention by a test in the files below `root`.
+/// Finds every mention by a test in the files below `root`.
 pub(super) fn in_workspace(root: &Path) -> Result<Vec<Mention>> {
     let mut mentions = Vec::new();
     walk(root, root, &mut mentions)?;
@@ -37,7 +37,7 @@ pub(super) fn in_workspace(root: &Path) -> Result<Vec<Mention>> {
     Ok(mentions)
 }
 
-/// Mentions that have to name something real, and are no tests.
+/// Finds mentions in a page of prose, which must be real but do not count as tests.
 pub(super) fn in_prose(text: &str, place: &str) -> Vec<Mention> {
     names(text)
         .map(|(_, name)| Mention { name: name.to_owned(), place: place.to_owned(), by_test: false })
@@ -65,8 +65,8 @@ fn walk(root: &Path, dir: &Path, mentions: &mut Vec<Mention>) -> Result<()> {
     Ok(())
 }
 
-/// Build output, hidden folders, other people's packages; and this chore itself, whose samples
-/// name statements without showing them.
+/// True for build output, hidden folders and other people's packages, and for this chore itself,
+/// whose samples name statements without testing them.
 fn is_foreign(path: &Path, name: &str) -> bool {
     name.starts_with('.')
         || name == "target"
@@ -74,9 +74,9 @@ fn is_foreign(path: &Path, name: &str) -> bool {
         || path.ends_with("xtask/src/spec")
 }
 
-/// The mentions in one file, given its path relative to the root.
+/// Finds the mentions in one file, given its path relative to the root.
 pub(super) fn in_file(path: &str, text: &str) -> Vec<Mention> {
-    // Most files name nothing; looking for that is quick, and finding their functions is not.
+    // Most files name no statement. This check is fast; finding functions is not.
     if !["B:", "F-", "S-"].iter().any(|sign| text.contains(sign)) {
         return Vec::new();
     }
@@ -105,8 +105,8 @@ fn names(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Where the tests of a file begin, if it has any: everything under `tests/`, `tests.rs`, and what
-/// follows `#[cfg(test)]` in other source files.
+/// The offset of a file's first test, if it has any: 0 for a test file such as `tests.rs` or one
+/// under `tests/`, else the offset of `#[cfg(test)]`.
 fn first_test_byte(path: &str, text: &str) -> Option<usize> {
     let (dir, name) = path.rsplit_once('/').unwrap_or(("", path));
     if name.ends_with(".py") {
@@ -119,7 +119,7 @@ fn first_test_byte(path: &str, text: &str) -> Option<usize> {
     let mut offset = 0;
     let mut lines = text.split_inclusive('\n').peekable();
     while let Some(line) = lines.next() {
-        // `#[cfg(test)] mod tests;` says that another file holds the tests, not that they follow.
+        // `#[cfg(test)] mod tests;` says that another file contains the tests.
         let declares = |next: &&str| next.trim_end().ends_with(';');
         if line.trim() == "#[cfg(test)]" && !lines.peek().is_some_and(declares) {
             return Some(offset);
@@ -129,7 +129,7 @@ fn first_test_byte(path: &str, text: &str) -> Option<usize> {
     None
 }
 
-/// `crates/notebook/tests/it/save.rs` is `notebook::it::save`.
+/// Converts a path: `crates/notebook/tests/it/save.rs` becomes `notebook::it::save`.
 fn module_name(path: &str) -> String {
     let stem = path.rsplit_once('.').map_or(path, |(stem, _)| stem);
     let inner = stem.strip_prefix("crates/").unwrap_or(stem);

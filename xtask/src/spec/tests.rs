@@ -1,4 +1,4 @@
-//! The spec chore on small samples of its three inputs.
+//! Tests the spec chore on small samples of its three inputs.
 
 use super::*;
 

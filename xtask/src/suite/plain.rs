@@ -1,6 +1,7 @@
-//! Tests without nextest: one process for each test, so many at once, by the same rules.
+//! Runs tests without nextest: one process for each test, several at once, by the same rules.
 //!
-//! Owns finding the test binaries and their tests, and the order of their processes. Must not know the tests.
+//! Owns the search for test binaries and their tests, and the order of their processes. Must not know the
+//! tests.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -20,16 +21,16 @@ use super::{Selection, TestTime};
 use crate::child;
 use crate::workspace::Workspace;
 
-/// A test that takes longer hangs.
+/// The time limit of a test; only a hang takes longer.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// The same for tests that need time.
+/// The time limit of a test that needs time.
 const LONG_LIMIT: Duration = Duration::from_secs(1200);
 
-/// Variables that a test is started with, or without.
+/// Variables that are set or removed for a test.
 type Environment = [(OsString, Option<OsString>)];
 
-/// A line of cargo's messages about what it built.
+/// A line of cargo's messages about its build.
 #[derive(Deserialize)]
 struct Message {
     reason: String,
@@ -52,7 +53,7 @@ struct Profile {
 struct Binary {
     name: String,
     executable: PathBuf,
-    /// Tests begin in the folder of their package, as with cargo.
+    /// Tests start in the folder of their package, as with cargo.
     folder: PathBuf,
 }
 
@@ -64,7 +65,7 @@ struct Test<'a> {
 
 struct Outcome {
     time: TestTime,
-    /// What a failed test printed.
+    /// Output of the test, if it failed.
     failure: Option<String>,
 }
 
@@ -80,7 +81,7 @@ pub(super) fn run(
     let tests = select(&binaries, selection, &environment)?;
     let has = |need: Need| move |test: &Test| rules::needs(&test.binary.name, &test.name, need);
     let (alone, mut beside): (Vec<_>, Vec<_>) = tests.into_iter().partition(has(Need::Machine));
-    // What takes long begins first, so that nothing waits for it at the end.
+    // Slow tests start first, so that none runs alone at the end.
     beside.sort_by_key(|test| !has(Need::Time)(test));
     let mut outcomes = run_tests(beside, super::threads(), &environment);
     outcomes.extend(run_tests(alone, 1, &environment));
@@ -97,7 +98,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// What the caller tells a test, as variables.
+/// Collects the variables that the caller sets for a test.
 fn told(tell: impl Fn(&mut Command)) -> Vec<(OsString, Option<OsString>)> {
     let mut command = Command::new("true");
     tell(&mut command);
@@ -106,7 +107,7 @@ fn told(tell: impl Fn(&mut Command)) -> Vec<(OsString, Option<OsString>)> {
     command.get_envs().map(owned).collect()
 }
 
-/// The test binaries of the workspace, built.
+/// Builds and lists the test binaries of the workspace.
 fn binaries(workspace: &Workspace) -> Result<Vec<Binary>> {
     let mut build = workspace.linting_cargo(["test", "--workspace", "--lib", "--bins", "--tests"]);
     build.args(["--no-run", "--quiet", "--message-format", "json"]);
@@ -152,7 +153,7 @@ fn select<'a>(
     Ok(std::iter::repeat_n(tests, times).flatten().collect())
 }
 
-/// Every Nth test from the Kth on.
+/// Picks every Nth test, starting with the Kth.
 fn slice<T>(tests: Vec<T>, partition: Option<&str>) -> Result<Vec<T>> {
     let Some(partition) = partition else { return Ok(tests) };
     let parsed = partition
@@ -208,7 +209,8 @@ fn run_one(test: &Test<'_>, environment: &Environment) -> Outcome {
     Outcome { time: TestTime { name, took: start.elapsed() }, failure }
 }
 
-/// The output of a command that failed. One that takes too long is killed, and what it started with it.
+/// Runs a command and returns its output if it fails. A command that takes too long is killed with all its
+/// children.
 fn output_within(command: &mut Command, limit: Duration) -> Result<Option<String>> {
     let mut printed = tempfile::tempfile()?;
     let streams = (printed.try_clone()?, printed.try_clone()?);

@@ -1,4 +1,5 @@
-//! How long tests took: read from the reports of test runners, and the table of the slowest.
+//! Times of tests: reads them from the reports of test runners, and formats the table of the
+//! slowest.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,17 +9,17 @@ use anyhow::{Context as _, Result};
 
 use super::rules;
 
-/// One test and how long it took.
+/// One test and its time.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TestTime {
     pub(crate) name: String,
     pub(crate) took: Duration,
 }
 
-/// A test that takes longer is marked, unless the rules give it more time.
+/// The time beyond which a test is marked as slow, unless the rules give it more.
 const SLOW: Duration = Duration::from_secs(20);
 
-/// Reads a report in JUnit's format, as nextest and pytest write it.
+/// Reads a report in JUnit's format, which nextest and pytest write.
 pub(crate) fn read(report: &Path) -> Result<Vec<TestTime>> {
     let text = std::fs::read_to_string(report).with_context(|| report.display().to_string())?;
     Ok(times(&text))
@@ -34,7 +35,7 @@ fn times(report: &str) -> Vec<TestTime> {
             rest.split_once('"').map(|(value, _)| value)
         };
         let seconds: f64 = attribute("time")?.parse().ok()?;
-        // nextest names the binary as the class, pytest the module.
+        // nextest names the binary as the class; pytest names the module.
         let name = format!("{}::{}", attribute("classname")?, attribute("name")?);
         let name = name.replace("crates.kernel.python.tests.", "");
         Some(TestTime { name, took: Duration::try_from_secs_f64(seconds).ok()? })
@@ -42,7 +43,7 @@ fn times(report: &str) -> Vec<TestTime> {
     cases.collect()
 }
 
-/// The slowest tests, the slowest first.
+/// Formats the slowest tests, the slowest first.
 pub(crate) fn slowest(mut times: Vec<TestTime>, count: usize) -> String {
     times.sort_by_key(|time| std::cmp::Reverse(time.took));
     let sum: Duration = times.iter().map(|time| time.took).sum();
@@ -50,7 +51,7 @@ pub(crate) fn slowest(mut times: Vec<TestTime>, count: usize) -> String {
     for TestTime { name, took } in times.iter().take(count) {
         let is_too_slow = *took > SLOW && !rules::may_be_slow(name);
         let mark = if is_too_slow { "  (above 20 s: make it quicker)" } else { "" };
-        // Writing into a String cannot fail.
+        // A write into a String cannot fail.
         let _ = writeln!(table, "{:>8.1}  {name}{mark}", took.as_secs_f64());
     }
     let _ =

@@ -1,28 +1,28 @@
-//! What some tests need of the machine, declared: the one table, and `.config/nextest.toml` made from it.
+//! Declares what some tests need of the machine: one table, from which `.config/nextest.toml` is generated.
 //!
-//! Must not know what the tests show.
+//! Must not know what the tests check.
 
 use std::fmt::Write as _;
 
-/// What a test needs.
+/// A need of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// No other test beside it: it measures time.
+    /// The test measures time, so no other test may run beside it.
     Machine,
-    /// Longer than others: it has to try every case of something.
+    /// The test takes longer than others, because it tries every case of something.
     Time,
 }
 
-/// Tests with a need: a test binary or a module of the Python tests, and how the tests' names begin.
+/// A need of all tests whose names have a prefix, in a test binary or in a module of the Python tests.
 pub(crate) struct Rule {
     pub(crate) binary: &'static str,
     pub(crate) prefix: &'static str,
     pub(crate) need: Need,
-    /// Why, for the reader of the configuration.
+    /// The reason, for readers of the configuration.
     pub(crate) why: &'static str,
 }
 
-/// The path of the configuration.
+/// Path of the configuration, relative to the workspace root.
 pub(crate) const NEXTEST_CONFIG: &str = ".config/nextest.toml";
 
 const HEAD: &str = "\
@@ -47,8 +47,8 @@ store-success-output = false
 store-failure-output = false
 ";
 
-/// What a quick run leaves out: a test binary, and a module or how names begin in it, at any depth. These start
-/// servers, kernels of others or many processes; the full run has all of it.
+/// Tests that a quick run leaves out: a test binary, and a module or the beginning of a name in it, at any depth.
+/// They start servers, kernels of other projects or many processes; the full run includes all of them.
 pub(crate) const NOT_QUICK: &[(&str, &str)] = &[
     ("conformance", "ipc::"),
     ("conformance", "tcp::"),
@@ -74,18 +74,18 @@ pub(crate) const NOT_QUICK: &[(&str, &str)] = &[
     ("it", "host_life::"),
 ];
 
-/// What is left to `--all`, named as above: the same tests once more, on a further way that shares what they show.
+/// Tests that only `--all` runs, named as above: they repeat other tests over another path that shares most code.
 pub(crate) const MATRIX: &[(&str, &str)] = &[
-    // Ports carry the same messages as sockets in a folder. Starts, faults and ends are tried on both.
+    // Ports carry the same messages as sockets in a folder. The full run tests starts, faults and ends on both.
     ("conformance", "output::tcp::"),
     ("conformance", "faults_output::tcp::"),
     ("conformance", "faults_start::tcp::many_kernels_start_at_once"),
     // The runner's own tests compare every kind of figure with the inline backend.
     ("it", "differential::figures"),
     ("it", "differential::styled_figures"),
-    // inkcell speaks to every gateway in the same way.
+    // inkcell treats every gateway in the same way.
     ("it", "backends::answers_do_not_tell_that_another_gateway_is_between"),
-    // The oldest and the newest revision of the protocol are tried; this one lies between.
+    // The full run tests the oldest and the newest revision of the protocol; this one lies between.
     ("it", "mcp_official::an_agent_of_2025_11_25_has_its_session"),
 ];
 
@@ -200,34 +200,34 @@ pub(crate) const RULES: &[Rule] = &[
     },
 ];
 
-/// Whether a test has this need.
+/// True if a test has this need.
 pub(crate) fn needs(binary: &str, test: &str, need: Need) -> bool {
     let mut rules = RULES.iter().filter(|rule| rule.need == need);
     rules.any(|rule| rule.binary == binary && test.starts_with(rule.prefix))
 }
 
-/// Whether a test may take long, by its name in a report, which begins with its binary, or with its package and that.
+/// True if a test may be slow. The name in a report begins with the test's binary, or with its package and binary.
 pub(crate) fn may_be_slow(reported: &str) -> bool {
     let mut rules = RULES.iter().filter(|rule| rule.need == Need::Time);
     let reported = format!("::{reported}");
     rules.any(|rule| reported.contains(&format!("::{}::{}", rule.binary, rule.prefix)))
 }
 
-/// Nextest's whole configuration: a call of nextest by hand follows the same rules.
+/// Generates nextest's whole configuration, so that a call of nextest by hand follows the same rules.
 pub(crate) fn nextest_config() -> String {
     let mut text = HEAD.to_owned();
-    // Python's tests are not nextest's.
+    // nextest does not run the Python tests.
     let rules = RULES.iter().filter(|rule| !rule.binary.starts_with("test_"));
     for Rule { binary, prefix, need, why } in rules {
         let setting = match need {
-            // At the end, so that nothing waits for a test that waits for the others.
+            // Such tests run last, so that no other test waits for them while they wait for a free machine.
             Need::Machine => "threads-required = \"num-test-threads\"\npriority = -50",
-            // What takes long begins first, so that nothing waits for it at the end.
+            // Slow tests start first, so that none runs alone at the end.
             Need::Time => {
                 "slow-timeout = { period = \"300s\", terminate-after = 4 }\npriority = 50"
             }
         };
-        // Writing into a String cannot fail.
+        // A write into a String cannot fail.
         let _ = write!(
             text,
             "\n# {why}\n[[profile.default.overrides]]\n\
@@ -241,7 +241,7 @@ pub(crate) fn nextest_config() -> String {
 mod tests {
     use super::*;
 
-    /// Nextest reports a test with its package, the plain runner without.
+    /// nextest reports a test with its package, the plain runner without.
     #[test]
     fn slow_tests_are_known_by_both_names() {
         let test = "it::run_crash::a_run_survives_a_fault_at_every_call";

@@ -1,277 +1,241 @@
-//! Looking at the names of a session: what can be asked, and the forms of an answer.
+//! Inspection of a session's names: the requests, and the forms of an answer.
 //!
-//! Owns the shapes. Values are texts made by the kernel, bounded there; what is not known is left open. How
-//! they are found is the kernel's business, how they are shown that of the faces.
+//! Owns the shapes. Values are texts that the kernel makes and limits; a field is missing if its value is
+//! unknown. The kernel finds the values, the frontends render them.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use super::SessionRef;
-use crate::registry::SessionName;
+use crate::types::SessionName;
 
-/// A look at a session's names. It runs no code of the user's and leaves no trace.
+/// A request to inspect a session's names. It runs no user code and leaves no trace.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InspectRequest {
-    /// Which session.
     pub session: SessionRef,
-    /// At what.
     pub what: Inspect,
-    /// How long it may take; some seconds when nothing is said.
-    #[serde(default, with = "crate::encoding::seconds_option")]
+    /// The time limit; the default is a few seconds.
+    #[serde(default, with = "crate::types::encoding::seconds_option")]
     pub wait: Option<Duration>,
 }
 
-/// What is looked at. A `name` is a variable, its attributes and constant subscripts, such as
+/// The object of an inspection. A `name` is a variable with attributes and constant subscripts, such as
 /// `model.layers[0]["w"]`; it is followed, never evaluated.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Inspect {
-    /// All variables.
     Variables {
-        /// At most so many of them.
+        /// The most variables in the answer; the default is the kernel's.
         #[serde(default)]
         limit: Option<u32>,
     },
-    /// One value from nearer, and a table also in figures.
-    Name {
-        /// Which.
-        name: String,
-    },
-    /// A table in figures: also a list of dicts or a dict of lists.
-    Table {
-        /// Which.
-        name: String,
-    },
-    /// How something is used; `prelude` names all helpers.
-    Help {
-        /// What.
-        name: String,
-    },
-    /// What the code before a cursor can go on with.
+    /// One value in detail; for a table, with the figures of its columns.
+    Name { name: String },
+    /// The figures of a table; a list of dicts or a dict of lists counts as a table too.
+    Table { name: String },
+    /// The help for a function or another object; `prelude` names all helpers.
+    Help { name: String },
+    /// The completions of the code before a cursor.
     Complete {
-        /// The whole code.
         code: String,
-        /// Where the cursor is, in characters; at the end when nothing is said.
+        /// The position of the cursor in characters; the default is the end of the code.
         #[serde(default)]
         cursor: Option<usize>,
     },
 }
 
-/// What was seen.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct InspectReport {
-    /// Of which session.
     pub session: SessionName,
-    /// What.
     pub seen: Inspected,
 }
 
-/// What was seen, by what was asked.
+/// The answer to an inspection. The variant follows the request.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inspected {
-    /// All variables.
     Variables(VariableList),
-    /// One value.
     Name(Box<VariableDigest>),
-    /// A table.
     Table(Box<TableDigest>),
-    /// Help.
     Help(Box<Help>),
     /// The helpers of the prelude.
     Helpers(HelperList),
-    /// Completions.
     Completions(Completions),
 }
 
 /// The variables of a session, data first.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct VariableList {
-    /// The first of them.
+    /// The first variables, up to the limit.
     pub variables: Vec<Variable>,
-    /// How many there are.
+    /// The number of variables in the session.
     pub total: u64,
-    /// Whether there was time to look at each.
+    /// True if there was time to inspect each of them.
     pub complete: bool,
 }
 
-/// A variable, in a line.
+/// A variable, as one line of a list.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Variable {
-    /// Its name.
     pub name: String,
     /// The name of its class.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// What sort of thing it is: scalar, text, sequence, mapping, table, array, function, class, module,
+    /// The sort of the value: scalar, text, sequence, mapping, table, array, function, class, module,
     /// other.
     pub kind: String,
-    /// The sides of an array or a table.
+    /// The sizes of the dimensions of an array or a table.
     pub shape: Option<Vec<u64>>,
-    /// The length of anything else that has one.
+    /// The length of any other value that has one.
     pub length: Option<u64>,
-    /// Its size, without what it refers to.
+    /// The size in bytes, without the objects that the value refers to.
     pub bytes: Option<u64>,
-    /// A few words of it.
+    /// A short text of the value.
     pub preview: Option<String>,
 }
 
-/// One value from nearer.
+/// One value in detail.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct VariableDigest {
-    /// As in the list, with a longer preview.
+    /// The line of the list, with a longer preview.
     #[serde(flatten)]
     pub variable: Variable,
-    /// The type of its elements.
+    /// The type of the elements.
     pub dtype: Option<String>,
-    /// What its parts are called: keys, items, attributes, columns.
+    /// The name for the parts: keys, items, attributes, columns.
     pub inside: Option<String>,
-    /// The first of them.
-    pub items: Vec<Item>,
-    /// How many there are.
+    /// The first parts; the kernel sets the limit.
+    pub items: Vec<ValuePart>,
+    /// The number of parts.
     pub total: u64,
-    /// Its figures, when it is a table.
+    /// The figures, if the value is a table.
     #[serde(default)]
     pub table: Option<TableDigest>,
 }
 
 /// A part of a value.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Item {
-    /// Its key, number or name.
+pub struct ValuePart {
+    /// The key, position or name of the part.
     pub name: String,
     /// The name of its class, or the type of a column.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// A few words of it.
+    /// A short text of the value.
     pub preview: Option<String>,
 }
 
-/// A table in figures.
+/// The figures of a table.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TableDigest {
-    /// What it is called.
+    /// The name of the table, as requested.
     pub name: String,
     /// The name of its class.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// How many rows it has.
+    /// The number of rows.
     pub rows: u64,
-    /// How many columns.
     pub width: u64,
-    /// The first of them.
+    /// The first columns; the kernel sets the limit.
     pub columns: Vec<Column>,
-    /// The labels of its rows, where rows have some.
+    /// The labels of the rows, if rows have labels.
     pub index: Option<RowLabels>,
-    /// The first rows.
     pub head: Vec<Vec<String>>,
-    /// Its size.
     pub bytes: Option<u64>,
-    /// How many rows the figures are taken from, where that is not all of them.
+    /// The number of rows that the figures are based on, unless it is all of them.
     pub sampled: Option<u64>,
-    /// Whether there was time, and a way, to describe every column.
+    /// True if there was time, and a way, to describe every column.
     pub complete: bool,
 }
 
 /// The labels of a table's rows.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RowLabels {
-    /// What they are called.
+    /// The name of the labels.
     pub name: Option<String>,
-    /// Their type.
     pub dtype: String,
-    /// Those of the first rows.
+    /// The labels of the first rows.
     pub head: Vec<String>,
 }
 
-/// A column in figures.
+/// The figures of one column.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Column {
-    /// Its name.
     pub name: String,
-    /// Its type.
     pub dtype: Option<String>,
-    /// How many values are missing.
+    /// The number of missing values.
     pub nulls: Option<u64>,
-    /// The least value.
     pub min: Option<String>,
-    /// The greatest.
     pub max: Option<String>,
-    /// The shortest and the longest text.
+    /// The lengths of the shortest and the longest text.
     pub lengths: Option<(u64, u64)>,
-    /// How many different values there are.
+    /// The number of different values.
     pub distinct: Option<u64>,
 }
 
-/// How something is used.
+/// The help for one object.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Help {
-    /// What it is called.
+    /// The name of the object, as requested.
     pub name: String,
-    /// What sort of thing it is.
+    /// The sort of the object, for example a function.
     pub kind: String,
     /// The name of its class.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// How it is called.
+    /// The signature for a call, if the object can be called.
     pub signature: Option<String>,
-    /// Its documentation.
     pub doc: Option<String>,
-    /// Where it is defined.
+    /// The file that defines the object.
     pub file: Option<String>,
-    /// At which line.
     pub line: Option<u64>,
-    /// Its source, when a cell defined it.
+    /// The source code, if a cell defined the object.
     pub source: Option<String>,
 }
 
-/// The helpers that kernels start with.
+/// The helper functions that kernels start with.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct HelperList {
-    /// Which of them a session of this kind gets.
+    /// The level of helpers that a session of this kind gets.
     pub level: String,
-    /// All of them.
     pub helpers: Vec<Helper>,
 }
 
-/// One helper.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Helper {
-    /// Its name.
     pub name: String,
-    /// How it is called.
+    /// The signature for a call.
     pub signature: Option<String>,
-    /// The first line of its documentation.
+    /// The first line of the documentation.
     pub doc: Option<String>,
-    /// What it is about.
+    /// The subject of the helper.
     pub category: Option<String>,
-    /// All of its documentation.
+    /// The documentation in full length.
     pub text: Option<String>,
-    /// Whether this session has it.
+    /// True if this session has the helper.
     pub installed: bool,
 }
 
-/// What code can go on with.
+/// The completions of some code.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Completions {
-    /// Where the text that they replace begins, in characters.
+    /// The start of the text that a completion replaces, in characters.
     pub start: u64,
-    /// Where it ends.
     pub end: u64,
-    /// The first of them.
+    /// The first completions; the kernel sets the limit.
     pub matches: Vec<Completion>,
-    /// How many there are.
+    /// The number of completions.
     pub total: u64,
 }
 
-/// One way to go on.
+/// A text that can follow or replace the text before the cursor.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Completion {
-    /// What to put there.
+    /// The text to insert.
     pub text: String,
-    /// What sort of thing it is.
+    /// The sort of the completion, for example a function.
     #[serde(rename = "type")]
     pub kind: String,
 }

@@ -1,6 +1,6 @@
-//! The kernel verbs: what can be asked of sessions besides running code, and how they look.
+//! The kernel verbs: requests about sessions other than running code, and the reports.
 //!
-//! Owns the shapes. What each verb does is in `verbs.rs`.
+//! Owns the shapes. `verbs.rs` carries the verbs out.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,64 +8,57 @@ use std::time::Duration;
 use inkcell_kernel::{BackendKind, KernelInfo};
 use serde::{Deserialize, Serialize};
 
-use super::{ExecutionId, KernelName, State, Wanted};
-use crate::registry::{Keep, SessionName};
-use crate::session::{Loss, Note};
+use super::Wanted;
+use crate::types::{CallNote, ExecutionId, Keep, KernelName, Loss, SessionName, State};
 
-/// Which session is meant.
+/// A reference to a session.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionRef {
-    /// Its name; the one of the folder when none is given.
+    /// The name of the session; the default is the session of the folder.
     #[serde(default)]
     pub session: Option<SessionName>,
-    /// Its working folder.
-    #[serde(with = "crate::encoding::path")]
+    #[serde(with = "crate::types::encoding::path")]
     pub cwd: PathBuf,
-    /// Its kernel, as it was asked for. What is left out means any, if only one fits.
+    /// The kernel as the caller asked for it. A field that is not given matches any kernel, if only
+    /// one session fits.
     #[serde(default)]
     pub wanted: Wanted,
 }
 
-/// What can be done with sessions.
+/// A request about sessions.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum KernelRequest {
-    /// See them all.
     List,
-    /// Have a kernel ready, making the session when it is not there.
+    /// Start a kernel, and create the session if it does not exist.
     Start(SessionRef),
-    /// See one.
     Status(SessionRef),
-    /// Interrupt what runs in it, and no more.
+    /// Interrupt the running code. Nothing else is cancelled.
     Interrupt(SessionRef),
-    /// Give it a new kernel; what runs is ended, and variables are gone.
+    /// Start a new kernel. The running code is ended, and variables are gone.
     Restart(SessionRef),
-    /// End it.
     Stop(SessionRef),
-    /// Say whether it stays when nobody uses it.
+    /// Set whether the session stays without a user.
     Keep {
-        /// Which.
         session: SessionRef,
-        /// Whether it does.
         keep: Keep,
     },
 }
 
-/// What became of it.
+/// The result of a kernel verb.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KernelReport {
     /// All sessions, by name and folder.
     Sessions(Vec<SessionReport>),
-    /// The one that was meant, as it is now.
+    /// The requested session, as it is now.
     Session(Box<SessionReport>),
-    /// It has a kernel now, and this is what its users must know.
+    /// The session has a kernel now.
     Started {
-        /// The session.
         session: Box<SessionReport>,
-        /// In the order it happened.
-        notes: Vec<Note>,
+        /// Facts that the session's users must know, in the order in which they happened.
+        notes: Vec<CallNote>,
     },
     /// An interrupt was sent to the session.
     Interrupted {
@@ -74,7 +67,7 @@ pub enum KernelReport {
         /// The outcome for the code that ran.
         fate: InterruptFate,
     },
-    /// It was ended; this is how it was before.
+    /// The session was closed. The report is from before.
     Stopped(Box<SessionReport>),
 }
 
@@ -84,11 +77,11 @@ pub enum KernelReport {
 pub enum InterruptFate {
     /// No code was running.
     NothingRan,
-    /// The interrupt ended it.
+    /// The interrupt ended the code.
     Interrupted,
     /// The code ended in this state, and not because of the interrupt.
     Ended(State),
-    /// It had not ended after [`InterruptFate::WAIT`].
+    /// The code had not ended after [`InterruptFate::WAIT`].
     StillRunning,
 }
 
@@ -97,60 +90,56 @@ impl InterruptFate {
     pub const WAIT: Duration = Duration::from_secs(1);
 }
 
-/// One session.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SessionReport {
-    /// Its name.
     pub name: SessionName,
-    /// Its working folder.
-    #[serde(with = "crate::encoding::path")]
+    #[serde(with = "crate::types::encoding::path")]
     pub cwd: PathBuf,
-    /// The interpreter, when one was asked for; the one it has is told by its kernel.
-    #[serde(default, with = "crate::encoding::path_option")]
+    /// The interpreter, if the caller named one. `kernel` has the one in use.
+    #[serde(default, with = "crate::types::encoding::path_option")]
     pub interpreter: Option<PathBuf>,
-    /// What makes its kernels.
+    /// The backend that starts the session's kernels.
     pub backend: BackendKind,
-    /// The installed kernel it runs, or the file of the one that ran already.
+    /// The installed kernel that the session runs, or the connection file of a kernel that already
+    /// ran.
     #[serde(default)]
     pub kernel_name: Option<KernelName>,
-    /// What it is doing.
     pub state: SessionPhase,
-    /// Its kernel: process, version, and how it came to be.
+    /// The current kernel: its process, its version, and how it was started.
     pub kernel: Option<KernelInfo>,
-    /// What runs.
     pub running: Option<RunningReport>,
-    /// Calls that wait for their turn.
+    /// The number of calls that wait for their turn.
     pub waiting: usize,
-    /// For how long nobody has used it; none while somebody does.
-    #[serde(with = "crate::encoding::seconds_option")]
+    /// How long the session has been idle; none while it is in use.
+    #[serde(with = "crate::types::encoding::seconds_option")]
     pub idle: Option<Duration>,
-    /// For how long it is there.
-    #[serde(default, with = "crate::encoding::seconds")]
+    /// How long ago the session was created.
+    #[serde(default, with = "crate::types::encoding::seconds")]
     pub age: Duration,
-    /// How many use it.
+    /// The number of owners that use the session.
     pub owners: usize,
-    /// Whether it stays when nobody uses it.
+    /// Whether the session stays without a user.
     pub keep: Keep,
-    /// Why its variables are gone, as long as no call was told.
+    /// Why its variables are gone, until a call reports it.
     pub lost: Option<Loss>,
 }
 
-/// What a session is doing.
+/// Activity of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionPhase {
-    /// It has no kernel; the next call starts one.
+    /// The session has no kernel; the next call starts one.
     NoKernel,
-    /// A call waits for its kernel to be ready.
+    /// A call waits for the kernel to be ready.
     Starting,
-    /// Its kernel waits for code.
+    /// The kernel waits for code.
     Idle,
     /// A call has its turn.
     Busy,
 }
 
 impl SessionPhase {
-    /// The name everybody shows.
+    /// The name that every frontend shows.
     pub fn name(self) -> &'static str {
         match self {
             SessionPhase::NoKernel => "no kernel",
@@ -161,14 +150,12 @@ impl SessionPhase {
     }
 }
 
-/// Code that runs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RunningReport {
-    /// The call, to ask for it or to take it back.
+    /// The id of the call, with which a caller can ask for it or cancel it.
     pub execution: Option<ExecutionId>,
     /// The title of the cell, or the first line of its code.
     pub title: String,
-    /// For how long.
-    #[serde(with = "crate::encoding::seconds")]
+    #[serde(with = "crate::types::encoding::seconds")]
     pub elapsed: Duration,
 }

@@ -1,17 +1,17 @@
-//! Parameters of a run as JSON: those of a caller, and those on their way to a host.
+//! Parameters of a run as JSON: the caller's form, and the form for the host.
 //!
-//! Owns both forms. A caller gives a plain object. On the way every value says what it is, since JSON has no numbers
-//! that are none and rounds large ones.
+//! Owns both forms. A caller gives a plain object. In the form for the host, every value has its type, since JSON
+//! cannot spell infinity or NaN and rounds large numbers.
 
 use inkcell_notebook::{ParameterValue, Parameters, WholeNumber};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-/// How deep values may nest.
+/// The deepest nesting of values.
 pub const MAX_PARAMETER_DEPTH: usize = 40;
 
-/// Values as a caller gives them in JSON; none where they nest too deep.
+/// Reads a caller's JSON values. Returns `None` if they nest too deep.
 pub fn json_parameters(given: &Map<String, Value>) -> Option<Parameters> {
     let entries = given.iter().map(|(name, value)| Some((name.clone(), of_json(value, 1)?)));
     entries.collect()
@@ -41,47 +41,50 @@ fn of_json(value: &Value, depth: usize) -> Option<ParameterValue> {
     })
 }
 
-/// A value that says what it is.
+/// A value with its type.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Told {
+enum TypedValue {
     Null,
     Bool(bool),
     Int(String),
     Float(String),
     Text(String),
-    List(Vec<Told>),
-    Map(Vec<(String, Told)>),
+    List(Vec<TypedValue>),
+    Map(Vec<(String, TypedValue)>),
 }
 
-impl Told {
-    fn of(value: &ParameterValue) -> Told {
+impl TypedValue {
+    fn of(value: &ParameterValue) -> TypedValue {
         match value {
-            ParameterValue::Null => Told::Null,
-            ParameterValue::Bool(yes) => Told::Bool(*yes),
-            ParameterValue::Int(number) => Told::Int(number.as_str().to_owned()),
-            ParameterValue::Float(number) => Told::Float(number.to_string()),
-            ParameterValue::Text(text) => Told::Text(text.clone()),
-            ParameterValue::List(items) => Told::List(items.iter().map(Told::of).collect()),
+            ParameterValue::Null => TypedValue::Null,
+            ParameterValue::Bool(yes) => TypedValue::Bool(*yes),
+            ParameterValue::Int(number) => TypedValue::Int(number.as_str().to_owned()),
+            ParameterValue::Float(number) => TypedValue::Float(number.to_string()),
+            ParameterValue::Text(text) => TypedValue::Text(text.clone()),
+            ParameterValue::List(items) => {
+                TypedValue::List(items.iter().map(TypedValue::of).collect())
+            }
             ParameterValue::Map(entries) => {
-                let told = |(key, value): &(String, ParameterValue)| (key.clone(), Told::of(value));
-                Told::Map(entries.iter().map(told).collect())
+                let told =
+                    |(key, value): &(String, ParameterValue)| (key.clone(), TypedValue::of(value));
+                TypedValue::Map(entries.iter().map(told).collect())
             }
         }
     }
 
     fn value(self) -> Option<ParameterValue> {
         Some(match self {
-            Told::Null => ParameterValue::Null,
-            Told::Bool(yes) => ParameterValue::Bool(yes),
-            Told::Int(digits) => ParameterValue::Int(WholeNumber::parse(&digits)?),
-            Told::Float(text) => ParameterValue::Float(text.parse().ok()?),
-            Told::Text(text) => ParameterValue::Text(text),
-            Told::List(items) => {
-                ParameterValue::List(items.into_iter().map(Told::value).collect::<Option<_>>()?)
-            }
-            Told::Map(entries) => {
-                let value = |(key, told): (String, Told)| Some((key, told.value()?));
+            TypedValue::Null => ParameterValue::Null,
+            TypedValue::Bool(yes) => ParameterValue::Bool(yes),
+            TypedValue::Int(digits) => ParameterValue::Int(WholeNumber::parse(&digits)?),
+            TypedValue::Float(text) => ParameterValue::Float(text.parse().ok()?),
+            TypedValue::Text(text) => ParameterValue::Text(text),
+            TypedValue::List(items) => ParameterValue::List(
+                items.into_iter().map(TypedValue::value).collect::<Option<_>>()?,
+            ),
+            TypedValue::Map(entries) => {
+                let value = |(key, told): (String, TypedValue)| Some((key, told.value()?));
                 ParameterValue::Map(entries.into_iter().map(value).collect::<Option<_>>()?)
             }
         })
@@ -89,12 +92,12 @@ impl Told {
 }
 
 pub(super) fn serialize<S: Serializer>(given: &Parameters, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(given.iter().map(|(name, value)| (name, Told::of(value))))
+    to.collect_seq(given.iter().map(|(name, value)| (name, TypedValue::of(value))))
 }
 
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Parameters, D::Error> {
-    let told = Vec::<(String, Told)>::deserialize(from)?;
-    let value = |(name, told): (String, Told)| Some((name, told.value()?));
+    let told = Vec::<(String, TypedValue)>::deserialize(from)?;
+    let value = |(name, told): (String, TypedValue)| Some((name, told.value()?));
     let given: Option<Parameters> = told.into_iter().map(value).collect();
     given.ok_or_else(|| D::Error::custom("a number of a parameter has no digits"))
 }

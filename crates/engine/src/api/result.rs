@@ -1,106 +1,89 @@
-//! Asking for what there already is: a call by its id, or a part of stored output.
+//! Requests for existing results: a call by its id, or a part of stored output.
 //!
-//! Owns the shapes. How artifacts are read is in `artifact/`.
+//! Owns the shapes. `artifact/` reads the artifacts.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ExecutionId, PythonReport};
+use super::PythonReport;
+use crate::types::ExecutionId;
 
-/// What is asked for.
+/// A request for an existing result.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ResultRequest {
-    /// A call.
     Execution {
-        /// Its id.
         id: ExecutionId,
-        /// How long its end is waited for; not at all when nothing is said.
-        #[serde(default, with = "crate::encoding::seconds_option")]
+        /// How long to wait for the end of the call; the default is not to wait.
+        #[serde(default, with = "crate::types::encoding::seconds_option")]
         wait: Option<Duration>,
     },
-    /// Stored output.
     Artifact {
-        /// Its id, with or without `artifact://`.
+        /// The id, with or without `artifact://`.
         id: String,
-        /// Which part.
         part: ArtifactPart,
-        /// As a reader sees it, or as it was written.
+        /// Cleaned as a reader sees it, or exactly as it was written.
         #[serde(default)]
         form: ArtifactForm,
     },
 }
 
-/// Whether stored text is cleaned when it is read (B:O-08). Parts by bytes and by JSON path are always exact.
+/// The form of stored text in an answer (B:O-08). Parts by bytes and by JSON path are always exact.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ArtifactForm {
     /// Without escape sequences, as a terminal would show it.
     #[default]
     Clean,
-    /// Byte by byte.
     Raw,
 }
 
-/// Which part of stored output. Each answer has a limit and says where to go on.
+/// A part of stored output. Each answer has a limit, and says where the next one starts.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ArtifactPart {
-    /// All of it, from a place on.
+    /// The whole content, from this byte on.
     Whole {
-        /// The first byte.
         #[serde(default)]
         offset: u64,
     },
     /// Lines, from 1, both ends included.
     Lines {
-        /// The first.
         start: usize,
-        /// The last; to the end when nothing is said.
+        /// The last line; the default is the end of the content.
         #[serde(default)]
         end: Option<usize>,
     },
-    /// Lines in which a regular expression is found.
-    Grep {
-        /// The expression.
-        pattern: String,
-    },
+    /// Lines that match a regular expression.
+    Grep { pattern: String },
     /// The value at a path such as `.rows[0]["name"]`.
-    Json {
-        /// The path.
-        path: String,
-    },
+    Json { path: String },
 }
 
-/// What there is.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultReport {
-    /// A call, as far as it has come.
+    /// A call in its current state.
     Execution(Box<PythonReport>),
     /// A part of stored output.
     Artifact(Box<ArtifactReport>),
 }
 
-/// A part of stored output, and what it is a part of.
+/// A part of stored output, with the artifact that it belongs to.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ArtifactReport {
-    /// Its id.
     pub id: String,
-    /// Its MIME type.
     pub kind: String,
-    /// What it is, for people.
+    /// The title of the artifact, for people.
     pub title: String,
-    /// How many bytes it has.
+    /// The size of the artifact in bytes.
     pub total_bytes: u64,
-    /// What is wrong with it, or that it is still being written.
+    /// The fault of the artifact, or a note that it is still being written.
     pub problem: Option<String>,
-    /// The file.
-    #[serde(with = "crate::encoding::path")]
+    #[serde(with = "crate::types::encoding::path")]
     pub path: PathBuf,
-    /// The part.
     pub found: ArtifactFound,
 }
 
@@ -108,95 +91,85 @@ pub struct ArtifactReport {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ArtifactFound {
-    /// Bytes that follow each other.
+    /// Consecutive bytes from `offset` on.
     Bytes {
-        /// Where they begin.
         offset: u64,
-        /// The bytes.
-        #[serde(with = "crate::encoding::base64")]
+        #[serde(with = "crate::types::encoding::base64")]
         bytes: Vec<u8>,
-        /// Where to go on; none at the end.
+        /// Where the next answer starts; none at the end.
         next_offset: Option<u64>,
     },
-    /// Lines.
     Lines {
-        /// What was asked for, as far as it is there and fits.
+        /// The requested lines that exist and fit.
         pieces: Vec<LinesPiece>,
-        /// How many lines there are.
+        /// The number of lines in the artifact.
         total_lines: u64,
-        /// The last line of the answer, when it is not all there.
+        /// The last line of the answer, if only a part of it fits.
         cut: Option<LineCut>,
-        /// The first line that was asked for and did not fit.
+        /// The first requested line that did not fit.
         next_line: Option<u64>,
     },
-    /// Lines that match.
     Grep {
-        /// The first of them.
+        /// The first matching lines.
         hits: Vec<LineHit>,
-        /// How many there are.
+        /// The number of matching lines.
         matching_lines: u64,
-        /// How many lines there are at all.
+        /// The number of lines in the artifact.
         total_lines: u64,
     },
-    /// A value.
     Json {
-        /// What it is.
         kind: String,
         /// The value as it is spelled, or its beginning.
-        #[serde(with = "crate::encoding::base64")]
+        #[serde(with = "crate::types::encoding::base64")]
         bytes: Vec<u8>,
-        /// Where it begins.
         offset: u64,
-        /// How many bytes it has.
+        /// The size of the value in bytes.
         value_bytes: u64,
-        /// How many entries an object or array has.
+        /// The number of entries of an object or array.
         entries: Option<u64>,
     },
-    /// The path leads nowhere.
+    /// The path leads to no value.
     NoValue {
-        /// How many of its steps could be followed.
+        /// The number of steps that could be followed.
         followed: usize,
-        /// What is there.
         kind: String,
-        /// How many entries it has.
+        /// The number of entries where the path ends, for an object or array.
         entries: Option<u64>,
-        /// The first of its keys.
+        /// The first keys where the path ends.
         keys: Vec<String>,
     },
 }
 
-/// Lines that follow each other.
+/// Consecutive lines, from `first` to `last`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LinesPiece {
-    /// The number of the first, from 1.
+    /// The number of the first line, from 1.
     pub first: u64,
-    /// The number of the last.
+    /// The number of the last line.
     pub last: u64,
-    /// The lines with their ends.
-    #[serde(with = "crate::encoding::base64")]
+    /// The lines with their line ends.
+    #[serde(with = "crate::types::encoding::base64")]
     pub bytes: Vec<u8>,
 }
 
-/// A line that alone is more than an answer holds.
+/// A line that alone is larger than an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LineCut {
-    /// Its number.
     pub line: u64,
-    /// How many bytes of it are in the answer.
+    /// How many bytes of the line are in the answer.
     pub shown_bytes: u64,
-    /// How many it has.
+    /// The size of the line in bytes.
     pub line_bytes: u64,
-    /// Where the rest begins.
+    /// The offset of the rest.
     pub next_offset: Option<u64>,
 }
 
 /// A line that matches.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LineHit {
-    /// Its number.
     pub line: u64,
-    /// It, or the part of it around the match.
+    /// The line, or the part of it around the match.
     pub text: String,
-    /// Whether that is not all of it.
+    /// Whether `text` is only a part of the line.
     pub is_cut: bool,
 }

@@ -1,4 +1,4 @@
-//! Running the cells of a notebook: what is asked, and what is told besides what a call always tells.
+//! Runs of the cells of a notebook: the request, and the parts of the report that other calls do not have.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,47 +6,44 @@ use std::time::Duration;
 use inkcell_notebook::Parameters;
 use serde::{Deserialize, Serialize};
 
-use super::{CellKernel, KernelMode, KernelName, Problem, Reading, Wanted};
-use crate::registry::SessionName;
-use crate::staleness::Why;
+use super::{CellKernel, KernelMode, Problem, Reading, Wanted};
+use crate::types::{KernelName, SessionName, StaleReason};
 
-/// Cells of a notebook to run, with their outputs written back.
+/// A request to run cells of a notebook, with their outputs written back.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunRequest {
-    /// The notebook.
     pub path: String,
-    /// Where to write instead of in place.
+    /// The file to write; the default is the notebook itself.
     #[serde(default)]
     pub output: Option<String>,
-    /// Which cells.
     #[serde(default)]
     pub cells: CellChoice,
-    /// Values that are put into a cell of the notebook, which is run with the others; none leave it as it is.
+    /// Values for a new cell of the notebook, which runs with the others. Without values, no cell is added.
     #[serde(default, with = "super::parameters")]
     pub parameters: Parameters,
     /// Whether the run begins with a new kernel.
     #[serde(default)]
     pub kernel: CellKernel,
-    /// What happens after a cell that failed.
+    /// The reaction to a cell that failed.
     #[serde(default)]
     pub on_error: OnError,
-    /// How long all cells together may take.
-    #[serde(default, with = "crate::encoding::seconds_option")]
+    /// The time limit for all cells together.
+    #[serde(default, with = "crate::types::encoding::seconds_option")]
     pub timeout: Option<Duration>,
-    /// How long each cell may take.
-    #[serde(default, with = "crate::encoding::seconds_option")]
+    /// The time limit for each cell.
+    #[serde(default, with = "crate::types::encoding::seconds_option")]
     pub cell_timeout: Option<Duration>,
     /// How long the caller waits for the answer.
-    #[serde(default, with = "crate::encoding::seconds_option")]
+    #[serde(default, with = "crate::types::encoding::seconds_option")]
     pub wait: Option<Duration>,
-    /// The working folder; the notebook's own when none is named.
+    /// The working folder; the default is the notebook's own folder.
     #[serde(default)]
     pub cwd: Option<PathBuf>,
-    /// Which session; the notebook's own when none is named.
+    /// The name of the session; the default is the notebook's own session.
     #[serde(default)]
     pub session: Option<SessionName>,
-    /// Which kernel; what the notebook says counts where this says nothing.
+    /// The kernel. A field that is not given follows the notebook's metadata.
     #[serde(default)]
     pub wanted: Wanted,
     /// Whether the kernel outlives the run.
@@ -55,54 +52,53 @@ pub struct RunRequest {
     /// Whether the report holds the output.
     #[serde(default)]
     pub reading: Reading,
-    /// Where to begin.
     #[serde(default)]
     pub start: RunStart,
-    /// What is noted in the file besides outputs and counts.
+    /// The marks of the run in the file, in addition to outputs and counts.
     #[serde(default)]
     pub stamps: Stamps,
-    /// What happens where others have the file open on the server that runs it.
+    /// The reaction to a file that others have open on the server that runs it.
     #[serde(default)]
     pub on_open: OnOpen,
 }
 
 impl RunRequest {
-    /// All cells of a notebook, in place, in its own session.
+    /// A request for all cells of a notebook, in place, in its own session.
     pub fn of(path: String) -> RunRequest {
         RunRequest { path, ..RunRequest::default() }
     }
 }
 
-/// Which cells of a notebook. What is left out does not restrict.
+/// A choice of a notebook's cells. A field that is not given does not restrict it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellChoice {
-    /// A list such as `0,3-5,ab12`; `all`, or `stale`: those that are not fresh, and what they need.
+    /// A list such as `0,3-5,ab12`; `all`; or `stale`: the cells that are not fresh, and the cells that they need.
     #[serde(default)]
     pub list: Option<String>,
-    /// From this cell on.
+    /// The first cell of the choice, by position or id.
     #[serde(default)]
     pub from: Option<String>,
-    /// Up to this cell, with it.
+    /// The last cell of the choice, by position or id.
     #[serde(default)]
     pub to: Option<String>,
-    /// On one side of a cell that is known by its position: as text it might be the id of another.
+    /// One side of a cell, given by its position: as text, a position might be the id of another cell.
     #[serde(default)]
     pub side: Option<CellSide>,
 }
 
-/// One side of a cell.
+/// The cells on one side of a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CellSide {
-    /// Up to the cell at this position, with it.
+    /// The cells up to this position, with the cell itself.
     UpTo(usize),
-    /// After the cell at this position.
+    /// The cells after this position.
     After(usize),
 }
 
 impl CellSide {
-    /// Whether a cell at this position is there.
+    /// Whether the side contains the cell at this position.
     pub(crate) fn has(self, index: usize) -> bool {
         match self {
             CellSide::UpTo(last) => index <= last,
@@ -112,101 +108,98 @@ impl CellSide {
 }
 
 impl CellChoice {
-    /// All cells that are not fresh, and what they need.
+    /// A choice of all cells that are not fresh, and the cells that they need.
     pub fn stale() -> CellChoice {
         CellChoice { list: Some(Self::STALE.to_owned()), ..CellChoice::default() }
     }
 
     const STALE: &str = "stale";
 
-    /// Whether those are meant.
+    /// Returns whether the choice is [`CellChoice::stale`].
     pub fn is_stale(&self) -> bool {
         self.list.as_deref() == Some(Self::STALE)
     }
 }
 
-/// What happens after a cell that failed.
+/// The reaction to a cell that failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnError {
-    /// The run stops.
     #[default]
     Stop,
-    /// It goes on, as long as there is a kernel.
+    /// The run goes on, as long as there is a kernel.
     GoOn,
 }
 
-/// What happens where others have the file open on the server that runs it.
+/// The reaction to a file that others have open on the server that runs it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnOpen {
-    /// Nothing is run.
     #[default]
     Refuse,
-    /// It is written whatever becomes of what they do.
+    /// The file is written, even if the work of the others is lost.
     Write,
 }
 
-/// Where a run begins.
+/// The starting point of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStart {
-    /// With the first cell that was chosen.
+    /// The first chosen cell.
     #[default]
     First,
-    /// With the first that the last run did not finish.
+    /// The first chosen cell that the last run did not finish.
     Resume,
-    /// With the first cell that was chosen, in a copy of the kernel that has run others of the notebook that is read: what
-    /// is known about them counts for the file that is written, as if this run had run them.
+    /// The first chosen cell, in a copy of a kernel that has run other cells of the notebook that is read. The records
+    /// of those cells count for the file that is written, as if this run had run them.
     Copied,
 }
 
-/// What a run notes in the file besides outputs and counts.
+/// The marks of a run in the file, in addition to outputs and counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stamps {
-    /// Nothing.
     #[default]
     Nothing,
-    /// The times that nbclient and JupyterLab note with each cell.
+    /// The times that nbclient and JupyterLab store with each cell.
     Jupyter,
-    /// What papermill notes: times, states, and a cell that says where it failed.
+    /// The marks of papermill: times, states, and a cell that says where the run failed.
     Papermill,
-    /// What is on record about each cell, so that whoever gets the file knows what is stale.
+    /// The record of each cell, so that a later reader of the file knows which cells are stale.
     Inkcell,
 }
 
-/// The notebook of a call that runs one.
+/// The notebook part of a report.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct NotebookReport {
     /// The notebook, as the caller named it.
     pub path: String,
     /// The file that has the outputs, as the caller named it.
     pub written: String,
-    /// How many cells it has.
+    /// The number of cells in the notebook.
     pub cells: usize,
     /// The version of the file after the last save.
     pub version: Option<String>,
-    /// Cells that were chosen and are not for running: their tags say so.
+    /// Chosen cells that did not run because of their tags.
     pub skipped: Vec<usize>,
-    /// Cells that were asked for if they are stale, and are not.
+    /// Cells that were left out of a run of stale cells because they are fresh.
     #[serde(default)]
     pub fresh: Vec<usize>,
-    /// Cells that a run before this one had finished.
+    /// Cells that an earlier run had finished.
     pub resumed: Vec<usize>,
-    /// What its reader must know besides.
+    /// Facts that a reader of the run must know in addition.
     pub notes: Vec<RunNote>,
 }
 
 impl NotebookReport {
-    /// Why the file does not have all outputs.
+    /// The reason why the file does not have all outputs, if that is so.
     pub fn unsaved(&self) -> Option<(Unsaved, &Problem)> {
         self.notes.iter().find_map(RunNote::unsaved)
     }
 }
 
 impl RunNote {
-    /// Why the file does not have all outputs, if this says so.
+    /// The reason why the file does not have all outputs, if this note has one.
     pub fn unsaved(&self) -> Option<(Unsaved, &Problem)> {
         match self {
             RunNote::NotSaved(problem) => Some((Unsaved::Kept, problem)),
@@ -216,116 +209,108 @@ impl RunNote {
     }
 }
 
-/// Where outputs are that are not in the file.
+/// The fate of outputs that are not in the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unsaved {
-    /// They go into it with the next command on it.
+    /// The outputs are kept. The next command on the file writes them into it.
     Kept,
-    /// Nowhere.
     Lost,
 }
 
-/// Something about a run that its caller would want to know.
+/// A fact about a run that its caller must know.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunNote {
-    /// The notebook names a kernel that is not the one that ran it.
+    /// The notebook names another kernel than the one that ran it.
     OtherKernel {
         /// The name in the file.
         named: String,
     },
-    /// The notebook's own words chose an installed kernel.
+    /// The notebook's metadata chose an installed kernel.
     InstalledKernel {
-        /// Its name.
         name: KernelName,
-        /// Its name for people.
+        /// The kernel's name for people.
         display_name: String,
-        /// The one that the notebook names and that is not installed.
+        /// The kernel that the notebook names, if it is not installed.
         instead_of: Option<KernelName>,
     },
     /// The notebook's session had a kernel of another kind, which was ended.
     ReplacedKernel {
-        /// What that one was.
+        /// The kernel that was ended, in words.
         had: String,
     },
     /// The session's kernel was started with helper functions that Jupyter does not have.
     Helpers,
-    /// Values were given, and no cell of the notebook has the tag for defaults.
+    /// The request has values, and no cell of the notebook has the tag for defaults.
     NoDefaults,
-    /// Values were given that the cell with the defaults does not name.
-    UnknownParameters {
-        /// Their names.
-        names: Vec<String>,
-    },
+    /// The request has values that the cell with the defaults does not name.
+    UnknownParameters { names: Vec<String> },
     /// The run stopped at a `SystemExit`.
     Exited {
-        /// The cell.
         index: usize,
-        /// What the code gave as its status; empty when it had nothing to complain about.
+        /// The status that the code gave to `exit`; empty if it gave none or 0.
         status: String,
     },
-    /// The outputs could not be saved; they are kept and go into the file with the next command on it.
+    /// The outputs could not be saved. They are kept, and the next command on the file writes them into it.
     NotSaved(Problem),
-    /// The outputs could not be saved, and not be kept either: the cells must be run again.
+    /// The outputs could neither be saved nor kept: the cells must be run again.
     NotKept(Problem),
-    /// Outputs that the run had saved were taken out of the file by another program, and are in it again.
+    /// Another program removed outputs that the run had saved; they were put into the file again.
     PutAgain {
-        /// Of how many cells.
+        /// The number of cells with such outputs.
         cells: usize,
     },
-    /// The host of the last run died while this cell ran; what the cell showed is lost.
+    /// The host of the last run died while this cell ran; the cell's output is lost.
     CutOff {
-        /// Where the cell was.
+        /// The position of the cell.
         index: usize,
     },
-    /// Outputs of an earlier run that had ended before its time were put into the file.
+    /// Outputs of an earlier run that was cut off were put into the file.
     Recovered {
-        /// Of how many cells.
+        /// The number of cells with such outputs.
         cells: usize,
     },
 }
 
-/// A cell of a call, as a cell of a notebook.
+/// The notebook cell of a cell in a call.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NotebookCell {
-    /// Its position when it began.
+    /// The position of the cell when it began, from 0.
     pub index: usize,
-    /// Its id.
     pub id: Option<String>,
-    /// How many outputs it has shown.
+    /// The number of outputs so far.
     pub outputs: usize,
-    /// Whether they are in the file.
+    /// Progress of writing the outputs to the file.
     pub written: WriteBack,
-    /// Whether the cell is tagged as one that may fail.
+    /// True if the cell is tagged as one that may fail.
     #[serde(default)]
     pub may_fail: bool,
-    /// How long it took the last time.
-    #[serde(default, with = "crate::encoding::seconds_option")]
+    /// The duration of the cell's previous run.
+    #[serde(default, with = "crate::types::encoding::seconds_option")]
     pub last_took: Option<Duration>,
-    /// Why it was run or left out, where stale cells were asked for.
+    /// Why a run of stale cells ran the cell or left it out.
     #[serde(default)]
-    pub why: Option<Why>,
+    pub why: Option<StaleReason>,
 }
 
 impl NotebookCell {
-    /// Whether it need not run and was left out.
+    /// Returns whether the cell was left out because it is fresh.
     pub fn is_left_out(&self) -> bool {
-        self.why.as_ref().is_some_and(Why::is_left_out)
+        self.why.as_ref().is_some_and(StaleReason::is_left_out)
     }
 }
 
-/// Whether what a cell showed is in its file.
+/// Progress of writing a cell's outputs to the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteBack {
-    /// Not yet: it has not ended, or its outputs could not be kept anywhere.
+    /// Not written: the cell has not ended, or its outputs could not be kept anywhere.
     NotYet,
-    /// It is safe, and goes into the file with the next save.
+    /// Safe outside the file. The next save writes it into the file.
     Kept,
-    /// It is in the file.
     Saved,
-    /// Somebody changed the source meanwhile, so the file was left as it is.
+    /// The source was changed during the run, so the file was left as it is.
     SourceChanged,
-    /// The cell is not in the file any more.
+    /// The cell is no longer in the file.
     Gone,
 }

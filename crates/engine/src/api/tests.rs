@@ -1,4 +1,4 @@
-//! What is written is read back equal, whatever it is, and what is not understood is refused.
+//! Every value reads back equal after it is written, and unknown fields are refused.
 
 mod dice;
 
@@ -26,7 +26,7 @@ proptest! {
     }
 }
 
-/// An optional part may be left out, and what may not be there is refused with its name.
+/// An optional part may be left out, and an unknown field is refused by its name.
 #[test]
 fn requests_have_defaults_and_refuse_what_they_do_not_know() {
     let least = r#"{"python": {"cells": [{"code": "1"}], "cwd": "/"}}"#;
@@ -75,7 +75,7 @@ fn requests_have_defaults_and_refuse_what_they_do_not_know() {
     }
 }
 
-/// What others see in it stays as it is: bytes as base64, durations as seconds.
+/// The visible forms stay as they are: bytes as base64, durations as seconds.
 #[test]
 fn bytes_are_base64_and_durations_seconds() {
     let mut dice = Dice::new(1);

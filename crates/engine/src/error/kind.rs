@@ -1,53 +1,18 @@
-//! What sort of failure an error is.
+//! The kind of each error.
 //!
-//! Owns the kinds, and which error is of which. It must not know exit codes or protocols.
+//! Owns the kinds, and the kind of each error. It must not know exit codes or protocols.
 
 use std::io;
 
 use inkcell_kernel::{KernelspecError, LaunchError, SetupError};
 use inkcell_notebook::{EditError, OpError};
-use serde::{Deserialize, Serialize};
 
 use super::EngineError;
 use super::steps::is_scarce;
-
-/// What sort of failure it is; the only thing faces decide by.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// The request or the file cannot be as it is.
-    Invalid,
-    /// Something named does not exist.
-    NotFound,
-    /// Somebody else changed the same thing.
-    Conflict,
-    /// Something needed is not there: space, permission of the system, a program.
-    Unavailable,
-    /// Somebody else is using it; later it may work.
-    Busy,
-    /// The caller gave up.
-    Cancelled,
-    /// inkcell or the machine failed.
-    Internal,
-}
-
-impl Kind {
-    /// The kind as answers for programs name it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Invalid => "invalid",
-            Kind::NotFound => "not_found",
-            Kind::Conflict => "conflict",
-            Kind::Unavailable => "unavailable",
-            Kind::Busy => "busy",
-            Kind::Cancelled => "cancelled",
-            Kind::Internal => "internal",
-        }
-    }
-}
+use crate::types::Kind;
 
 impl EngineError {
-    /// The sort of failure.
+    /// The kind of the failure.
     pub fn kind(&self) -> Kind {
         match self {
             EngineError::NotFound { .. } | EngineError::Ref { .. } => Kind::NotFound,
@@ -109,7 +74,7 @@ fn setup_kind(error: &SetupError) -> Kind {
     }
 }
 
-/// Links that lead to each other; the standard library has no stable name for it.
+/// A loop of symbolic links; the standard library has no stable name for it.
 fn is_loop(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
 }

@@ -1,72 +1,50 @@
-//! What can go wrong between a caller and a session.
+//! Errors between a caller and a session.
 
 use std::time::Duration;
 
 use inkcell_kernel::NoCopies;
+use inkcell_notebook::visible_line;
 
-use crate::api::ExecutionId;
-use crate::error::Kind;
-use crate::registry::{AttachError, SessionName};
-use crate::session::CloseReason;
+use crate::session::registry::AttachError;
+use crate::types::{CloseReason, ExecutionId, Kind, SessionName};
 
-/// Why a session cannot be used as asked.
+/// Why a session cannot be used as the caller asked.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SessionError {
-    /// There is no place for another session, or no session any more.
+    /// All places for sessions are taken, or the engine is shutting down.
     #[error(transparent)]
     Attach(#[from] AttachError),
     /// Another reset of the same session is under way.
     #[error("Python session reset already in progress: {0}")]
     ResetInProgress(SessionName),
-    /// The session has another kernel than the one that was asked for.
+    /// The session has another kernel than the caller asked for.
     #[error("session {name} has another kernel ({had})")]
-    OtherKernel {
-        /// Its name.
-        name: SessionName,
-        /// What it has.
-        had: String,
-    },
-    /// The kernel was running before we came.
+    OtherKernel { name: SessionName, had: String },
+    /// Another program started the kernel.
     #[error(
         "the kernel of session {0} was running already; it is not inkcell's to restart or reset"
     )]
     NotOurs(SessionName),
-    /// Somebody else runs the same notebook.
-    #[error("{path} is being run already; a notebook has one run at a time")]
-    RunUnderWay {
-        /// The notebook.
-        path: String,
-    },
-    /// No session of that name.
+    /// Another caller runs the same notebook.
+    #[error("{path} is being run already; a notebook has one run at a time", path = visible_line(.path))]
+    RunUnderWay { path: String },
+    /// No session has this name.
     #[error("there is no session {name}{}", listed("sessions", .known))]
-    NoSession {
-        /// The name.
-        name: SessionName,
-        /// Those there are.
-        known: Vec<String>,
-    },
-    /// It was let go of.
+    NoSession { name: SessionName, known: Vec<String> },
+    /// The session was closed.
     #[error("there is no session {name} any more: {} {}; a call begins a new one", closed(*.reason), elapsed(*.ago))]
-    Closed {
-        /// Its name.
-        name: SessionName,
-        /// Why.
-        reason: CloseReason,
-        /// How long ago.
-        ago: Duration,
-    },
-    /// Its kernel cannot be copied.
+    Closed { name: SessionName, reason: CloseReason, ago: Duration },
+    /// The session's kernel cannot be copied.
     #[error("the kernel cannot be copied: {0}")]
     NoCopies(NoCopies),
-    /// Nobody waits for a line.
+    /// No cell of the call waits for a line.
     #[error("execution {} does not wait for input now", .0.0)]
     NothingAsked(ExecutionId),
-    /// No call of that id.
+    /// No call has this id.
     #[error("no execution {}; results are kept only for a while{}", .id.0, latest(.known))]
     NoExecution {
-        /// The id.
         id: ExecutionId,
-        /// Some of those that are remembered.
+        /// Some of the remembered ids.
         known: Vec<String>,
     },
     /// The call is over, and its result was dropped.

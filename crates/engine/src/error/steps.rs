@@ -1,36 +1,36 @@
-//! What a caller can do after an error, as a closed list.
+//! The next step for a caller after an error, as a closed list.
 //!
-//! Owns which step follows from which error. It must not know commands or tools: each face has its own
-//! words for a step.
+//! Owns which step follows from which error. It must not know commands or tools: each frontend words
+//! the steps in its own way.
 
 use std::io;
 use std::path::Path;
 
-use inkcell_kernel::{GatewayError, LaunchError, TokenSent, Whose};
+use inkcell_kernel::{FindError, GatewayError, LaunchError, SkipReason, TokenSent, Whose};
 use inkcell_notebook::{EditError, NotebookError, Oddity, OpError, RefError, SubError, TextError};
 
 use super::{EngineError, SessionError};
 use crate::api::{KernelStep, Problem};
-use crate::artifact::ArtifactError;
+use crate::store::ArtifactError;
 
-/// What a caller can do next.
+/// A step for the caller to take after an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NextStep<'a> {
-    /// Check the path, or make the notebook first.
+    /// Check the path, or create the notebook first.
     MakeFirst(&'a str),
-    /// Edit what is there, or choose another name.
+    /// Edit the existing notebook, or choose another name.
     EditInstead(&'a str),
-    /// Give it the extension of a notebook.
+    /// Give the file the extension of a notebook.
     RenameToNotebook(&'a str),
     /// Choose another file to write to.
     ChooseOther,
-    /// Try again if somebody is saving it; else remove the empty file and make a notebook in its place.
+    /// Try again if another program is saving it; otherwise remove the empty file and create a notebook
+    /// in its place.
     ReplaceEmpty,
-    /// Try again if somebody is saving it.
+    /// Try again if another program is saving it.
     TryIfSaving,
-    /// See which cells there are.
+    /// List the cells of the notebook.
     SeeCells(&'a str),
-    /// Make this folder.
     MakeFolder(&'a str),
     /// Choose another folder for locks and versions.
     ChooseState,
@@ -38,70 +38,68 @@ pub enum NextStep<'a> {
     WriteText,
     /// Run the script as code.
     RunScript(&'a str),
-    /// Look at the JSON: it should be an object with an array of cells.
+    /// Check the JSON: it should be an object with an array of cells.
     LookAtJson(&'a str),
-    /// Look at the cells: one is none of the three kinds.
+    /// Check the cells: one of them does not have any of the three kinds.
     LookAtCells(&'a str),
     /// Raise the limit of bytes.
     RaiseLimit,
-    /// Say that this many cells are dropped.
+    /// Confirm that this many cells are dropped.
     SayDropped(usize),
-    /// Ask for every match, not one.
+    /// Ask for every match instead of one.
     AskForAll,
     /// Read the whole text, or change cells.
     ReadWhole(&'a str),
-    /// Read it again and repeat the edit.
+    /// Read the notebook again and repeat the edit.
     ReadAgain(&'a str),
-    /// Read it again and give the version that is shown.
+    /// Read the notebook again and give the version that the answer has.
     ReadVersion(&'a str),
     /// Try again in a moment.
     TryLater,
     /// Name a notebook file.
     NameNotebook,
-    /// Make it writable, or force the write.
+    /// Make the file writable, or force the write.
     MakeWritable(&'a str),
-    /// Be its owner, write elsewhere, or force the write.
+    /// Work as the owner of the file, write elsewhere, or force the write.
     WriteElsewhere,
     /// Use a path inside the allowed folders, or allow the folder.
     StayInside,
-    /// Free space.
     FreeSpace,
-    /// Check permissions.
     CheckPermissions,
     /// Install a Python, or name one.
     InstallPython,
-    /// See which Python is used and name another one.
+    /// Check which Python is used, and name another one.
     NameOtherPython,
-    /// Make the folder, or choose another one to work in.
+    /// Create the folder, or choose another working folder.
     ChooseCwd,
     /// Give a kernel more time to start.
     RaiseStartTimeout,
     /// Allow more open files.
     RaiseOpenFiles,
-    /// See what is stored.
+    /// List the stored outputs.
     SeeArtifacts,
-    /// Do not ask for a backend that cannot do it.
+    /// Choose a backend that can run this.
     UseOtherBackend,
-    /// See which kernels are installed.
+    /// List the installed kernels.
     SeeKernels,
     /// Install a kernel for the notebook's language, or name one.
     InstallKernel,
-    /// Say that it is Python, or name a kernel.
+    /// State that the language is Python, or name a kernel.
     SayPython,
     /// Stop the session first, or use another one.
     OtherSession,
     /// Give the token of a gateway.
     GiveToken,
-    /// Give another token: the gateway does not take this one.
+    /// Give another token: the gateway does not accept this one.
     RenewToken,
-    /// See whether the gateway runs, and whether the address is its own.
+    /// Check that the gateway runs and that the address is right.
     CheckGateway,
     /// Close the document on its server, write elsewhere, or force the write.
     CloseThere,
 }
 
 impl EngineError {
-    /// As reports tell it.
+    /// The error as reports carry it.
     pub(crate) fn problem(&self) -> Problem {
         let step = match self.next_step() {
             Some(NextStep::NameOtherPython) => Some(KernelStep::NameOtherPython),
@@ -118,7 +116,7 @@ impl EngineError {
         Problem { kind: self.kind(), message: self.to_string(), step }
     }
 
-    /// What to do next, if there is something to do.
+    /// The next step, if there is one.
     pub fn next_step(&self) -> Option<NextStep<'_>> {
         Some(match self {
             EngineError::NotFound { path, .. } | EngineError::NothingToWrite { path } => {
@@ -178,6 +176,7 @@ impl EngineError {
             EngineError::CannotKeep { .. } => NextStep::WriteElsewhere,
             EngineError::OutsideRoots { .. } => NextStep::StayInside,
             EngineError::OpenOnServer { .. } => NextStep::CloseThere,
+            EngineError::NoPython(error) if is_short_of_files(error) => NextStep::RaiseOpenFiles,
             EngineError::NoPython(_) => NextStep::InstallPython,
             EngineError::Launch(error) => match error {
                 LaunchError::NoCwd { .. } | LaunchError::CwdNotAFolder { .. } => {
@@ -194,7 +193,7 @@ impl EngineError {
                     NextStep::NameOtherPython
                 }
                 LaunchError::TimedOut { .. } => NextStep::RaiseStartTimeout,
-                // The reason names the file, or the package, and what is wrong with it.
+                // The reason names the file or the package, and its fault.
                 LaunchError::StateFolder { .. } => NextStep::ChooseState,
                 LaunchError::Gateway(error) => gateway_step(error)?,
                 LaunchError::Startup { .. }
@@ -203,7 +202,7 @@ impl EngineError {
             },
             EngineError::Artifact(error) => artifact_step(error)?,
             EngineError::Session(SessionError::LetGo { .. }) => NextStep::SeeArtifacts,
-            // The file is fine; the process has no descriptor left.
+            // The file is fine; the process has no free descriptor.
             EngineError::Io { source, .. } if is_scarce(source) => NextStep::RaiseOpenFiles,
             EngineError::Io { what: "use the state folder", .. } => NextStep::ChooseState,
             EngineError::Io { path, what: "find the folder", source }
@@ -221,7 +220,7 @@ impl EngineError {
     }
 }
 
-/// Of a gateway that is somebody else's; ours says itself what to do.
+/// The step for an external gateway. The errors of the shared gateway name their own remedy.
 pub(super) fn gateway_step(error: &GatewayError) -> Option<NextStep<'static>> {
     let (GatewayError::Authentication { at, .. }
     | GatewayError::Status { at, .. }
@@ -251,12 +250,25 @@ fn artifact_step(error: &ArtifactError) -> Option<NextStep<'static>> {
         ArtifactError::BadId { .. } | ArtifactError::Unknown { .. } => Some(NextStep::SeeArtifacts),
         ArtifactError::Io { source, .. } if is_scarce(source) => Some(NextStep::RaiseOpenFiles),
         ArtifactError::Io { what: "use the state folder", .. } => Some(NextStep::ChooseState),
-        // The others say in their own words what to do.
+        // The messages of the other errors name the remedy.
         _ => None,
     }
 }
 
-/// Whether the process or the system has no descriptor left.
+/// Like [`is_scarce`], for a Python that could not be started. Only the text of the system's error is
+/// left.
+fn is_short_of_files(error: &FindError) -> bool {
+    let FindError::NoneWorks { tried } = error else { return false };
+    let scarce = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE].map(io::Error::from);
+    tried.iter().any(|skipped| match &skipped.why {
+        SkipReason::CannotStart { problem } => {
+            scarce.iter().any(|error| *problem == error.to_string())
+        }
+        _ => false,
+    })
+}
+
+/// Returns whether the process or the system has no free descriptor.
 pub(super) fn is_scarce(error: &io::Error) -> bool {
     let scarce = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE];
     scarce.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))

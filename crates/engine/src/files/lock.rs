@@ -1,7 +1,7 @@
-//! One writer at a time for each file: an OS lock on a file of our own in the state folder.
+//! One writer at a time for each file: an OS lock on a file in the state folder.
 //!
-//! Owns the lock files and the note of a temporary file in flight that each one carries, by which the
-//! next writer removes what a killed one left. Nothing is ever left beside a notebook for good.
+//! Owns the lock files. Each lock file notes the temporary file in flight, so that the next writer can remove what a
+//! killed writer left. No file stays beside a notebook for good.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -14,17 +14,17 @@ use rustix::fs::AtFlags;
 use crate::error::EngineError;
 use crate::files::Target;
 
-/// Held while a file is read, changed and replaced; let go when dropped, also by a crash.
+/// Held while a file is read, changed and replaced. Released on drop, and by the system after a crash.
 #[derive(Debug)]
 pub(crate) struct Lock {
     file: File,
 }
 
-/// How often a busy lock is tried.
+/// Time between two attempts to take a busy lock.
 const POLL: Duration = Duration::from_millis(5);
 
 impl Lock {
-    /// Waits for the lock of a file, and removes what its last holder left behind.
+    /// Waits for the lock of a file, and removes the temporary file of its last holder.
     pub(crate) fn take(target: &Target, state: &Path, wait: Duration) -> Result<Lock, EngineError> {
         let folder = private_folder(state, Path::new("locks")).map_err(state_error(state))?;
         let path = folder.join(file_key(&target.path));
@@ -54,10 +54,10 @@ impl Lock {
         Ok(lock)
     }
 
-    /// Removes the temporary file of a writer that did not come to its end.
+    /// Removes the temporary file of a writer that was killed.
     fn sweep(&mut self, target: &Target) -> io::Result<()> {
         let mut noted = String::new();
-        // A note that cannot be read names no file of ours.
+        // A note that cannot be read does not name a file of ours.
         if (&self.file).take(256).read_to_string(&mut noted).is_err() || noted.is_empty() {
             return Ok(());
         }
@@ -70,13 +70,13 @@ impl Lock {
         self.forget()
     }
 
-    /// Notes the temporary file that is about to be made.
+    /// Notes the name of the temporary file before it is created.
     pub(crate) fn note(&mut self, temp: &str) -> io::Result<()> {
         self.file.seek(SeekFrom::Start(0))?;
         self.file.write_all(temp.as_bytes())
     }
 
-    /// The temporary file is gone.
+    /// Clears the note once the temporary file is gone.
     pub(crate) fn forget(&mut self) -> io::Result<()> {
         self.file.set_len(0)
     }
@@ -87,7 +87,7 @@ fn state_error(path: &Path) -> impl Fn(io::Error) -> EngineError + use<> {
     move |source| EngineError::Io { path: path.clone(), what: "use the state folder", source }
 }
 
-/// Names of temporary files: nothing else is ever removed.
+/// Makes a name for a temporary file; files with other names are never removed.
 pub(crate) fn temp_name(random: u64) -> String {
     format!(".inkcell-{random:016x}.tmp")
 }
@@ -98,14 +98,14 @@ fn is_temp_name(name: &str) -> bool {
         .is_some_and(|digits| digits.len() == 16 && digits.bytes().all(|b| b.is_ascii_hexdigit()))
 }
 
-/// The name under which the state folder knows a file.
+/// The key of a file in the state folder.
 pub(crate) fn file_key(path: &Path) -> String {
     let hash = blake3::hash(path.as_os_str().as_encoded_bytes());
     hash.to_hex()[..32].to_owned()
 }
 
-/// A folder below the state folder, made when it is not there. A state folder that belongs to somebody
-/// else, or that others may write into, is refused: what is kept there decides what is removed.
+/// A folder inside the state folder, created if missing. A state folder that another user owns or may write is refused:
+/// its content decides which files are removed.
 pub(crate) fn private_folder(state: &Path, below: &Path) -> io::Result<PathBuf> {
     let mut folder = state.to_owned();
     ensure_private(&folder)?;

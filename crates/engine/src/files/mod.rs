@@ -7,7 +7,6 @@ mod open;
 mod path;
 mod record;
 mod replace;
-mod version;
 
 pub(crate) use lock::{Lock, file_key, private_folder};
 pub(crate) use open::{Metadata, Still};
@@ -16,4 +15,3 @@ pub use path::{PathBase, Roots, is_notebook_path};
 pub(crate) use record::{Record, RecordedCell, Records};
 pub(crate) use replace::{Expect, Outcome, Replacement};
 pub use replace::{FileNote, Force};
-pub use version::Version;

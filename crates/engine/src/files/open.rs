@@ -1,6 +1,6 @@
-//! Reading a file without blocking on something that is none, and knowing later whether it moved.
+//! Reads a file without blocking on devices or pipes, and detects later changes.
 //!
-//! Owns the stamp: which file it was and when it last changed. It must not know versions.
+//! Owns the stamp: the identity of the file and its last change. It must not know versions.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -13,17 +13,16 @@ use rustix::io::Errno;
 use crate::error::EngineError;
 use crate::files::Target;
 
-/// What was read.
 pub(crate) struct Content {
     pub(crate) bytes: Vec<u8>,
     pub(crate) metadata: Metadata,
 }
 
-/// Which file it was, as of the read.
+/// Identity and state of a file at the time of the read.
 #[derive(Clone, Debug)]
 pub(crate) struct Metadata {
     stamp: Stamp,
-    /// The clock was so close to the last change that another change could hide behind it.
+    /// True if the last change is so recent that another change could have the same time stamp.
     is_racy: bool,
     pub(crate) mode: u32,
     pub(crate) uid: u32,
@@ -34,7 +33,7 @@ pub(crate) struct Metadata {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Stamp {
-    // Widths differ between systems; these hold them all.
+    // Field widths differ between systems; these types hold them all.
     dev: i128,
     ino: i128,
     size: u64,
@@ -53,8 +52,8 @@ impl Stamp {
         }
     }
 
-    /// Clocks of file systems tick: two changes within a tick leave the same time. Ordinary ones tick
-    /// every few milliseconds, some only every second or two, and those show no fractions.
+    /// The clocks of file systems tick, and two changes within a tick get the same time. Ordinary clocks tick every few
+    /// milliseconds. Some tick only every second or two, and their times have no fractions.
     fn is_racy(&self, now: SystemTime) -> bool {
         let coarse = self.ctime.1 == 0 && self.mtime.1 == 0;
         let tick = if coarse { Duration::from_secs(3) } else { Duration::from_millis(50) };
@@ -63,8 +62,7 @@ impl Stamp {
     }
 }
 
-/// From this size on, two threads read a file sooner than one: most of the time goes into giving the
-/// memory to the process.
+/// From this size on, two threads read faster than one: most of the time goes into giving memory to the process.
 const TWO_READERS_BYTES: u64 = 16 << 20;
 
 fn read_all(file: &File, size: u64, limit_bytes: u64) -> io::Result<Vec<u8>> {
@@ -73,7 +71,7 @@ fn read_all(file: &File, size: u64, limit_bytes: u64) -> io::Result<Vec<u8>> {
     {
         return Ok(bytes);
     }
-    // A file that is small, or that changed its size just now, is read from its start to its end.
+    // A small file, or one that has just changed its size, is read from start to end.
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(size as usize + 1).map_err(|_| io::ErrorKind::OutOfMemory)?;
     let mut file = file;
@@ -82,7 +80,7 @@ fn read_all(file: &File, size: u64, limit_bytes: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Fails when the file is not exactly as long as it was said to be.
+/// Fails if the size of the file is not exactly `size`.
 fn read_halves(file: &File, size: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; size];
     let (front, back) = bytes.split_at_mut(size / 2);
@@ -98,7 +96,7 @@ fn read_halves(file: &File, size: usize) -> io::Result<Vec<u8>> {
     }
 }
 
-/// That there is no file is an answer, not a failure.
+/// Turns a missing file into `None`: it is an answer, not a failure.
 fn there<T>(found: Result<T, Errno>) -> Result<Option<T>, Errno> {
     match found {
         Ok(found) => Ok(Some(found)),
@@ -108,7 +106,7 @@ fn there<T>(found: Result<T, Errno>) -> Result<Option<T>, Errno> {
 }
 
 impl Metadata {
-    /// Whether the file changed so shortly before it was read that somebody may still be writing it.
+    /// Returns true if the last change is so recent that another program may still be writing.
     pub(crate) fn is_young(&self) -> bool {
         let changed =
             UNIX_EPOCH + Duration::new(self.stamp.mtime.0.max(0) as u64, self.stamp.mtime.1);
@@ -118,15 +116,15 @@ impl Metadata {
     }
 }
 
-/// Whether a file is still the one that was read.
+/// Result of comparing a file with an earlier read.
 pub(crate) enum Still {
     Same,
-    /// It may have changed; its bytes must be compared.
+    /// The file may have changed; its bytes must be compared.
     Unsure,
 }
 
 impl Target {
-    /// Opens the file for reading; `None` when there is none. Never waits, and follows no link.
+    /// Opens the file for reading; `None` if it does not exist. Never blocks, and follows no link.
     fn open(&self) -> Result<Option<File>, Errno> {
         let flags =
             OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
@@ -137,15 +135,15 @@ impl Target {
         there(rustix::fs::statat(self.dir(), &self.name, AtFlags::SYMLINK_NOFOLLOW))
     }
 
-    /// Whether there is anything under this name.
+    /// Returns true if anything has this name.
     pub(crate) fn exists(&self) -> bool {
         matches!(self.stat(), Ok(Some(_)))
     }
 
-    /// Looks at the file without reading it; `None` when there is none.
+    /// Examines the file without reading it; `None` if it does not exist.
     pub(crate) fn look(&self) -> Result<Option<Metadata>, EngineError> {
         let fail = |source: Errno| self.io("read it")(source.into());
-        // Looked at before it is opened: opening a device can already do something.
+        // Check before opening: opening a device can already have effects.
         let Some(stat) = self.stat().map_err(fail)? else { return Ok(None) };
         self.must_be_file(&stat)?;
         let Some(file) = self.open().map_err(fail)? else { return Ok(None) };
@@ -164,7 +162,7 @@ impl Target {
         }))
     }
 
-    /// Reads the file; `None` when there is none.
+    /// Reads the file; `None` if it does not exist.
     pub(crate) fn read(&self, limit_bytes: u64) -> Result<Option<Content>, EngineError> {
         let Some(metadata) = self.look()? else { return Ok(None) };
         let too_large = |size_bytes| EngineError::TooLarge {
@@ -196,7 +194,7 @@ impl Target {
         Err(EngineError::NotAFile { path: self.shown.clone(), what })
     }
 
-    /// Whether the file holds exactly these bytes, compared piece by piece.
+    /// Returns true if the file holds exactly these bytes.
     pub(crate) fn holds(&self, bytes: &[u8]) -> io::Result<bool> {
         let Some(mut file) = self.open()? else { return Ok(false) };
         let mut rest = bytes;
@@ -213,7 +211,7 @@ impl Target {
         }
     }
 
-    /// Whether the file is still the one that was read; `None` when it is gone.
+    /// Compares the file with an earlier read; `None` if it is gone.
     pub(crate) fn still(&self, read: &Metadata) -> io::Result<Option<Still>> {
         let Some(stat) = self.stat()? else { return Ok(None) };
         let is_same = Stamp::of(&stat) == read.stamp && !read.is_racy;

@@ -1,7 +1,7 @@
-//! From a path as given to a place on disk: links followed once, then a handle on the folder, so that
-//! what was checked is what is used.
+//! From a given path to a place on disk. Links are followed once and the folder is opened, so that the checked path is
+//! the one used.
 //!
-//! Owns resolution and confinement. A decision is made on resolved components, never on text.
+//! Owns resolution and confinement. Decisions use resolved components, never text.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -12,39 +12,38 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::error::EngineError;
 
-/// Whether a path names a notebook: its extension is `.ipynb`, in capitals or not.
+/// Returns true if the extension is `.ipynb`, in any case.
 pub fn is_notebook_path(path: &str) -> bool {
     let extension = Path::new(path).extension();
     extension.is_some_and(|extension| extension.eq_ignore_ascii_case("ipynb"))
 }
 
-/// Where relative paths start.
+/// The folders where relative paths and `~` start.
 #[derive(Clone, Debug)]
 pub struct PathBase {
-    /// The working folder of the caller.
+    /// Working folder of the caller.
     pub cwd: PathBuf,
-    /// What `~` stands for.
+    /// The folder that `~` stands for.
     pub home: Option<PathBuf>,
 }
 
 /// Folders that paths must stay in.
 #[derive(Clone, Debug)]
 pub enum Roots {
-    /// Any path.
     Anywhere,
     /// Inside one of these.
     Only(Vec<PathBuf>),
-    /// Where these allow it, and also inside one of those folders: a second word that can take away and not give.
+    /// Allowed by the inner roots, and also inside one of the folders. It can only take permissions away.
     Narrowed(Box<Roots>, Vec<PathBuf>),
 }
 
 impl Roots {
-    /// These, and inside one of the folders.
+    /// Also confines paths to these folders.
     pub(crate) fn narrowed(self, to: &[PathBuf]) -> Roots {
         Roots::Narrowed(Box::new(self), to.to_vec())
     }
 
-    /// The folders that forbid a path which is resolved.
+    /// The folders that forbid this resolved path.
     fn forbidding(&self, path: &Path) -> Option<&[PathBuf]> {
         let inside =
             |root: &PathBuf| std::fs::canonicalize(root).is_ok_and(|root| path.starts_with(root));
@@ -58,21 +57,20 @@ impl Roots {
     }
 }
 
-/// A file that may or may not exist, by the handle of its folder and its name in it.
+/// A file that may or may not exist, as an open folder and a name in it.
 #[derive(Debug)]
 pub(crate) struct Target {
     dir: OwnedFd,
-    /// Whether the folder could be opened for reading, which syncing it needs.
+    /// True if the folder is open for reading, which syncing it needs.
     dir_is_readable: bool,
     pub(crate) name: OsString,
-    /// The resolved path.
     pub(crate) path: PathBuf,
     /// The path as the caller gave it.
     pub(crate) shown: String,
 }
 
 impl PathBase {
-    /// The path made absolute; nothing is looked up.
+    /// Makes the path absolute, without looking at the disk.
     pub fn absolute(&self, given: &str) -> PathBuf {
         let expanded = match (&self.home, given.strip_prefix('~')) {
             (Some(home), Some("")) => home.clone(),
@@ -124,7 +122,7 @@ impl Target {
         self.dir.as_fd()
     }
 
-    /// The folder's handle for syncing, when it could be opened for that.
+    /// The folder handle for syncing, if it is open for reading.
     pub(crate) fn readable_dir(&self) -> Option<BorrowedFd<'_>> {
         self.dir_is_readable.then(|| self.dir.as_fd())
     }
@@ -135,8 +133,8 @@ impl Target {
     }
 }
 
-/// Whether a path stands, or is a link to what stands, where the system keeps devices. What is there may
-/// be a link to any file, as `/dev/stdout` is, and that file is not what was named.
+/// Returns true if the path lies among the devices of the system, directly or through links. An entry there may link to
+/// any file, as `/dev/stdout` does, and the caller did not name that file.
 fn leads_through_devices(path: &Path) -> bool {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
@@ -154,11 +152,11 @@ fn leads_through_devices(path: &Path) -> bool {
     false
 }
 
-/// As many links in a row as the system itself follows.
+/// The same number of links in a row that the system follows.
 const MAX_LINKS: usize = 40;
 
-/// The path with every link followed; the last name need not exist. A dangling link leads to the file
-/// it names, which is then a new file there.
+/// Follows every link; the last component need not exist. A dangling link leads to the file it names, which a write
+/// then creates there.
 fn real_path(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
@@ -183,8 +181,8 @@ fn real_path(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::from_raw_os_error(rustix::io::Errno::LOOP.raw_os_error()))
 }
 
-/// Opens a resolved folder one component at a time, refusing links: if somebody put one there since
-/// the path was resolved, the open fails instead of leading elsewhere.
+/// Opens a resolved folder one component at a time, refusing links. If another program has put a link there since the
+/// path was resolved, the open fails instead of leading elsewhere.
 fn open_folder(folder: &Path) -> io::Result<(OwnedFd, bool)> {
     let common = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let step = |dir: BorrowedFd<'_>, name: &OsStr, access: OFlags| {

@@ -1,7 +1,7 @@
-//! What was in the versions of a file that somebody has seen: for each cell its id and two digests.
+//! Content of the versions that callers have seen: for each cell its id and two digests.
 //!
-//! Owns the files in the state folder that hold this, 64 versions a notebook. They make it possible to
-//! say later what changed since; losing them only means that an old version is not known any more.
+//! Owns the files in the state folder that hold this, 64 versions a notebook. They show later what has changed since.
+//! Losing them only means that old versions are unknown.
 
 use std::ffi::OsStr;
 use std::io;
@@ -11,30 +11,29 @@ use std::path::{Path, PathBuf};
 use inkcell_notebook::{CellId, CellKind, Notebook, TextBase};
 use rustix::fs::{Dir, Mode, OFlags};
 
-use crate::files::Version;
 use crate::files::lock::{file_key, private_folder};
+use crate::types::Version;
 
-/// How many versions of a file are kept.
+/// Versions kept of one file.
 const MAX_VERSIONS: usize = 64;
 
-/// Of how many files versions are kept at all.
+/// Files with any kept versions.
 const MAX_FILES: usize = 2000;
 
-/// How much they may take together; a notebook of 100,000 cells keeps fewer versions.
+/// Bytes of all versions of one file together; a notebook of 100,000 cells keeps fewer versions.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// A cell as it was.
+/// A cell of a recorded version.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct RecordedCell {
     pub(crate) id: Option<String>,
-    /// Kind and source.
     text: u64,
-    /// Metadata and attachments. Outputs and counts are not part of it: a run is not an edit.
+    /// Metadata and attachments. Outputs and counts do not count: a run is not an edit.
     rest: u64,
 }
 
 impl RecordedCell {
-    /// Whether nothing but outputs and count differs.
+    /// Returns true if at most outputs and count differ.
     pub(crate) fn is_same(&self, other: &RecordedCell) -> bool {
         self.text == other.text && self.rest == other.rest
     }
@@ -65,7 +64,7 @@ fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> u64 {
 }
 
 fn text_digest(kind: &str, source: &str) -> u64 {
-    // Line ends do not count: an editor may have saved the text with others.
+    // Line endings do not count: an editor may have saved the text with others.
     if source.contains('\r') {
         return digest([kind.as_bytes(), source.replace("\r\n", "\n").as_bytes()]);
     }
@@ -77,7 +76,7 @@ impl Record {
         let cells = notebook
             .cells()
             .map(|cell| RecordedCell {
-                // An odd id is no name to carry over; such a cell is known by its place.
+                // An invalid id cannot be carried over; such a cell is found by its position.
                 id: cell.id().and_then(|id| CellId::parse(&id)).map(|id| id.to_string()),
                 text: text_digest(&cell.kind_name(), &cell.source().text),
                 rest: digest(cell.properties()),
@@ -95,7 +94,7 @@ impl Record {
         format!("{:016x}\n{cells}", self.metadata)
     }
 
-    /// `None` for a file that is damaged: the version is then not known.
+    /// Returns `None` for a damaged file; the version is then unknown.
     fn from_text(version: Version, text: &str) -> Option<Record> {
         let cell = |line: &str| {
             let (text, rest) = line.split_at_checked(16)?;
@@ -156,7 +155,7 @@ impl Records {
         Record::from_text(version, &text)
     }
 
-    /// Keeps a record. A state folder that cannot be written costs the record, not the caller's work.
+    /// Keeps a record. If the state folder cannot be written, the record is lost and the caller's work goes on.
     pub(crate) fn keep(&self, version: Version, record: impl FnOnce() -> Record) {
         let file = self.file(version);
         if file.exists() {
@@ -165,7 +164,7 @@ impl Records {
         if self.make_folder().is_err() {
             return;
         }
-        // A half-written record would be refused by its last line, but a rename leaves none.
+        // Its last line would expose a half-written record, but a rename leaves none.
         let temp = self.folder.join(format!(".{version}.{}", std::process::id()));
         let written =
             std::fs::write(&temp, record().to_text()).and_then(|()| std::fs::rename(&temp, &file));
@@ -175,8 +174,8 @@ impl Records {
         self.prune();
     }
 
-    /// Makes the folder of this file's versions; where there are too many such folders, those that were
-    /// not used for longest go.
+    /// Creates the folder for this file's versions. If there are too many such folders, the least recently used ones
+    /// are removed.
     fn make_folder(&self) -> io::Result<()> {
         if !self.folder.is_dir() {
             let mut folders: Vec<_> = list(&self.state.join("versions"))
@@ -199,19 +198,19 @@ impl Records {
         self.folder.join(format!("part-{}", Version::of_chunks(text.iter().copied())))
     }
 
-    /// Remembers that a text, given in pieces, was only a part of what the file holds.
+    /// Records that a text, given in pieces, was only a part of the file.
     pub(crate) fn keep_part(&self, text: &[&[u8]]) {
         if self.make_folder().is_ok() && std::fs::write(self.part(text), "").is_ok() {
             self.prune();
         }
     }
 
-    /// Whether a text is one that was shown as a part.
+    /// Returns true if this text was shown as a part.
     pub(crate) fn is_part(&self, text: &[u8]) -> bool {
         self.part(&[text]).exists()
     }
 
-    /// Forgets the oldest versions beyond the limits.
+    /// Removes the oldest versions beyond the limits.
     fn prune(&self) {
         let mut files: Vec<_> = list(&self.folder)
             .into_iter()
@@ -232,8 +231,8 @@ impl Records {
     }
 }
 
-/// The entries of a folder; none when it cannot be listed. The standard library panics when the handle
-/// of a listed folder cannot be closed, and keeping records must never make a failure of a save.
+/// The entries of a folder; empty if it cannot be listed. The standard library panics if it cannot close the handle of
+/// a listed folder, and keeping records must never fail a save.
 fn list(folder: &Path) -> Vec<PathBuf> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(entries) = rustix::fs::open(folder, flags, Mode::empty()).and_then(Dir::read_from)

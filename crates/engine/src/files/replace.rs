@@ -1,7 +1,7 @@
-//! The save: write beside, sync, check that the file is still what was read, rename, sync the folder.
+//! The save: write beside, sync, check that the file is unchanged, rename, sync the folder.
 //!
-//! Owns the order of these steps. At every instant the file is the old one or the new one; when it
-//! returns well the new one is on disk.
+//! Owns the order of these steps. At every instant the file is the old one or the new one. After success the new one is
+//! on disk.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -17,62 +17,59 @@ use crate::files::lock::temp_name;
 use crate::files::open::Still;
 use crate::files::{Lock, Metadata, Target};
 
-/// Whether to write where something of the file would be lost.
+/// Says if a write may lose properties of the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Force {
-    /// Refuse.
     No,
-    /// Write all the same.
+    /// Write, and report the loss.
     Yes,
 }
 
-/// What must be there for the replacement to happen.
+/// The condition for a replacement.
 pub(crate) enum Expect<'a> {
-    /// The file that was read, with these bytes.
+    /// The file is the one that was read, with these bytes.
     Read(&'a Metadata, &'a [u8]),
-    /// No file.
     Nothing,
-    /// Whatever is there; it is overwritten, keeping what can be kept.
+    /// Any state; the file is overwritten, keeping its properties where possible.
     Anything(Option<&'a Metadata>),
 }
 
-/// A new content for a file.
+/// New content for a file.
 pub(crate) struct Replacement<'a> {
     pub(crate) chunks: &'a [&'a [u8]],
     pub(crate) expect: Expect<'a>,
     pub(crate) force: Force,
-    /// Makes the temporary file's name; an argument so that tests can fix it.
+    /// Random part of the temporary file's name; an argument so that tests can fix it.
     pub(crate) random: u64,
 }
 
-/// Whether it happened.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Replaced(Vec<FileNote>),
-    /// The file is not what was read any more; nothing was written.
+    /// The file has changed since the read; nothing was written.
     Moved,
 }
 
-/// Something about the file that the caller would want to know.
+/// A fact about the file that the caller should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileNote {
-    /// The file had more names; they still name the old content.
+    /// The file had this number of names; the other names still have the old content.
     HardLinks(u64),
-    /// With `Force::Yes`: this was not kept.
+    /// With `Force::Yes`: this property was lost.
     NotKept(String),
-    /// Outputs of this many cells were put in first, which a run that ended before its time had not saved.
+    /// Outputs of this many cells were restored first; an interrupted run had not saved them.
     Recovered(usize),
 }
 
-/// The attribute in which Linux keeps an access list.
+/// Linux keeps an access list in this attribute.
 const ACCESS_LIST: &str = "system.posix_acl_access";
 
-/// The lock of a folder, let go when dropped.
+/// The lock of a folder, released on drop.
 struct Turn<'a>(BorrowedFd<'a>);
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        // The descriptor is closed soon after anyway, which lets go as well.
+        // Closing the descriptor soon after would release it as well.
         let _ = rustix::fs::flock(self.0, FlockOperation::Unlock);
     }
 }
@@ -95,12 +92,12 @@ impl Target {
         lock.note(&temp).map_err(self.io("note the temporary file"))?;
         let outcome = self.write_and_rename(&temp, old, new);
         if matches!(outcome, Ok(Outcome::Replaced(_))) {
-            // The new content is in place, and that is what is reported: a note that stays names a
-            // file that is gone, which the next writer finds out.
+            // The new content is in place, so report success. If the note stays, it names a file that is gone, and the
+            // next writer notices.
             let _ = lock.forget();
         } else {
-            // The temporary file is gone after a rename; otherwise it is of no more use. If it cannot
-            // be removed the note stays, and the next writer tries again.
+            // After a rename the temporary file is gone; otherwise it is useless now. If it cannot be removed, the note
+            // stays and the next writer tries again.
             match rustix::fs::unlinkat(self.dir(), &temp, AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT) => {}
                 Err(_) => return outcome,
@@ -110,7 +107,7 @@ impl Target {
         outcome
     }
 
-    /// A file that nobody may write is replaced only by force.
+    /// Refuses to replace a read-only file, except by force.
     pub(crate) fn must_be_writable(&self, old: &Metadata, force: Force) -> Result<(), EngineError> {
         if old.mode & 0o222 != 0 || force == Force::Yes {
             return Ok(());
@@ -126,8 +123,8 @@ impl Target {
     ) -> Result<Outcome, EngineError> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // A new file gets what the caller's umask leaves; one that replaces another is private until
-        // it has the other's mode.
+        // A new file gets the mode that the caller's umask leaves. A replacement stays private until it has the mode of
+        // the old file.
         let mode =
             if old.is_some() { Mode::from_raw_mode(0o600) } else { Mode::from_raw_mode(0o666) };
         let file = rustix::fs::openat(self.dir(), temp, flags, mode)
@@ -144,8 +141,8 @@ impl Target {
             }
         }
         file.sync_all().map_err(self.io("write the new content to disk"))?;
-        // Two processes with different state folders have different locks; the folder is one for both.
-        // It is held for the look and the rename only.
+        // Processes with different state folders have different locks, but share the notebook's folder. Its lock is
+        // held only for the check and the rename.
         let turn = self.take_turn()?;
         if !self.is_as_expected(&new.expect)? {
             return Ok(Outcome::Moved);
@@ -155,7 +152,7 @@ impl Target {
             Err(Errno::EXIST) => return Ok(Outcome::Moved),
             Err(error) => return Err(self.io("put the new content in its place")(error.into())),
         }
-        // Before the sync, so that notebooks of one folder that are saved at the same time wait for the disk together.
+        // Release before the sync, so that parallel saves in one folder wait for the disk together.
         drop(turn);
         self.sync_folder(&file).map_err(
             self.io("make sure that the new content survives a power cut (it is in place)"),
@@ -163,7 +160,7 @@ impl Target {
         Ok(Outcome::Replaced(notes))
     }
 
-    /// Waits for the folder's own lock. Where a file system has none, the state folder's must do.
+    /// Waits for the folder's own lock. If the file system has no locks, the lock in the state folder must do.
     fn take_turn(&self) -> Result<Option<Turn<'_>>, EngineError> {
         const TRIES: u32 = 2000;
         let Some(dir) = self.readable_dir() else { return Ok(None) };
@@ -184,7 +181,7 @@ impl Target {
 
     fn rename(&self, temp: &str, expect: &Expect<'_>) -> Result<(), Errno> {
         if let Expect::Nothing = expect {
-            // Where the file system cannot rename without replacing, a link does the same check.
+            // If the file system cannot rename without replacing, a link does the same check.
             let flags = rustix::fs::RenameFlags::NOREPLACE;
             match rustix::fs::renameat_with(self.dir(), temp, self.dir(), &self.name, flags) {
                 Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
@@ -255,7 +252,7 @@ impl Target {
         Ok(())
     }
 
-    /// Makes the rename itself durable. Some file systems have no notion of syncing a folder.
+    /// Makes the rename itself durable. Some file systems cannot sync a folder.
     fn sync_folder(&self, file: &File) -> io::Result<()> {
         let Some(dir) = self.readable_dir() else {
             return Ok(rustix::fs::syncfs(file)?);
@@ -267,7 +264,7 @@ impl Target {
     }
 }
 
-/// The names of a file's extended attributes; none where the file system has none.
+/// The names of a file's extended attributes; empty if the file system has none.
 fn attribute_names(file: &File) -> Vec<String> {
     let mut list = vec![0u8; 1024];
     loop {

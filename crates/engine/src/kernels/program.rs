@@ -1,40 +1,40 @@
-//! Which program a wish means: the runner, the interpreter's ipykernel, an installed kernel, one that runs.
+//! The program for a request: the runner, the interpreter's ipykernel, an installed kernel, or a running one.
 //!
-//! Owns what a notebook's words about its kernel mean. It is pure: what is installed is given.
+//! Owns the meaning of a notebook's kernel metadata. It is pure: the caller provides the installed kernels.
 
 use std::path::PathBuf;
 
 use inkcell_kernel::{BackendKind, Kernelspec, KernelspecError, Kernelspecs};
 
-use crate::api::{KernelChoice, KernelName, RunNote, Wanted};
+use crate::api::{KernelChoice, RunNote, Wanted};
 use crate::error::EngineError;
+use crate::types::KernelName;
 
-/// What is to be started.
+/// The program to start as a kernel.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Program {
-    /// Python, by this backend, in the interpreter that is chosen.
+    /// Python, by this backend, in the chosen interpreter.
     Python(BackendKind),
-    /// An installed kernel.
     Spec(Box<Kernelspec>),
-    /// None: the one of this connection file runs already.
+    /// No program: the kernel of this connection file already runs.
     Existing(PathBuf),
 }
 
-/// A program, and what somebody who gave a notebook must know about it.
+/// A program, with a note for the caller of a notebook run.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Picked {
+pub(crate) struct KernelPick {
     pub(crate) program: Program,
     pub(crate) note: Option<RunNote>,
 }
 
-/// The program for a wish. `usual` is the backend of those who do not name one, `specs` looks what is installed.
+/// Picks the program for a request. `usual` is the default backend, `specs` lists the installed kernels.
 pub(crate) fn pick(
     wanted: &Wanted,
     usual: BackendKind,
     specs: impl FnOnce() -> Kernelspecs,
-) -> Result<Picked, EngineError> {
+) -> Result<KernelPick, EngineError> {
     let backend = wanted.backend.unwrap_or(usual);
-    let python = Picked { program: Program::Python(backend), note: None };
+    let python = KernelPick { program: Program::Python(backend), note: None };
     Ok(match &wanted.kernel {
         None => python,
         Some(choice @ (KernelChoice::Named(_) | KernelChoice::Existing(_))) => {
@@ -44,7 +44,7 @@ pub(crate) fn pick(
                 KernelChoice::Existing(file) => Program::Existing(file.clone()),
                 KernelChoice::OfNotebook { .. } => return Ok(python),
             };
-            Picked { program, note: None }
+            KernelPick { program, note: None }
         }
         Some(KernelChoice::OfNotebook { name, language }) => {
             let named = name.as_ref().filter(|name| !is_usual(name));
@@ -55,12 +55,12 @@ pub(crate) fn pick(
                     return Err(EngineError::NotPython { language, kernel: name.clone() });
                 }
                 (Some(language), _) => of_language(specs(), named, language)?,
-                // Somebody who names an interpreter means it.
+                // An interpreter that the caller names takes precedence.
                 (None, Some(named)) if wanted.interpreter.is_some() => {
-                    Picked { note: Some(other(named)), ..python }
+                    KernelPick { note: Some(other(named)), ..python }
                 }
                 (None, Some(named)) if wanted.backend == Some(BackendKind::Runner) => {
-                    Picked { note: Some(other(named)), ..python }
+                    KernelPick { note: Some(other(named)), ..python }
                 }
                 (None, Some(named)) => match specs().take(&named.0) {
                     Ok(spec) => of_spec(spec, None),
@@ -68,7 +68,7 @@ pub(crate) fn pick(
                         return Err(EngineError::UnknownKernel { kernel: named.clone(), known });
                     }
                     Err(KernelspecError::NotFound { .. }) => {
-                        Picked { note: Some(other(named)), ..python }
+                        KernelPick { note: Some(other(named)), ..python }
                     }
                     Err(broken) => return Err(broken.into()),
                 },
@@ -78,7 +78,7 @@ pub(crate) fn pick(
     })
 }
 
-/// Whether a wish is about kernels by their names, so that it must be known which there are.
+/// Returns whether a request names a kernel, so that the list of kernels is needed.
 pub(crate) fn names_a_kernel(wanted: &Wanted) -> bool {
     match &wanted.kernel {
         None | Some(KernelChoice::Existing(_)) => false,
@@ -91,7 +91,8 @@ pub(crate) fn names_a_kernel(wanted: &Wanted) -> bool {
     }
 }
 
-/// inkcell's own runner runs no installed kernel, and a gateway none that somebody else started.
+/// Refuses an installed kernel for inkcell's own runner, and an already running kernel for a gateway or the
+/// runner.
 fn must_be_able(backend: Option<BackendKind>, choice: &KernelChoice) -> Result<(), EngineError> {
     let problem = match (backend, choice) {
         (Some(BackendKind::Runner), KernelChoice::Existing(_)) => {
@@ -113,7 +114,7 @@ fn of_language(
     specs: Kernelspecs,
     name: Option<&KernelName>,
     language: String,
-) -> Result<Picked, EngineError> {
+) -> Result<KernelPick, EngineError> {
     let Kernelspecs { found, broken } = specs;
     let is_named = |spec: &&Kernelspec| name.is_some_and(|name| spec.name == name.0.to_lowercase());
     if let Some(spec) = found.iter().find(is_named) {
@@ -123,7 +124,7 @@ fn of_language(
     if let Some(spec) = found.iter().find(is_for) {
         return Ok(of_spec(spec.clone(), name.cloned()));
     }
-    // One that is there and cannot be used is no kernel that is missing.
+    // A kernel that exists and cannot be used is reported as such, and not as missing.
     if let Some(name) = name {
         let specs = Kernelspecs { found: Vec::new(), broken };
         if let Err(problem) = specs.take(&name.0)
@@ -136,25 +137,25 @@ fn of_language(
     Err(EngineError::NoKernelFor { language, kernel: name.cloned(), known })
 }
 
-fn of_spec(spec: Kernelspec, instead_of: Option<KernelName>) -> Picked {
+fn of_spec(spec: Kernelspec, instead_of: Option<KernelName>) -> KernelPick {
     let note = RunNote::InstalledKernel {
         name: KernelName(spec.name.clone()),
         display_name: spec.display_name.clone(),
         instead_of,
     };
-    Picked { program: Program::Spec(Box::new(spec)), note: Some(note) }
+    KernelPick { program: Program::Spec(Box::new(spec)), note: Some(note) }
 }
 
 fn other(named: &KernelName) -> RunNote {
     RunNote::OtherKernel { named: named.0.clone() }
 }
 
-/// Names under which every Jupyter installs its own Python. They say nothing about which.
+/// Names under which every Jupyter installs its own Python. They do not tell which one.
 fn is_usual(name: &KernelName) -> bool {
     matches!(name.0.as_str(), "python3" | "python")
 }
 
-/// The language of kernels that are known by their usual names, for notebooks that say nothing else.
+/// The language of well-known kernel names, for notebooks without another hint.
 fn by_name(name: &KernelName) -> Option<String> {
     let language = match name.0.as_str() {
         "ir" => "R",
@@ -164,7 +165,7 @@ fn by_name(name: &KernelName) -> Option<String> {
     Some(language.to_owned())
 }
 
-/// Whether a notebook means Python by this.
+/// Whether a notebook means Python by this name of a language.
 pub(crate) fn is_python(language: &str) -> bool {
     ["python", "ipython", "python3"].iter().any(|name| language.eq_ignore_ascii_case(name))
 }

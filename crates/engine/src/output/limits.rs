@@ -1,43 +1,42 @@
-//! How much of an execution a reader gets, and of all executions of a call together.
+//! Output limits for an execution, and for all executions of a call together.
 //!
-//! Owns the numbers (B:O-05, B:O-06). It must not know how they are kept.
+//! Owns the numbers (B:O-05, B:O-06). It must not know how they are enforced.
 
+use super::keep::spill::ArtifactLimit;
+use super::keep::window::Repeats;
 use super::model::ModelOutput;
 use super::rich::RichLimits;
-use super::spill::ArtifactLimit;
-use super::window::Repeats;
 
-/// How much of an execution a reader gets.
+/// Limits for the output of one execution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OutputLimits {
-    /// Bytes of text.
     pub max_bytes: usize,
-    /// How many of them are for the beginning; none keeps the end only.
+    /// Bytes for the beginning; 0 keeps only the end.
     pub head_bytes: usize,
     /// Bytes of the text of one display, result or traceback.
     pub display_bytes: usize,
-    /// Bytes of one line (B:O-12); none for no limit.
+    /// Bytes of one line (B:O-12); `None` for no limit.
     pub line_bytes: Option<usize>,
-    /// What happens to lines that repeat.
+    /// Treatment of repeated lines.
     pub repeats: Repeats,
-    /// Bytes held in memory before an artifact is opened in any case. Progress bars write much and show
-    /// little, so this is more than the budget.
+    /// Bytes held in memory before an artifact is opened in any case. Progress bars write much and show little, so this
+    /// exceeds the budget.
     pub held_bytes: usize,
     /// Bytes of the live view (B:O-20).
     pub live_bytes: usize,
-    /// Pictures, JSON, status events.
+    /// Limits for pictures, JSON and status events.
     pub rich: RichLimits,
     /// A limit for the artifact itself (B:O-13).
     pub artifact: Option<ArtifactLimit>,
 }
 
-/// The text budget of an execution (B:O-05).
+/// Default text budget of an execution (B:O-05).
 const MAX_BYTES: usize = 51_200;
-/// What every execution may show, however much the call has shown already.
+/// Bytes that every execution may show, even after the call has used up its budget.
 const LEAST_BYTES: usize = 2048;
 
 impl OutputLimits {
-    /// Beginning and end are kept, repeated lines counted (B:O-06).
+    /// Keeps beginning and end, and counts repeated lines (B:O-06).
     pub fn head_and_tail() -> OutputLimits {
         OutputLimits {
             max_bytes: MAX_BYTES,
@@ -52,12 +51,12 @@ impl OutputLimits {
         }
     }
 
-    /// Only the end is kept, as the compatible tools have it.
+    /// Keeps only the end, as the compatible tools do.
     pub fn tail_only() -> OutputLimits {
         OutputLimits { head_bytes: 0, repeats: Repeats::Keep, ..OutputLimits::head_and_tail() }
     }
 
-    /// The same for another number of bytes, with the beginning in proportion.
+    /// The same limits with another number of bytes, the beginning in proportion.
     pub fn with_max_bytes(self, max_bytes: usize) -> OutputLimits {
         let head_bytes = if self.head_bytes == 0 { 0 } else { max_bytes / 5 };
         let display_bytes = self.display_bytes.min(max_bytes);
@@ -65,32 +64,32 @@ impl OutputLimits {
     }
 }
 
-/// What all cells of a call may show together, so that many cells are not many times the budget.
+/// Budget for all cells of a call together, so that many cells do not multiply it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CallBudget {
     remaining: usize,
-    /// What every cell may show all the same.
+    /// Bytes that every cell may show in any case.
     least: usize,
 }
 
 impl CallBudget {
-    /// So many bytes of text in all.
+    /// A budget of `max_bytes` of text in all.
     pub fn new(max_bytes: usize) -> CallBudget {
         CallBudget { remaining: max_bytes, least: LEAST_BYTES }
     }
 
-    /// The same for cells of a notebook, which are many, and whose outputs are in the file.
+    /// A budget for cells of a notebook: they are many, and their outputs are in the file.
     pub fn for_notebook(max_bytes: usize) -> CallBudget {
         CallBudget { remaining: max_bytes.min(MAX_BYTES), least: LEAST_BYTES / 8 }
     }
 
-    /// The limits of the next cell.
+    /// The limits for the next cell.
     pub fn limits(&self, limits: OutputLimits) -> OutputLimits {
         let max_bytes = limits.max_bytes.min(self.remaining.max(self.least));
         limits.with_max_bytes(max_bytes)
     }
 
-    /// Counts what a cell has shown.
+    /// Subtracts the output of a cell.
     pub fn spend(&mut self, output: &ModelOutput) {
         let shown = usize::try_from(output.counts.output_bytes).unwrap_or(usize::MAX);
         self.remaining = self.remaining.saturating_sub(shown);
@@ -102,7 +101,7 @@ mod tests {
     use super::super::model::Counts;
     use super::*;
 
-    /// B:O-06 and W-18: many cells are not many times the budget, and each may still say something.
+    /// B:O-06 and W-18: many cells do not multiply the budget, and each may still show some text.
     #[test]
     fn a_call_has_one_budget() {
         let mut call = CallBudget::new(60_000);

@@ -1,40 +1,30 @@
-//! Outputs of executions: for whoever reads the answer, and for the notebook file.
+//! Outputs of executions: for readers of the answer, and for the notebook file.
+//!
+//! `clean` turns bytes into text, `keep` bounds it, and `rich` makes values and pictures fit. `sink` combines them for
+//! a reader, and `record` for a file.
 
-mod chart;
-mod html;
-mod image;
-mod json_text;
+mod clean;
+mod keep;
 mod limits;
-mod line;
-mod mime;
 mod model;
-mod plain;
-pub mod raster;
-mod recorder;
+mod record;
 mod rich;
-mod sanitize;
-mod shelf;
 mod sink;
-mod spill;
-mod stage;
-mod table;
-mod text;
-mod truncate;
-mod window;
 
-pub use image::ImageLimits;
+pub use clean::sanitize::Cleaner;
+pub use keep::spill::{ArtifactLimit, Content, Spill, SpillFile};
+pub use keep::truncate::{
+    Cut, CutBy, TailBuffer, TextLimit, continue_notice, partial_line_notice, truncate_head,
+    truncate_tail,
+};
+pub use keep::window::{Extent, Repeats};
 pub use limits::{CallBudget, OutputLimits};
 pub use model::{
     Counts, ImageItem, JsonItem, Mark, ModelOutput, Notice, Part, RichItem, RichKind, Stored,
     Truncation, guarded, size,
 };
-pub use recorder::{DisplayChange, OutputRecorder, Recorded, SizePolicy};
+pub use record::{DisplayChange, OutputRecorder, Recorded, SizePolicy};
 pub use rich::RichLimits;
-pub use sanitize::Cleaner;
+pub use rich::image::ImageLimits;
+pub use rich::raster;
 pub use sink::{OutputSink, Preview};
-pub use spill::{ArtifactLimit, Content, Spill, SpillFile};
-pub use truncate::{
-    Cut, CutBy, TailBuffer, TextLimit, continue_notice, partial_line_notice, truncate_head,
-    truncate_tail,
-};
-pub use window::{Extent, Repeats};

@@ -1,44 +1,43 @@
-//! What a reader gets of an execution: text in parts, marks, rich items, exact numbers.
+//! The output of an execution for a reader: text in parts, marks, rich items, exact numbers.
 //!
-//! Owns the types and their plain words. What the program wrote is a [`Part::Text`] and nothing else
-//! is, so no output can pass itself off as a notice. It must not know terminals or protocols.
+//! Owns the types and their plain wording. Only output of the program is a [`Part::Text`], so no output can pass for a
+//! notice. It must not know terminals or protocols.
 
 use std::fmt;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// A piece of what is shown, in order.
+/// A piece of the shown output, in order.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
-    /// What the program wrote or displayed, cleaned.
+    /// Cleaned text that the program wrote or displayed.
     Text(String),
-    /// Something inkcell says about it.
+    /// A remark by inkcell.
     Mark(Mark),
 }
 
-/// What inkcell says in the midst of a program's text.
+/// A remark by inkcell between parts of a program's text.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mark {
     /// Text is left out here.
     Elided {
-        /// How many bytes.
         bytes: u64,
-        /// How many line ends.
+        /// Number of line ends left out.
         lines: u64,
     },
-    /// The line before came again and again.
+    /// The line before was repeated.
     Repeated {
-        /// How many times more.
+        /// Number of further occurrences.
         times: u64,
     },
     /// The code asked for a line of input (B:X-25).
     InputRequested,
-    /// A rich item stands here, by its place in [`ModelOutput::rich`].
+    /// A rich item belongs here, with its place in [`ModelOutput::rich`].
     Rich {
-        /// Its number; items that were dropped have one too.
+        /// Number of the item; dropped items have one, too.
         number: u64,
     },
 }
@@ -74,12 +73,12 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// Where all of something is stored.
+/// Reference to an artifact with the whole of something.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Stored {
     /// The id of the artifact.
     pub id: String,
-    /// How many bytes are in it.
+    /// Size of the artifact in bytes.
     pub bytes: u64,
 }
 
@@ -88,139 +87,122 @@ pub struct Stored {
 pub struct ImageItem {
     /// The MIME type of `data`.
     pub mime: String,
-    /// The image, within the budget; none when it could not be made to fit or is broken.
-    #[serde(with = "crate::encoding::base64_option")]
+    /// The image, within the budget; `None` if it is broken or could not be made to fit.
+    #[serde(with = "crate::types::encoding::base64_option")]
     pub data: Option<Bytes>,
-    /// Width and height of `data`, or of the original where there is none.
+    /// Width and height of `data`, or of the original if `data` is `None`.
     pub pixels: Option<(u32, u32)>,
-    /// The original.
     pub artifact: Option<Stored>,
 }
 
 /// A JSON value for the reader.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct JsonItem {
-    /// The value as the kernel sent it, unless it is too large to be handed on.
+    /// The value as the kernel sent it; `None` if it is too large to pass on.
     pub raw: Option<String>,
     /// Two-space JSON, cut with a line that says how much is missing (B:X-34).
     pub shown: String,
-    /// All of it, where it is too large.
+    /// The artifact with the whole value, if it is too large.
     pub artifact: Option<Stored>,
 }
 
-/// What a rich item is.
+/// The content of a rich item.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RichKind {
-    /// A picture.
     Image(ImageItem),
-    /// A JSON value.
     Json(JsonItem),
     /// A status event (B:X-32), as JSON text.
     Status(String),
     /// A chart, a table or another form that only has a digest.
     Digest {
-        /// Which form.
         mime: String,
-        /// All of it.
         artifact: Option<Stored>,
     },
 }
 
-/// Something that is more than text.
+/// Output that is more than text.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RichItem {
     /// Counted from 1 in the order of display.
     pub number: u64,
-    /// What it is.
     pub kind: RichKind,
-    /// One line about it. Titles and names in it are the program's.
+    /// One line about it. Titles and names in it come from the program.
     pub digest: String,
 }
 
-/// Exact numbers. Lines are line ends and one more when there is any text (B:O-04).
+/// Exact numbers. Lines are line ends, and one more for a text that is not empty (B:O-04).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// Bytes as the program wrote them.
     pub raw_bytes: u64,
     /// Bytes of the cleaned text.
     pub total_bytes: u64,
-    /// Its lines.
     pub total_lines: u64,
-    /// Its characters.
     pub total_chars: u64,
-    /// Bytes of the text that is shown.
+    /// Bytes of the shown text.
     pub output_bytes: u64,
-    /// Its lines.
     pub output_lines: u64,
-    /// Its characters.
     pub output_chars: u64,
-    /// Bytes left out.
     pub elided_bytes: u64,
-    /// Line ends left out.
+    /// Number of line ends left out.
     pub elided_lines: u64,
-    /// Bytes removed or replaced by the program's own wish.
+    /// Bytes that the program itself removed or replaced.
     pub cleared_bytes: u64,
     /// Sequences that were not UTF-8 and are marked by U+FFFD.
     pub invalid: u64,
-    /// Bytes and lines cut off by the limit for one line.
+    /// Bytes cut off by the limit for one line.
     pub dropped_bytes: u64,
-    /// How many lines that were.
+    /// Number of lines that were cut.
     pub dropped_lines: u64,
-    /// Rich items that came, shown or not.
+    /// Number of rich items, shown or not.
     pub rich: u64,
 }
 
-/// What is shown of a text that is larger than the budget.
+/// The shown parts of a text that exceeds the budget.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Truncation {
-    /// First and last line of the beginning, counted from 1; none when only the end is kept.
+    /// First and last line of the beginning, counted from 1; `None` if only the end is kept.
     pub head: Option<(u64, u64)>,
     /// First and last line of the end.
     pub tail: Option<(u64, u64)>,
-    /// Lines in all.
     pub total_lines: u64,
-    /// The budget.
     pub limit_bytes: u64,
-    /// When only the end of one line is shown: how many bytes of it, and how many it has.
+    /// Set if only the end of one line is shown: its shown bytes, and all its bytes.
     pub partial_line: Option<(u64, u64)>,
-    /// When single displays were cut as well, so that ranges would not tell the truth: how many lines are
-    /// shown.
+    /// Number of shown lines, set if single displays were cut as well, so that line ranges would be wrong.
     pub scattered_lines: Option<u64>,
 }
 
-/// Something the reader must know about this output.
+/// A fact about this output that the reader must know.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Notice {
-    /// More came than fits.
+    /// More output came than fits.
     Truncated {
-        /// What is shown.
         truncation: Truncation,
-        /// The artifact that has all of it.
+        /// The artifact with all of it.
         artifact: Option<String>,
     },
     /// The artifact does not hold everything.
     ArtifactIncomplete {
-        /// Why.
         cause: String,
-        /// How many bytes it holds.
+        /// Number of bytes in the artifact.
         after_bytes: u64,
-        /// Which it is, when there is one that holds them.
+        /// The id of the artifact, if one holds them.
         artifact: Option<String>,
     },
-    /// Lines were longer than is shown of one.
+    /// Some lines exceeded the limit for one line.
     LinesCut {
-        /// How many.
         lines: u64,
-        /// How many bytes of them are missing.
+        /// Number of bytes cut off.
         bytes: u64,
-        /// The artifact that has all of it.
+        /// The artifact with all of it.
         artifact: Option<String>,
     },
     /// More rich items came than are shown.
     RichDropped {
-        /// How many are missing.
+        /// Number of missing items.
         items: u64,
     },
 }
@@ -280,28 +262,27 @@ impl fmt::Display for Notice {
     }
 }
 
-/// What a reader gets of one execution.
+/// The output of one execution for a reader.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct ModelOutput {
     /// Text and marks, in order.
     pub parts: Vec<Part>,
     /// Images, JSON, status events and digests, in order.
     pub rich: Vec<RichItem>,
-    /// Numbers.
     pub counts: Counts,
-    /// Whether the text is larger than the budget.
+    /// True if the text exceeds the budget.
     pub is_truncated: bool,
-    /// The raw bytes of everything, when they were stored.
+    /// The artifact with all raw bytes, if they were stored.
     pub artifact: Option<Stored>,
-    /// What else must be known, in the order it is to be said.
+    /// Further notices, in the order to show them.
     pub notices: Vec<Notice>,
-    /// Whether the code asked for input.
+    /// True if the code asked for input.
     pub stdin_requested: bool,
-    /// Whether some of the text was given as Markdown.
+    /// True if some of the text came as Markdown.
     pub has_markdown: bool,
 }
 
-/// How the lines that inkcell itself says begin.
+/// Beginnings of the lines that inkcell itself writes.
 const OWN_LINES: [&str; 17] = [
     "[… ",
     "[Showing ",
@@ -322,7 +303,7 @@ const OWN_LINES: [&str; 17] = [
     "Next: ",
 ];
 
-/// Whether a line of a program could be taken for one of ours, however it is indented.
+/// Returns true if a reader could take a program's line, in any indentation, for one of inkcell's.
 fn is_like_ours(line: &str) -> bool {
     let line = line.trim_start();
     let number = |text: &str| text.chars().take_while(char::is_ascii_digit).count();
@@ -342,8 +323,8 @@ fn is_like_ours(line: &str) -> bool {
 }
 
 impl ModelOutput {
-    /// The text with its marks on lines of their own. A line of the program that begins like one of
-    /// ours gets a backslash in front, so that in plain text, too, it cannot be taken for one.
+    /// The text with its marks on lines of their own. A program's line that begins like one of inkcell's gets a
+    /// backslash in front, so that it cannot pass for one in plain text.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for part in &self.parts {
@@ -376,7 +357,7 @@ impl ModelOutput {
         block
     }
 
-    /// What to say where there is no text (B:X-08).
+    /// Replacement for an empty text (B:X-08).
     pub fn placeholder(&self) -> Option<String> {
         let is_text = |part: &Part| !matches!(part, Part::Mark(Mark::Rich { .. }));
         if self.parts.iter().any(is_text) {
@@ -395,7 +376,7 @@ impl ModelOutput {
     }
 }
 
-/// Adds text of the program, guarding lines that look like ours.
+/// Appends text of the program, with a guard before lines that look like inkcell's.
 fn add_program_text(text: &mut String, written: &str) {
     for line in written.split_inclusive('\n') {
         let is_start = text.is_empty() || text.ends_with('\n');
@@ -406,7 +387,7 @@ fn add_program_text(text: &mut String, written: &str) {
     }
 }
 
-/// Text of a program in which no line can be taken for one of ours.
+/// Text of a program in which no line can pass for one of inkcell's.
 pub fn guarded(written: &str) -> String {
     let mut text = String::new();
     add_program_text(&mut text, written);

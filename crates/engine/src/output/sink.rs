@@ -1,44 +1,42 @@
-//! What a reader gets of an execution, folded from its events: cleaned, bounded, spilled.
+//! The output of an execution for a reader, folded from its events: cleaned, bounded, spilled.
 //!
-//! Owns the order in which text, displays, marks and the artifact come together. It must not know
-//! sessions, clocks or who reads. It is never to be used for a notebook file: that is the recorder's.
-//! Whatever comes in, its memory is bounded, and a disk that fails costs the artifact, not the output.
+//! Owns the order in which text, displays, marks and the artifact come together. It must not know sessions, clocks or
+//! the reader. A notebook file never uses it: that is the recorder's job. Its memory is bounded for any input, and a
+//! failing disk costs the artifact, not the output.
 
 use std::collections::{HashMap, VecDeque};
 
 use bytes::Bytes;
 use inkcell_kernel::{DisplayId, ExecEvent, MimeBundle, Outcome, StreamName};
 
+use super::clean::plain::PlainChunk;
+use super::clean::sanitize::Cleaner;
+use super::keep::spill::{RawLog, Spill};
+use super::keep::text::TextSide;
+use super::keep::truncate::tail;
+use super::keep::window::{Extent, Kepts, Window};
 use super::limits::OutputLimits;
-use super::mime::{self, Shown};
 use super::model::{Counts, Mark, ModelOutput, Notice, Part, Stored, Truncation};
-use super::plain::PlainChunk;
-use super::rich::RichList;
-use super::sanitize::Cleaner;
-use super::spill::{RawLog, Spill};
-use super::text::TextSide;
-use super::truncate::tail;
-use super::window::{Extent, Kepts, Window};
+use super::rich::mime::DisplayForms;
+use super::rich::{RichList, mime};
 
 /// The end of the text so far, while the code runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Preview {
-    /// The text.
     pub text: String,
     /// Bytes of cleaned text so far.
     pub total_bytes: u64,
-    /// Its lines.
     pub total_lines: u64,
-    /// Rich items so far.
+    /// Number of rich items so far.
     pub rich: u64,
-    /// The file that the text is written to, where it does not fit.
+    /// The artifact with the text, if it does not fit.
     pub artifact: Option<Stored>,
 }
 
-/// How many displays are remembered, so that they can be updated.
+/// Number of displays that are remembered for updates.
 const MAX_SLOTS: usize = 1024;
 
-/// Folds the events of one execution into what a reader gets.
+/// Folds the events of one execution into the output for a reader.
 #[derive(Debug)]
 pub struct OutputSink {
     limits: OutputLimits,
@@ -61,7 +59,7 @@ fn at(name: StreamName) -> usize {
     }
 }
 
-/// A whole text as a reader gets it.
+/// A whole text, cleaned.
 fn cleaned(text: &str) -> String {
     let mut cleaner = Cleaner::default();
     let mut out = String::with_capacity(text.len());
@@ -71,7 +69,6 @@ fn cleaned(text: &str) -> String {
 }
 
 impl OutputSink {
-    /// Begins an execution.
     pub fn new(limits: OutputLimits, spill: Spill) -> OutputSink {
         let window = Window::new(limits.max_bytes, limits.head_bytes, limits.repeats);
         OutputSink {
@@ -89,7 +86,6 @@ impl OutputSink {
         }
     }
 
-    /// Takes an event.
     pub fn push(&mut self, event: &ExecEvent) {
         match event {
             ExecEvent::Stream { name, data } => self.stream(*name, data),
@@ -132,7 +128,7 @@ impl OutputSink {
         if text.takes_plain()
             && let Some(plain) = PlainChunk::of(data)
         {
-            // What was begun before it ends with its first line, unless that is an escape sequence.
+            // An unfinished line ends with the first line of the chunk, unless it is in an escape sequence.
             cleaner.push(&data[..plain.first], &mut |piece| text.collect(piece));
             rest = &data[plain.first..];
             if cleaner.is_at_rest() {
@@ -151,7 +147,7 @@ impl OutputSink {
         }
     }
 
-    /// Hands on the lines that both streams hold back.
+    /// Flushes the lines that both streams hold back.
     fn flush(&mut self) {
         let text = &mut self.text;
         for cleaner in &mut self.cleaners {
@@ -174,7 +170,7 @@ impl OutputSink {
         self.slot_order.clear();
     }
 
-    fn read(&mut self, data: &MimeBundle) -> Shown {
+    fn read(&mut self, data: &MimeBundle) -> DisplayForms {
         let shown = mime::read(data, self.limits.display_bytes.max(64 * 1024));
         self.has_markdown |= shown.is_markdown;
         shown
@@ -182,8 +178,9 @@ impl OutputSink {
 
     fn display(&mut self, id: Option<&DisplayId>, data: &MimeBundle) {
         let shown = self.read(data);
-        if shown.text.is_none() && shown.rich.iter().all(|f| matches!(f, mime::Found::Status(_))) {
-            // A status event is no output: it neither clears nor breaks a line.
+        if shown.text.is_none() && shown.rich.iter().all(|f| matches!(f, mime::RichForm::Status(_)))
+        {
+            // A status event is not output: it neither clears nor breaks a line.
             for found in shown.rich {
                 self.rich.push(found, None, self.raw.spill());
             }
@@ -203,7 +200,7 @@ impl OutputSink {
 
     fn update(&mut self, id: &DisplayId, data: &MimeBundle) {
         let Some(slot) = self.slots.get(id).copied() else {
-            // It was shown by an earlier execution, or so long ago that it is shown anew.
+            // An earlier execution showed it, or it was forgotten: show it as a new display.
             return self.display(Some(id), data);
         };
         self.flush();
@@ -245,7 +242,7 @@ impl OutputSink {
                 let text = self.bounded(text);
                 self.text.window.push_slot(slot, text);
             }
-            // A display that may take the whole budget is cut with the rest of the text.
+            // If a display may take the whole budget, it is cut with the rest of the text.
             None if text.len() > self.limits.display_bytes
                 && self.limits.display_bytes < self.limits.max_bytes =>
             {
@@ -267,8 +264,8 @@ impl OutputSink {
         (&text[..head], &text[head..tail], &text[tail..])
     }
 
-    /// The same as one text, for a display that may be replaced; what is left out is not counted, since
-    /// all of it may be gone with the next update.
+    /// The bounded text of a display that may be replaced. The omitted part is not counted, since the next update may
+    /// remove all of it.
     fn bounded(&self, text: String) -> String {
         if text.len() <= self.limits.display_bytes {
             return text;
@@ -295,7 +292,7 @@ impl OutputSink {
         }
     }
 
-    /// The end. Pictures are decoded here, so it may take some time.
+    /// Ends the execution. Pictures are decoded here, so it may take some time.
     pub fn finish(mut self) -> ModelOutput {
         let text = &mut self.text;
         for cleaner in &mut self.cleaners {
@@ -306,7 +303,7 @@ impl OutputSink {
         let (artifact, incomplete) = self.raw.finish();
         let (rich, rich_notices) = self.rich.finish(self.raw.spill());
         let mut kept = self.text.window.parts();
-        // Only what is there is pointed at.
+        // Drop marks of items that were not kept.
         kept.parts.retain(|part| match part {
             Part::Mark(Mark::Rich { number }) => rich.iter().any(|item| item.number == *number),
             _ => true,
@@ -368,7 +365,7 @@ impl OutputSink {
     }
 }
 
-/// Which lines of a text that is over its budget are shown.
+/// The shown line ranges of a text over its budget.
 fn truncation(kept: &Kepts, total: Extent, max_bytes: usize) -> Truncation {
     let total_lines = total.lines();
     let first = kept.cleared.feeds + 1;
@@ -377,7 +374,7 @@ fn truncation(kept: &Kepts, total: Extent, max_bytes: usize) -> Truncation {
     let tail = (kept.tail.bytes > 0).then_some((total_lines - kept.tail.feeds, total_lines));
     let is_one_line = head.is_none() && kept.tail.feeds == 0 && kept.elided.bytes > 0;
     let (head, tail) = match (head, tail) {
-        // Nothing is left out between them, only counted.
+        // The text between them is only counted, not left out.
         (Some(_), _) if kept.elided.bytes == 0 => (Some((first, total_lines)), None),
         both => both,
     };

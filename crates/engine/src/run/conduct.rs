@@ -1,54 +1,58 @@
-//! A notebook beside the call that runs its cells: what each cell is when its turn comes, what is kept of what
-//! it shows, and whether the run goes on after it.
+//! A notebook beside the call that runs its cells: the source of each cell when its turn comes, the outputs that are
+//! kept, and whether the run goes on after it.
 //!
-//! Owns the order of a run. How code is run and what its reader gets is the call's; the file is `file.rs`'s.
+//! Owns the order of a run. The call owns how code runs and what its reader receives; `file.rs` owns the file.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use inkcell_kernel::{CodeNames, ExecEvent, Outcome, WidgetStates};
 use inkcell_notebook::NbOutput;
 
 use super::RunClock;
 use super::displays::{Displays, named};
 use super::file::{RunFile, SavedRun, Urgency};
+use super::foresee::foresee;
 use super::journal::CellOutputs;
 use super::known::KnownCell;
-use super::plan::Planned;
-use super::record::{Noted, RanCell};
+use super::plan::PlannedCell;
+use super::record::{RanCell, RecordPlace};
 use super::stamps::{CellStamps, Span};
 use super::trail::{EndedCell, Trail};
 use crate::api::{
     CellReport, CellSource, EndReport, NotebookCell, NotebookReport, OnError, PythonReport,
-    RunNote, Stamps, State, WriteBack,
+    RunNote, Stamps, WriteBack,
 };
+use crate::call::{CellStart, Conductor, Onward, Record};
+use crate::edit::Keep;
 use crate::error::EngineError;
-use crate::executions::Record;
-use crate::notebooks::Keep;
 use crate::output::{OutputRecorder, Recorded, SizePolicy};
-use crate::staleness::{Generation, Why};
+use crate::session::{Session, Turn};
+use crate::types::{Generation, StaleReason, State};
 
-/// Everything a run is made of.
+/// State of one notebook run.
 pub(crate) struct NotebookRun {
-    /// Away while something waits for the disk.
+    /// Taken out while a task on another thread works with the file.
     file: Option<Box<RunFile>>,
-    cells: Vec<Planned>,
+    cells: Vec<PlannedCell>,
     report: NotebookReport,
     rules: RunRules,
     began: SystemTime,
     now: Option<Now>,
     displays: Displays,
     failed: Option<(KnownCell, Option<u32>)>,
-    /// Cells whose outputs somebody else took out of the file.
+    /// Cells whose outputs another program removed from the file, by number in the run.
     put_again: BTreeSet<usize>,
-    /// What is noted when the first cell begins.
+    /// Written to the record when the first cell begins.
     opening: Option<Opening>,
     trail: Trail,
     /// All widgets of the kernel, if a cell of this run changed one.
     widgets: Option<Box<WidgetStates>>,
 }
 
-/// What holds for the whole run.
+/// Settings that hold for the whole run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunRules {
     pub(crate) on_error: OnError,
@@ -58,45 +62,30 @@ pub(crate) struct RunRules {
     pub(crate) clock: RunClock,
 }
 
-/// The cell that runs.
+/// The cell that is running.
 struct Now {
     cell: KnownCell,
-    /// When its code began; none as long as there is no kernel for it.
+    /// When its code began; `None` until a kernel runs it.
     started: Option<SystemTime>,
     count: Option<u32>,
     recorder: OutputRecorder,
     names: Option<Box<CodeNames>>,
 }
 
-/// What happens after a cell.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Onward {
-    Next,
-    /// The run is over, and this is how.
-    Stop(State),
-}
-
-/// What is known when a run begins.
+/// The state of the records when a run begins.
 pub(crate) struct Opening {
-    /// What earlier runs say about the cells of the notebook.
+    /// Records of earlier runs about the cells of the notebook.
     pub(crate) known: Vec<RanCell>,
-    /// Whether that is what stands in the record.
-    pub(crate) noted: Noted,
-    /// What this one need not do again.
+    /// Whether the record file holds these cells at the positions given in `known`.
+    pub(crate) noted: RecordPlace,
+    /// Cells that this run need not repeat.
     pub(crate) done: Vec<RanCell>,
-}
-
-/// A cell whose turn has come.
-pub(crate) enum Begun {
-    Run(CellSource),
-    /// It is not in the file any more, or need not run.
-    LeftOut,
 }
 
 impl NotebookRun {
     pub(crate) fn new(
         file: RunFile,
-        cells: Vec<Planned>,
+        cells: Vec<PlannedCell>,
         report: NotebookReport,
         rules: RunRules,
         (opening, trail): (Opening, Trail),
@@ -122,20 +111,12 @@ impl NotebookRun {
         }
     }
 
-    /// The cells as a call is told of them.
+    /// The cells in the form that a call reports them.
     pub(crate) fn sources(&self) -> Vec<CellSource> {
         self.cells.iter().map(|planned| self.source(planned, &planned.cell)).collect()
     }
 
-    /// Says in a report what its cells are.
-    pub(crate) fn announce(&self, report: &mut PythonReport) {
-        report.notebook = Some(self.report.clone());
-        for (cell, planned) in report.cells.iter_mut().zip(&self.cells) {
-            cell.notebook = Some(in_notebook(&planned.cell, planned));
-        }
-    }
-
-    fn source(&self, planned: &Planned, cell: &KnownCell) -> CellSource {
+    fn source(&self, planned: &PlannedCell, cell: &KnownCell) -> CellSource {
         let name = match &cell.id {
             Some(id) => format!("cell {} ({id})", cell.index),
             None => format!("cell {}", cell.index),
@@ -148,8 +129,8 @@ impl NotebookRun {
         }
     }
 
-    /// Sources that will run and whose names nobody knows; none where that does not matter.
-    pub(crate) async fn unforeseen(&mut self) -> Vec<String> {
+    /// Returns sources that will run and whose names are unknown. Empty unless the run chooses stale cells.
+    pub(super) async fn unforeseen(&mut self) -> Vec<String> {
         let trail = std::mem::take(&mut self.trail);
         let looked = self.with_file(move |file| {
             let sources = file.notebook().map(|notebook| trail.unforeseen(notebook));
@@ -160,12 +141,12 @@ impl NotebookRun {
         sources
     }
 
-    /// The names of a source that will run.
-    pub(crate) fn foresee(&mut self, source: &str, names: CodeNames) {
+    /// Records the names of a source that will run.
+    pub(super) fn learn_names(&mut self, source: &str, names: CodeNames) {
         self.trail.foresee(source, names);
     }
 
-    /// Decides which cells run, where that is to be seen, or was not foreseen.
+    /// Decides again which cells run, if the last decision no longer holds.
     async fn decide(&mut self, number: usize, record: &Record) {
         if !self.trail.must_decide(number) {
             return;
@@ -173,7 +154,7 @@ impl NotebookRun {
         let planned: Vec<KnownCell> = self.cells.iter().map(|one| one.cell.clone()).collect();
         let mut trail = std::mem::take(&mut self.trail);
         let decided = self.with_file(move |file| {
-            // A file that cannot be read for a moment leaves what was decided before.
+            // If the file cannot be read at the moment, the earlier decision stays.
             let _ = file.decide(&mut trail, number, &planned);
             Ok(trail)
         });
@@ -193,24 +174,24 @@ impl NotebookRun {
         });
     }
 
-    /// The cell as it is in the file now.
-    pub(crate) async fn begin(
+    /// Starts a cell as it stands in the file now.
+    async fn begin_cell(
         &mut self,
         number: usize,
         kernel: Option<Generation>,
         record: &Record,
-    ) -> Begun {
+    ) -> CellStart {
         self.trail.in_kernel(kernel);
         self.decide(number, record).await;
         let why = self.trail.why(number).cloned();
-        if why.as_ref().is_some_and(Why::is_left_out) {
-            return Begun::LeftOut;
+        if why.as_ref().is_some_and(StaleReason::is_left_out) {
+            return CellStart::LeftOut;
         }
-        let Some(planned) = self.cells.get(number).cloned() else { return Begun::LeftOut };
+        let Some(planned) = self.cells.get(number).cloned() else { return CellStart::LeftOut };
         let known = planned.cell.clone();
         let opening = self.opening.take();
         let found = self.with_file(move |file| {
-            // Without it a later command only knows less about this run.
+            // A failure here only leaves a later command with less knowledge of this run.
             let _ =
                 opening.map(|Opening { known, noted, done }| file.begin((noted, &known), &done));
             file.cell(&known)
@@ -220,9 +201,9 @@ impl NotebookRun {
             Ok(Some(cell)) => cell,
             Ok(None) => {
                 tell(record, number, |cell| cell.written = WriteBack::Gone);
-                return Begun::LeftOut;
+                return CellStart::LeftOut;
             }
-            // A file that cannot be read for a moment does not stop what was planned.
+            // If the file cannot be read at the moment, the planned cell runs.
             Err(_) => planned.cell.clone(),
         };
         let source = self.source(&planned, &cell);
@@ -232,15 +213,15 @@ impl NotebookRun {
                 told.notebook = Some(NotebookCell { why, ..in_notebook(&cell, &planned) });
             }
         });
-        // Without an id it is found again by what it is now.
+        // A cell without an id is found again by its current content.
         self.cells[number].cell.clone_from(&cell);
         let recorder = OutputRecorder::new(self.rules.outputs);
         self.now = Some(Now { cell, started: None, count: None, recorder, names: None });
-        Begun::Run(source)
+        CellStart::Run(source)
     }
 
-    /// What the cell that runs says.
-    pub(crate) fn hear(&mut self, event: &ExecEvent) {
+    /// Takes an event of the cell that is running.
+    fn take(&mut self, event: &ExecEvent) {
         let Some(now) = &mut self.now else { return };
         if let ExecEvent::Started { count } = event {
             (now.started, now.count) = (Some((self.rules.clock)()), *count);
@@ -254,8 +235,8 @@ impl NotebookRun {
         now.recorder.push(event);
     }
 
-    /// The cell is over: its outputs are made safe, and it is decided what comes next.
-    pub(crate) async fn end(
+    /// Ends a cell: secures its outputs and decides whether the run goes on.
+    async fn end_cell(
         &mut self,
         number: usize,
         kernel: Option<Generation>,
@@ -273,11 +254,11 @@ impl NotebookRun {
         let ended = (self.rules.clock)();
         let died = (report.state == State::KernelDied).then_some(ended);
         let Some(began) = now.started.or(died) else {
-            // Nothing of it was run, so it keeps what it has.
+            // None of its code ran, so it keeps its outputs.
             return onward;
         };
         let span = Span { began, ended, state: report.state };
-        // How a cell ended is told by its report, not by an event.
+        // The report says how a cell ended; no event does.
         if let Some(
             EndReport::Exception(error) | EndReport::Stopped { exception: Some(error), .. },
         ) = &report.end
@@ -314,7 +295,7 @@ impl NotebookRun {
                 file.take(outputs.into_iter().map(stamped).collect(), Some(&ran), urgency)
             })
             .await;
-        // Outputs are reported as safe only when they are.
+        // Report outputs as safe only once they are.
         if self.file.as_ref().is_some_and(|file| file.is_kept()) {
             tell(record, number, |cell| cell.written = WriteBack::Kept);
         }
@@ -322,12 +303,12 @@ impl NotebookRun {
         onward
     }
 
-    /// Displays of earlier runs that are changed now are looked up in the file.
+    /// Looks up displays of earlier runs in the file when this cell has changed them.
     async fn find_displays(&mut self, recorded: &Recorded) {
         for ran in self.displays.wanted(recorded) {
             let looked_up = ran.clone();
             let found = self.with_file(move |file| file.outputs_of(&looked_up)).await;
-            // What cannot be read, or has another source by now, has no such display.
+            // If the cell cannot be read or its source has changed, the display is gone.
             if let Ok(Some(outputs)) = found {
                 self.displays.add(&ran, outputs);
             }
@@ -345,14 +326,14 @@ impl NotebookRun {
         match report.state {
             State::Done => Onward::Next,
             State::Error | State::InputRefused if may_fail => Onward::Next,
-            // A kernel that had to be ended has forgotten what the next cells need.
+            // A kernel that had to be ended has lost the state that the next cells need.
             State::TimedOut if may_fail && kept_its_kernel(report) => Onward::Next,
             state => Onward::Stop(state),
         }
     }
 
-    /// The run is over: everything goes into the file.
-    pub(crate) async fn close(&mut self, state: State, record: &Record) {
+    /// Ends the run: writes everything to the file.
+    async fn save(&mut self, state: State, record: &Record) {
         let (stamps, began, ended) = (self.rules.stamps, self.began, (self.rules.clock)());
         let (input, output) = (self.report.path.clone(), self.report.written.clone());
         let (failed, widgets) = (self.failed.take(), self.widgets.take());
@@ -361,7 +342,7 @@ impl NotebookRun {
                 file.note_end();
                 let mut saved = file.save(Keep::Record)?;
                 let span = Span { began, ended, state };
-                // The outputs are saved, even if widgets or notes cannot be stored.
+                // Outputs are saved even if widgets or notes cannot be stored.
                 let stored = widgets.and_then(|states| file.store_widgets(&states).ok());
                 if let (Some(saved), Some(version)) = (&mut saved, stored) {
                     saved.version = version;
@@ -375,7 +356,7 @@ impl NotebookRun {
             .await;
         self.tell_saved(record, saved);
         self.tell_places(record).await;
-        // The notebook is free for others before its caller hears that it is over.
+        // Release the notebook before the caller learns that the run is over.
         self.file = None;
     }
 
@@ -407,7 +388,7 @@ impl NotebookRun {
         });
     }
 
-    /// However often somebody takes outputs out, it is told once.
+    /// Reports removed outputs once, however often another program removes them.
     fn tell_put_again(&mut self, numbers: Vec<usize>) {
         self.put_again.extend(numbers);
         let cells = self.put_again.len();
@@ -417,10 +398,10 @@ impl NotebookRun {
         }
     }
 
-    /// Says where the cells are at the end: others may have moved them, or taken some out.
+    /// Reports the final positions of the cells: other programs may have moved or removed some.
     async fn tell_places(&mut self, record: &Record) {
         let known: Vec<KnownCell> = self.cells.iter().map(|planned| planned.cell.clone()).collect();
-        // A file that cannot be read leaves the places that were told before.
+        // If the file cannot be read, the positions reported before stay.
         let Ok(places) = self.with_file(move |file| file.places(&known)).await else { return };
         record.change(|report| {
             let cells = report.cells.iter_mut().filter_map(|cell| cell.notebook.as_mut());
@@ -433,7 +414,7 @@ impl NotebookRun {
         });
     }
 
-    /// Does something with the file on a thread that may wait for disks.
+    /// Works with the file on a thread that may block on disks.
     async fn with_file<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&mut RunFile) -> Result<T, EngineError> + Send + 'static,
@@ -444,10 +425,49 @@ impl NotebookRun {
             let done = work(&mut file);
             (file, done)
         });
-        // What panicked keeps the file; what is not saved is in the journal.
+        // After a panic the file is lost to this run; the journal holds everything unsaved.
         let (file, done) = done.await.map_err(|_| gone())?;
         self.file = Some(file);
         done
+    }
+}
+
+impl Conductor for NotebookRun {
+    fn announce(&self, report: &mut PythonReport) {
+        report.notebook = Some(self.report.clone());
+        for (cell, planned) in report.cells.iter_mut().zip(&self.cells) {
+            cell.notebook = Some(in_notebook(&planned.cell, planned));
+        }
+    }
+
+    fn foresee<'a>(&'a mut self, session: &'a Session, turn: &'a mut Turn) -> BoxFuture<'a, ()> {
+        foresee(self, session, turn).boxed()
+    }
+
+    fn begin<'a>(
+        &'a mut self,
+        number: usize,
+        kernel: Option<Generation>,
+        record: &'a Record,
+    ) -> BoxFuture<'a, CellStart> {
+        self.begin_cell(number, kernel, record).boxed()
+    }
+
+    fn hear(&mut self, event: &ExecEvent) {
+        self.take(event);
+    }
+
+    fn end<'a>(
+        &'a mut self,
+        number: usize,
+        kernel: Option<Generation>,
+        record: &'a Record,
+    ) -> BoxFuture<'a, Onward> {
+        self.end_cell(number, kernel, record).boxed()
+    }
+
+    fn close<'a>(&'a mut self, state: State, record: &'a Record) -> BoxFuture<'a, ()> {
+        self.save(state, record).boxed()
     }
 }
 
@@ -460,7 +480,7 @@ fn tell(record: &Record, number: usize, tell: impl FnOnce(&mut NotebookCell)) {
     });
 }
 
-fn in_notebook(cell: &KnownCell, planned: &Planned) -> NotebookCell {
+fn in_notebook(cell: &KnownCell, planned: &PlannedCell) -> NotebookCell {
     NotebookCell {
         index: cell.index,
         id: cell.id.clone(),
@@ -473,11 +493,11 @@ fn in_notebook(cell: &KnownCell, planned: &Planned) -> NotebookCell {
 }
 
 fn kept_its_kernel(report: &CellReport) -> bool {
-    use crate::session::KernelFate;
+    use crate::types::KernelFate;
     matches!(report.end, Some(EndReport::Stopped { fate: KernelFate::Kept, .. }))
 }
 
-/// What a kernel that died or was ended could not say itself, as an output.
+/// Makes an error output for a kernel that died or was ended and could not report it itself.
 fn last_words(report: &CellReport) -> Option<NbOutput> {
     let (name, value) = match (&report.state, &report.end) {
         (State::KernelDied, Some(EndReport::Died(death))) => {
@@ -491,7 +511,7 @@ fn last_words(report: &CellReport) -> Option<NbOutput> {
             let value = format!("the cell did not end within {after} s and {stopped}");
             ("CellTimeoutError", value)
         }
-        // Without it, a part of what a cell says would look like all of it.
+        // Without this output, partial output of a stopped cell would look complete.
         (State::Cancelled, Some(EndReport::Stopped { exception: None, .. }) | None)
             if report.count.is_some() =>
         {

@@ -1,7 +1,7 @@
 //! Displays that later cells may change.
 //!
-//! Owns which output of which cell has which name, for the cells of a run and for those that earlier runs of the
-//! same notebook ran: a kernel that lives on may still change what it showed then.
+//! Owns the map from display names to outputs of cells. It covers the cells of this run and of earlier runs of the same
+//! notebook: a kernel that lives on may still change a display from then.
 
 use std::collections::HashMap;
 
@@ -9,30 +9,30 @@ use inkcell_kernel::DisplayId;
 
 use super::journal::CellOutputs;
 use super::known::KnownCell;
-use super::plan::Planned;
+use super::plan::PlannedCell;
 use super::record::RanCell;
 use crate::output::Recorded;
 
 pub(super) struct Displays {
-    /// Which output of which cell, by the number of the cell in the run.
+    /// For each display: the number of the cell in the run, and the index of the output.
     places: HashMap<DisplayId, Vec<(usize, usize)>>,
     /// The outputs of those cells.
     cells: HashMap<usize, CellOutputs>,
-    /// Cells of earlier runs that have displays and are not in this run. Nobody has looked at their outputs yet.
+    /// Cells of earlier runs that have displays and are not part of this run. Their outputs have not been read yet.
     earlier: Vec<RanCell>,
-    /// A number that no cell has.
+    /// The next number for a cell of an earlier run; no cell of this run has it.
     next: usize,
 }
 
-/// Displays as they are noted with a cell that ran.
+/// Converts displays to the form in which a record keeps them.
 pub(super) fn named(displays: &[(DisplayId, usize)]) -> Vec<(String, usize)> {
     displays.iter().map(|(id, at)| (id.0.to_string(), *at)).collect()
 }
 
 impl Displays {
-    /// `known` is what earlier runs say about the cells of the notebook.
-    pub(super) fn new(cells: &[Planned], mut known: Vec<RanCell>) -> Displays {
-        // What runs again shows something new under the same name, or nothing.
+    /// `known` holds the records of earlier runs.
+    pub(super) fn new(cells: &[PlannedCell], mut known: Vec<RanCell>) -> Displays {
+        // A cell that runs again replaces its displays, or shows none.
         let is_run = |ran: &RanCell| {
             cells.iter().any(|planned| ran.is_of(planned.cell.id.as_deref(), planned.cell.index))
         };
@@ -41,7 +41,7 @@ impl Displays {
         Displays { places, cells: of_cells, earlier: known, next: cells.len() }
     }
 
-    /// The cells of earlier runs whose displays are changed now. Each is asked for once.
+    /// Returns the cells of earlier runs whose displays have just changed. Each cell is returned once.
     pub(super) fn wanted(&mut self, recorded: &Recorded) -> Vec<RanCell> {
         let is_changed = |ran: &mut RanCell| {
             let mut names = ran.displays.iter().map(|(id, _)| id.as_str());
@@ -50,7 +50,7 @@ impl Displays {
         self.earlier.extract_if(.., is_changed).collect()
     }
 
-    /// Takes the outputs of such a cell, as they are in the file.
+    /// Adds the outputs of such a cell, as read from the file.
     pub(super) fn add(&mut self, ran: &RanCell, outputs: CellOutputs) {
         for (id, at) in &ran.displays {
             let id = DisplayId(id.as_str().into());
@@ -60,8 +60,7 @@ impl Displays {
         self.next += 1;
     }
 
-    /// The outputs that are different now: those of the cell, and displays of earlier ones that it changed. Its
-    /// own come last.
+    /// Returns the outputs that have changed: displays of earlier cells first, then the outputs of the cell itself.
     pub(super) fn fold(
         &mut self,
         number: usize,

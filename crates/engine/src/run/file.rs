@@ -1,87 +1,90 @@
 //! The file of a notebook while its cells run.
 //!
-//! Owns when it is saved and what goes into it. Everything here waits for disks, so it is called from threads
-//! that may.
+//! Owns when the file is saved and with which content. Everything here blocks on disks, so callers use threads that may
+//! block.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use inkcell_kernel::WidgetStates;
-use inkcell_notebook::{EditOp, IdSource, Injected, NbOutput, Notebook, OutputView};
+use inkcell_notebook::{EditOp, IdSource, Injection, NbOutput, Notebook, OutputView};
 
-use super::fold::{Fold, Folded, Safety, ShownCell, put_back, state_error};
+use super::fold::{Fold, FoldResult, Safety, ShownCell, put_back, state_error};
 use super::inject::Values;
 use super::journal::{CellOutputs, Journal};
-use super::known::{KnownCell, Sight, has_unique_ids};
-use super::record::{Noted, Past, RanCell, RunPlaces, RunRecord};
+use super::known::{CellFinder, KnownCell, has_unique_ids};
+use super::record::{RanCell, RecordPlace, RunHistory, RunPlaces, RunRecord};
 use super::stamps::{self, CellStamps, Span, Whole};
 use super::trail::Trail;
 use super::widgets;
 use crate::api::{Stamps, WriteBack};
-use crate::change::{Base, Effect, SaveOptions};
+use crate::edit::{Base, FileEffect, Keep, Notebooks, SaveOptions};
 use crate::error::{EngineError, SessionError};
-use crate::files::{Metadata, Still, Target, Version};
-use crate::notebooks::{Keep, Notebooks};
+use crate::files::{Metadata, Still, Target};
+use crate::types::Version;
 
-/// A save that takes less is made after every cell, when nothing else is said.
+/// Default limit for cheap saves: if a save takes less than this, the file is saved after every cell.
 pub const CHEAP_SAVE: Duration = Duration::from_millis(50);
 
-/// Otherwise saves are at least so far apart, and so many times what one costs.
+/// Distance between dearer saves: at least this long, and at least `APART_TIMES` the cost of a save.
 const APART: Duration = Duration::from_secs(2);
 const APART_TIMES: u32 = 10;
 
-/// However long its cells take, a notebook that is larger than this is not written again and again: what was written
-/// on the way is at most so much of its size before it is written once more, or the last time is this long ago.
+/// Limits rewriting of notebooks larger than `SMALL_BYTES`, however long their cells take: a save is due while all
+/// saves together wrote at most `WRITTEN_QUARTERS` quarters of the size, or once the last save is `LONG` ago.
 const SMALL_BYTES: u64 = 1 << 20;
 const WRITTEN_QUARTERS: u64 = 3;
 const LONG: Duration = Duration::from_secs(600);
 
-/// Whether outputs must be in the file now.
+/// Says whether outputs must be in the file now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Urgency {
-    /// They are safe in the journal; a save may wait.
+    /// The outputs are safe in the journal; a save may wait.
     WhenCheap,
     Now,
 }
 
 pub(crate) struct RunFile {
     notebooks: Notebooks,
-    /// The file that is written, as the caller named it.
+    /// The output file, as the caller named it.
     path: String,
     target: Target,
     record: RunRecord,
     journal: Journal,
-    /// What the cells of this run showed, by the number of the cell in the run. Those that are in the file stay
-    /// here: another program may put an older copy of the notebook over it.
+    /// Outputs of the cells of this run, by number in the run. Outputs that the file has stay here: another program may
+    /// replace the file with an older copy.
     shown: BTreeMap<usize, ShownCell>,
-    /// Cells that ran, and are not in the record yet.
+    /// Cells that have run and are not in the record yet.
     unnoted: Vec<RanCell>,
-    /// The content that the last save left.
+    /// Version that the last save wrote.
     left: Option<Version>,
-    seen: Option<Seen>,
-    /// The notebook as it was when the run was planned, where its ids do not tell all cells apart.
+    seen: Option<FileView>,
+    /// The notebook as planned; `None` where ids alone tell all cells apart.
     planned: Option<Notebook>,
     pace: Pace,
 }
 
-/// The notebook as it was when its file was last looked at.
-struct Seen {
+/// The notebook as last read from its file.
+struct FileView {
     metadata: Metadata,
     notebook: Notebook,
 }
 
-/// What a save did.
+/// Result of a save.
 pub(crate) struct SavedRun {
     pub(crate) version: Version,
-    /// What became of the outputs of each cell.
+    /// The fate of the outputs of each cell.
     pub(crate) cells: Vec<(usize, WriteBack)>,
-    /// Cells whose outputs had been in the file, were taken out by somebody else, and are in it again.
+    /// Cells whose outputs another program removed from the file and this save restored.
     pub(crate) put_again: Vec<usize>,
 }
 
 impl RunFile {
-    /// Takes the notebook for a run; nobody else runs it meanwhile.
-    pub(crate) fn open(notebooks: &Notebooks, path: &str) -> Result<(RunFile, Past), EngineError> {
+    /// Takes the notebook for a run. No other run can take it meanwhile.
+    pub(crate) fn open(
+        notebooks: &Notebooks,
+        path: &str,
+    ) -> Result<(RunFile, RunHistory), EngineError> {
         let target = notebooks.target(path)?;
         let state = notebooks.state_dir();
         let places = RunPlaces::of(&target.path, state);
@@ -110,12 +113,12 @@ impl RunFile {
         Ok((file, past))
     }
 
-    /// A save that takes less than this is made after every cell.
+    /// Saves after every cell as long as a save takes less than `cost`.
     pub(crate) fn save_at_once_below(&mut self, cost: Duration) {
         self.pace.cheap = cost;
     }
 
-    /// Puts in what a host that died had not saved; of how many cells.
+    /// Restores outputs that a dead host had not saved. Returns the number of cells.
     pub(crate) fn recover(&self) -> Result<Option<usize>, EngineError> {
         if !self.target.exists() {
             return Ok(None);
@@ -124,28 +127,28 @@ impl RunFile {
         put_back(&self.notebooks, &places, &self.path)
     }
 
-    /// Begins: `known` is what earlier runs say about other cells, `done` what this one need not do again.
+    /// Begins the run: `known` holds records of other cells, `done` the cells that this run need not repeat.
     pub(crate) fn begin(
         &mut self,
-        known: (Noted, &[RanCell]),
+        known: (RecordPlace, &[RanCell]),
         done: &[RanCell],
     ) -> Result<(), EngineError> {
         let failed = |source| state_error(self.notebooks.state_dir(), source);
         self.record.begin(known, done).map_err(failed)
     }
 
-    /// Remembers what the run was planned on.
+    /// Remembers the notebook that the run was planned on.
     pub(crate) fn plan_on(&mut self, notebook: &Notebook) {
         self.planned = (!has_unique_ids(notebook)).then(|| notebook.clone());
     }
 
-    /// The notebook that was looked at last.
-    fn sight(&self) -> Option<(&Notebook, Sight<'_>)> {
+    /// The notebook as last read.
+    fn sight(&self) -> Option<(&Notebook, CellFinder<'_>)> {
         let notebook = &self.seen.as_ref()?.notebook;
-        Some((notebook, Sight::new(notebook, self.planned.as_ref())))
+        Some((notebook, CellFinder::new(notebook, self.planned.as_ref())))
     }
 
-    /// Looks at the notebook as it is in the file now.
+    /// Reads the notebook again if the file has changed.
     fn look(&mut self) -> Result<(), EngineError> {
         let is_same = match &self.seen {
             Some(seen) => {
@@ -156,12 +159,12 @@ impl RunFile {
         };
         if !is_same {
             let (notebook, metadata) = self.notebooks.read_again(&self.target)?;
-            self.seen = Some(Seen { metadata, notebook });
+            self.seen = Some(FileView { metadata, notebook });
         }
         Ok(())
     }
 
-    /// A cell as it is now, which is run next; none when it is gone or no code any more.
+    /// Returns the cell to run next as it is now; `None` if it is gone or is not code any more.
     pub(crate) fn cell(&mut self, known: &KnownCell) -> Result<Option<KnownCell>, EngineError> {
         self.look()?;
         let Some((notebook, sight)) = self.sight() else { return Ok(None) };
@@ -169,28 +172,28 @@ impl RunFile {
         let code = cell.filter(|cell| cell.kind() == Some(inkcell_notebook::CellKind::Code));
         let cell = code.map(|cell| KnownCell { planned: known.planned, ..KnownCell::of(&cell) });
         if let Some(cell) = &cell {
-            // Whoever comes after a host that died only knows less without it.
+            // If this fails, a command after the death of this host only knows less.
             let _ = self.record.note_start(cell);
         }
         Ok(cell)
     }
 
-    /// The notebook as it is now; none where it cannot be read.
+    /// The notebook as it is now; `None` if it cannot be read.
     pub(crate) fn notebook(&mut self) -> Option<&Notebook> {
         self.look().ok()?;
         self.seen.as_ref().map(|seen| &seen.notebook)
     }
 
-    /// Whether other cells have the id of this one.
+    /// Returns true if other cells share the id of this cell.
     pub(crate) fn is_twin(&self, cell: &KnownCell) -> bool {
-        // Where all ids are different there was nothing to remember.
+        // If all ids were unique, `planned` is empty.
         let (Some(_), Some(seen), Some(id)) = (&self.planned, &self.seen, &cell.id) else {
             return false;
         };
         seen.notebook.cells().filter(|cell| cell.id().as_deref() == Some(id)).nth(1).is_some()
     }
 
-    /// Decides which of the planned cells run, from the one of this number on.
+    /// Decides which of the planned cells run, beginning with number `from`.
     pub(crate) fn decide(
         &mut self,
         trail: &mut Trail,
@@ -204,7 +207,7 @@ impl RunFile {
         Ok(())
     }
 
-    /// What a cell that ran before shows, when it is still what ran.
+    /// Outputs of a cell that ran before, if its source is still the one that ran.
     pub(crate) fn outputs_of(&mut self, ran: &RanCell) -> Result<Option<CellOutputs>, EngineError> {
         self.look()?;
         let Some((notebook, _)) = self.sight() else { return Ok(None) };
@@ -220,8 +223,7 @@ impl RunFile {
         Ok(outputs.map(|outputs| CellOutputs { cell: known, count, outputs }))
     }
 
-    /// Takes outputs, and sees to it that they are safe: in the file, or in the journal. What cannot be kept there
-    /// is saved at once.
+    /// Takes outputs and makes them safe: in the file or in the journal. If the journal fails, it saves at once.
     pub(crate) fn take(
         &mut self,
         outputs: Vec<(usize, CellOutputs, CellStamps)>,
@@ -236,7 +238,7 @@ impl RunFile {
                 false => Safety::InJournal,
             };
             is_due |= safety == Safety::Nowhere;
-            // A display that a later cell changed leaves what is noted about its own cell.
+            // If a later cell changed a display, the notes about the display's own cell stay.
             let noted = self.shown.remove(&number).map(|earlier| earlier.stamps);
             let stamps = stamps.or(noted);
             self.shown.insert(number, ShownCell { outputs, stamps, safety });
@@ -247,28 +249,28 @@ impl RunFile {
         saved
     }
 
-    /// Notes that no cell is begun any more.
+    /// Records that no more cells will begin.
     pub(crate) fn note_end(&mut self) {
-        // Without it a later command only takes the last cell for one that was cut off.
+        // If this fails, a later command only mistakes the last cell for one that was cut off.
         let _ = self.record.note_end();
     }
 
-    /// Whether everything that cells showed is safe somewhere.
+    /// Returns true if all outputs are in the file or the journal.
     pub(crate) fn is_kept(&self) -> bool {
         self.shown.values().all(|cell| cell.safety != Safety::Nowhere)
     }
 
-    /// A cell has run when what it showed is safe: otherwise a run that is taken up again would leave it out.
+    /// Records cells that have run, once their outputs are safe: otherwise a resumed run would leave them out.
     fn note_ran(&mut self) {
         if !self.is_kept() {
             return;
         }
-        // What cannot be noted now may be later; without it a later command only knows less about this run.
+        // Cells that cannot be recorded now are tried again later; without a record a later command only knows less.
         let noted = self.unnoted.iter().take_while(|ran| self.record.note(ran).is_ok()).count();
         self.unnoted.drain(..noted);
     }
 
-    /// Puts everything into the file.
+    /// Writes everything to the file.
     pub(crate) fn save(&mut self, keep: Keep) -> Result<Option<SavedRun>, EngineError> {
         let is_saved = self.shown.values().all(|cell| cell.safety == Safety::InFile);
         if is_saved && keep == Keep::Nothing {
@@ -293,7 +295,7 @@ impl RunFile {
                 return Err(error);
             }
         };
-        if saved.effect == Effect::Written {
+        if saved.effect == FileEffect::Written {
             let size = saved.after.chunks().iter().map(|chunk| chunk.len() as u64).sum();
             self.pace.saved(began, Instant::now(), size);
         }
@@ -301,15 +303,15 @@ impl RunFile {
         for cell in self.shown.values_mut() {
             cell.safety = Safety::InFile;
         }
-        // What is in the file as well may go in once more without harm, so a journal that cannot be removed is
-        // no reason to say that outputs are not there.
+        // Writing the same outputs again does no harm. So a journal that cannot be removed does not turn the save into
+        // a failure.
         let _ = self.journal.clear();
         self.note_ran();
-        let Folded { fates, put_again } = saved.value;
+        let FoldResult { fates, put_again } = saved.value;
         Ok(Some(SavedRun { version: saved.version, cells: fates, put_again }))
     }
 
-    /// What is not in the file must be safe elsewhere; also what was in it, when the file is not what it was.
+    /// Makes all outputs safe outside the file. That includes saved outputs if another program has changed the file.
     fn keep_all(&mut self) {
         let current = self.notebooks.read_again(&self.target);
         let version = current.ok().map(|(notebook, _)| Version::of(notebook.original_bytes()));
@@ -326,7 +328,7 @@ impl RunFile {
         }
     }
 
-    /// Where these cells are now; none where one is gone.
+    /// Returns the current positions of these cells; `None` for a cell that is gone.
     pub(crate) fn places(
         &mut self,
         cells: &[KnownCell],
@@ -336,12 +338,12 @@ impl RunFile {
         Ok(cells.iter().map(|cell| sight.find(cell).place()).collect())
     }
 
-    /// Takes away what an earlier run said about its failure.
+    /// Removes the failure markers of an earlier run.
     pub(crate) fn without_markers(&self, stamps: Stamps) -> Result<(), EngineError> {
         self.note(stamps, |notebook| stamps::without_markers(stamps, notebook)).map(drop)
     }
 
-    /// Notes a run that is over, when that was asked for.
+    /// Writes notes about a finished run, if `stamps` asks for them.
     pub(crate) fn note_run(
         &self,
         stamps: Stamps,
@@ -350,7 +352,7 @@ impl RunFile {
         failed: Option<&(KnownCell, Option<u32>)>,
     ) -> Result<Option<Version>, EngineError> {
         self.note(stamps, |notebook| {
-            let sight = Sight::new(notebook, self.planned.as_ref());
+            let sight = CellFinder::new(notebook, self.planned.as_ref());
             let failed = failed.and_then(|(cell, count)| Some((sight.find(cell).place()?, *count)));
             stamps::whole(stamps, notebook, &Whole { input, output, span, failed })
         })?;
@@ -362,8 +364,8 @@ impl RunFile {
         self.change(|notebook| Vec::from_iter(widgets::stored(notebook, states)))
     }
 
-    /// Puts the values of this run into their cell, before anything is run.
-    pub(crate) fn inject(&self, values: &Values, stamps: Stamps) -> Result<Injected, EngineError> {
+    /// Writes the values of this run into their cell before any cell runs.
+    pub(crate) fn inject(&self, values: &Values, stamps: Stamps) -> Result<Injection, EngineError> {
         let options = SaveOptions::in_place();
         let changed = |notebook: &mut Notebook, base: &Base| {
             let mut ids = IdSource::seeded(base.seed);
@@ -385,7 +387,7 @@ impl RunFile {
     ) -> Result<Option<Version>, EngineError> {
         match stamps {
             Stamps::Papermill => self.change(ops).map(Some),
-            // The others note nothing about a run as a whole.
+            // The other styles have no notes about a whole run.
             _ => Ok(None),
         }
     }
@@ -403,18 +405,18 @@ impl RunFile {
     }
 }
 
-/// How often a file is saved.
+/// Decides how often a file is saved.
 #[derive(Debug)]
 struct Pace {
-    /// A save that takes less is made after every cell.
+    /// A save that takes less than this follows every cell.
     cheap: Duration,
-    /// When the last save was over, and what it took.
+    /// The end of the last save, and its duration.
     last: Option<(Instant, Duration)>,
-    /// How much all saves have written.
+    /// Bytes written by all saves so far.
     written_bytes: u64,
-    /// How large the file was then.
+    /// File size at the last save.
     size_bytes: u64,
-    /// How much is to be put in since.
+    /// Bytes of outputs taken since then.
     taken_bytes: u64,
 }
 
@@ -435,7 +437,7 @@ impl Pace {
         size <= SMALL_BYTES || self.written_bytes * 4 <= size * WRITTEN_QUARTERS || since >= LONG
     }
 
-    /// A cell has shown so much.
+    /// Counts output bytes of a cell.
     fn taken(&mut self, bytes: u64) {
         self.taken_bytes += bytes;
     }

@@ -1,7 +1,7 @@
-//! Outputs on their way into a notebook: which cell they belong to, and whether that is still what ran.
+//! Outputs on their way into a notebook: which cell they belong to, and whether its source is still the one that ran.
 //!
-//! Owns what a save of a run changes, and what becomes of outputs that a host which died had kept. When that
-//! happens is `file.rs`'s.
+//! Owns the changes that a save of a run makes, and the fate of outputs that a dead host had kept. `file.rs` owns when
+//! that happens.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,23 +10,21 @@ use inkcell_notebook::{CellRef, CellView, EditOp, IdSource, Notebook};
 use serde_json::Value;
 
 use super::journal::{CellOutputs, Journal};
-use super::known::{Found, KnownCell, Sight};
+use super::known::{CellFinder, CellMatch, KnownCell};
 use super::record::{RunPlaces, RunRecord};
 use super::stamps::CellStamps;
 use crate::api::WriteBack;
-use crate::change::{Effect, SaveOptions};
+use crate::edit::{FileEffect, FilesConfig, Keep, Notebooks, SaveOptions};
 use crate::error::EngineError;
 use crate::files::Target;
-use crate::notebooks::{Keep, Notebooks};
 
-/// What a cell of a run showed.
+/// Outputs of a cell in a run, with their notes.
 pub(super) struct ShownCell {
     pub(super) outputs: CellOutputs,
     pub(super) stamps: CellStamps,
     pub(super) safety: Safety,
 }
 
-/// Where outputs are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Safety {
     Nowhere,
@@ -35,43 +33,45 @@ pub(super) enum Safety {
     InFile,
 }
 
-/// Which outputs a save looks at.
+/// The outputs that a save considers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fold {
-    /// Those that no save has dealt with.
+    /// Only outputs that no save has dealt with.
     New,
-    /// All: somebody else has written the file, maybe from a copy that did not have them yet.
+    /// All outputs: another program has written the file, perhaps from a copy without them.
     All,
 }
 
 /// What a save did with outputs.
 #[derive(Default)]
-pub(super) struct Folded {
+pub(super) struct FoldResult {
     pub(super) fates: Vec<(usize, WriteBack)>,
     pub(super) put_again: Vec<usize>,
 }
 
 impl Fold {
-    /// Sets the outputs of cells whose sources are still what ran.
+    /// Sets the outputs of cells whose sources are still the ones that ran.
     pub(super) fn into(
         self,
         notebook: &mut Notebook,
         planned: Option<&Notebook>,
         shown: &BTreeMap<usize, ShownCell>,
         path: &str,
-    ) -> Result<Folded, EngineError> {
-        let sight = Sight::new(notebook, planned);
-        let (mut ops, mut folded) = (Vec::new(), Folded::default());
+    ) -> Result<FoldResult, EngineError> {
+        let sight = CellFinder::new(notebook, planned);
+        let (mut ops, mut folded) = (Vec::new(), FoldResult::default());
         for (number, ShownCell { outputs, stamps, safety }) in shown {
             let is_new = *safety != Safety::InFile;
             if !is_new && self == Fold::New {
                 continue;
             }
             let fate = match sight.find(&outputs.cell) {
-                // What a save has dealt with keeps its fate, unless it can be mended now.
-                Found::Same(index) if !is_new && outputs.are_in(notebook.cell(index)) => continue,
-                Found::Changed(_) | Found::Gone if !is_new => continue,
-                Found::Same(index) => {
+                // Outputs that a save has dealt with keep their fate, unless this save can restore them.
+                CellMatch::Same(index) if !is_new && outputs.are_in(notebook.cell(index)) => {
+                    continue;
+                }
+                CellMatch::Changed(_) | CellMatch::Gone if !is_new => continue,
+                CellMatch::Same(index) => {
                     let cell = CellRef::Index(index as i64);
                     ops.push(outputs.op(cell.clone()));
                     ops.extend(stamps.op(cell, notebook));
@@ -80,8 +80,8 @@ impl Fold {
                     }
                     WriteBack::Saved
                 }
-                Found::Changed(_) => WriteBack::SourceChanged,
-                Found::Gone => WriteBack::Gone,
+                CellMatch::Changed(_) => WriteBack::SourceChanged,
+                CellMatch::Gone => WriteBack::Gone,
             };
             folded.fates.push((*number, fate));
         }
@@ -97,7 +97,7 @@ impl CellOutputs {
         EditOp::SetOutputs { cell, count, outputs }
     }
 
-    /// Whether the cell has them, however they are spelled.
+    /// Returns true if the cell has these outputs, in any JSON spelling.
     fn are_in(&self, cell: Option<CellView<'_>>) -> bool {
         let Some(cell) = cell else { return false };
         let there: Option<Vec<Value>> = match cell.outputs_json() {
@@ -110,7 +110,7 @@ impl CellOutputs {
     }
 }
 
-/// Refuses a notebook that could not take the outputs of these cells, before anything is run.
+/// Refuses a notebook that could not take the outputs of these cells, before any cell runs.
 pub(super) fn must_take_outputs<'a>(
     notebook: &Notebook,
     cells: impl Iterator<Item = &'a KnownCell>,
@@ -127,8 +127,16 @@ pub(super) fn must_take_outputs<'a>(
     Ok(())
 }
 
-/// Puts what a host that died had not saved into its notebook.
-pub(crate) fn recover(
+impl Notebooks {
+    /// Creates notebooks with this configuration. The next command on a notebook restores outputs that an interrupted
+    /// run had not saved.
+    pub fn new(config: FilesConfig) -> Notebooks {
+        Notebooks::with_recovery(config, recover)
+    }
+}
+
+/// Restores outputs that a dead host had not saved.
+fn recover(
     notebooks: &Notebooks,
     target: &Target,
     path: &str,
@@ -141,12 +149,12 @@ pub(crate) fn recover(
     let failed = |source| state_error(state, source);
     match RunRecord::take(&places, state).map_err(failed)? {
         Some(_held) => put_back(notebooks, &places, path),
-        // A run is under way, and saves itself.
+        // A run is under way and saves its own outputs.
         None => Ok(None),
     }
 }
 
-/// The same for whoever has the notebook's record.
+/// Restores outputs for a caller that holds the record of the notebook.
 pub(super) fn put_back(
     notebooks: &Notebooks,
     places: &RunPlaces,
@@ -157,7 +165,7 @@ pub(super) fn put_back(
         return Ok(None);
     }
     let left = Journal::left(&places.journal).map_err(failed)?;
-    // Of two entries for a cell the later counts.
+    // If a cell has two entries, the later one counts.
     let mut latest: Vec<CellOutputs> = Vec::new();
     for outputs in left {
         latest.retain(|known| !known.cell.is_same_place(&outputs.cell));
@@ -166,7 +174,7 @@ pub(super) fn put_back(
     let shown = |outputs| ShownCell {
         outputs,
         stamps: CellStamps::default(),
-        // The host may have died after a save that put them in.
+        // The host may have died after a save that wrote them.
         safety: Safety::InFile,
     };
     let shown: BTreeMap<usize, ShownCell> = latest.into_iter().map(shown).enumerate().collect();
@@ -175,7 +183,7 @@ pub(super) fn put_back(
             Fold::All.into(notebook, None, &shown, path)
         })?;
     Journal::new(places.journal.clone()).clear().map_err(failed)?;
-    let is_written = saved.effect == Effect::Written;
+    let is_written = saved.effect == FileEffect::Written;
     Ok(is_written.then_some(saved.value.put_again.len()))
 }
 

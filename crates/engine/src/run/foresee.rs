@@ -1,7 +1,7 @@
-//! The names of cells that have not run as they are, asked of the kernel before it is decided which cells run.
+//! Asks the kernel for the names of cells that have not run in their current form, before the choice of cells.
 //!
-//! Owns that question. It is asked only where stale cells are to be run and some of them are new; without an answer
-//! such a cell may use and make everything.
+//! Owns that question. It is asked only if stale cells were requested and some of them are new. Without an answer such
+//! a cell may use and make everything.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::NotebookRun;
 use crate::session::{AskEnd, Session, Turn};
 
-/// How long an answer may take: a tree is made and looked through in much less.
+/// Limit for an answer. Parsing and walking a syntax tree takes far less.
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Deserialize)]
@@ -19,13 +19,13 @@ struct Answered {
     names: Vec<Option<CodeNames>>,
 }
 
-pub(crate) async fn foresee(run: &mut NotebookRun, session: &Session, turn: &mut Turn) {
+pub(super) async fn foresee(run: &mut NotebookRun, session: &Session, turn: &mut Turn) {
     let codes = run.unforeseen().await;
     if codes.is_empty() {
         return;
     }
     if session.state().kernel.is_none() {
-        // One of them will run, so there will be a kernel. That it does not start is told by that cell.
+        // At least one of the cells will run, so a kernel is needed. If it fails to start, that cell reports it.
         turn.start().await;
         session.settled().await;
     }
@@ -34,7 +34,7 @@ pub(crate) async fn foresee(run: &mut NotebookRun, session: &Session, turn: &mut
     let Ok(Answered { names }) = serde_json::from_str(&answer) else { return };
     for (code, names) in codes.iter().zip(names) {
         if let Some(names) = names {
-            run.foresee(code, names);
+            run.learn_names(code, names);
         }
     }
 }

@@ -1,18 +1,18 @@
-//! Values that a caller gives to a run: in which language they are written, and what is doubtful about them.
+//! Values that a caller gives to a run: the language they are written in, and doubts about them.
 //!
-//! Owns the way from a request's parameters to a cell of the notebook. Where that cell stands and how values are
-//! written is the notebook's own business.
+//! Owns the way from the parameters of a request to a cell of the notebook. The notebook crate decides where that cell
+//! stands and how values are written.
 
 use inkcell_notebook::{
-    IdSource, Injected, Notebook, ParameterError, ParameterLanguage, Parameters,
+    IdSource, Injection, Notebook, ParameterError, ParameterLanguage, Parameters,
 };
 
 use crate::api::{KernelChoice, RunNote, Wanted};
+use crate::edit::Opened;
 use crate::error::EngineError;
 use crate::kernels::ChosenKernel;
-use crate::notebooks::Opened;
 
-/// What is known about the kernel of a run before it is started.
+/// The kernel of a run as far as it is known before the start.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct KernelLanguage {
     name: Option<String>,
@@ -20,7 +20,7 @@ pub(crate) struct KernelLanguage {
 }
 
 impl KernelLanguage {
-    /// That of the kernel that was chosen; where nobody knows it, what the notebook says.
+    /// The name and language of the chosen kernel. If its language is unknown, the notebook's own counts.
     pub(crate) fn of(kernel: &ChosenKernel, wanted: &Wanted) -> KernelLanguage {
         let chosen = (!kernel.language.is_empty()).then(|| kernel.language.clone());
         let said = match &wanted.kernel {
@@ -39,7 +39,7 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// None where nothing was given. What cannot be written is refused before anything is touched.
+    /// Returns `None` if the caller gave no values. Refuses values that cannot be written before anything is touched.
     pub(super) fn of(
         parameters: &Parameters,
         kernel: &KernelLanguage,
@@ -60,17 +60,17 @@ impl Values {
         notebook: &mut Notebook,
         ids: &mut IdSource,
         path: &str,
-    ) -> Result<Injected, EngineError> {
+    ) -> Result<Injection, EngineError> {
         let injected = notebook.inject(&self.parameters, self.language, ids);
         injected.map_err(|error| failed(error, path))
     }
 
-    /// What may be a slip: a notebook without defaults, or names that they do not have.
+    /// Notes a likely slip: the notebook has no defaults, or the defaults lack some of the names.
     pub(super) fn doubts(&self, notebook: &Notebook) -> Option<RunNote> {
         if notebook.defaults_cell().is_none() {
             return notebook.injected_cell().is_none().then_some(RunNote::NoDefaults);
         }
-        // Of a cell that cannot be read nothing is known.
+        // If the cell cannot be read, its names are unknown.
         let known = notebook.parameters(self.language).ok()?;
         let is_known = |name: &str| known.iter().any(|parameter| parameter.name == name);
         let names = self.parameters.iter().map(|(name, _)| name).filter(|name| !is_known(name));
@@ -79,9 +79,9 @@ impl Values {
     }
 }
 
-/// Positions that were chosen before values were put in, as they are afterwards, with the cell of the values itself:
-/// who gives values wants them to count.
-pub(super) fn carried(injected: Injected, chosen: Vec<usize>) -> Vec<usize> {
+/// Maps positions chosen before the injection to those after it, and adds the injected cell: a caller who gives values
+/// wants them to count.
+pub(super) fn carried(injected: Injection, chosen: Vec<usize>) -> Vec<usize> {
     let mut positions: Vec<usize> = chosen.into_iter().map(|index| injected.moved(index)).collect();
     positions.push(injected.index);
     positions.sort_unstable();

@@ -1,7 +1,7 @@
-//! Outputs that are not in their notebook yet, on disk.
+//! Outputs on disk that are not in their notebook yet.
 //!
-//! Owns the file that holds them between the end of a cell and the next save. Whoever comes after a host that
-//! died finds them there and puts them in. Nobody else writes it: the lock of the run's record says whose it is.
+//! Owns the file that holds them between the end of a cell and the next save. If the host dies, the next command finds
+//! them there and restores them. The lock of the run's record protects the file: only its holder writes it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 
 use super::known::KnownCell;
 
-/// What a cell showed.
+/// Outputs of one cell.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct CellOutputs {
     pub(crate) cell: KnownCell,
@@ -22,7 +22,7 @@ pub(crate) struct CellOutputs {
     pub(crate) outputs: Vec<NbOutput>,
 }
 
-/// The same on a line of the file.
+/// The same cell as one line of the file.
 #[derive(Serialize, Deserialize)]
 struct Line {
     id: Option<String>,
@@ -32,11 +32,11 @@ struct Line {
     outputs: Vec<Box<RawValue>>,
 }
 
-/// The file of one notebook.
+/// The journal of one notebook.
 #[derive(Debug)]
 pub(crate) struct Journal {
     path: PathBuf,
-    /// Open once something was written.
+    /// Opened by the first write.
     file: Option<File>,
 }
 
@@ -45,7 +45,7 @@ impl Journal {
         Journal { path, file: None }
     }
 
-    /// Puts the outputs of a cell where no crash loses them. Of two entries for a cell the later counts.
+    /// Writes the outputs of a cell where a crash cannot lose them. If a cell has two entries, the later one counts.
     pub(crate) fn keep(&mut self, outputs: &CellOutputs) -> io::Result<()> {
         let raw = |output: &NbOutput| {
             let text = String::from_utf8_lossy(output.json()).into_owned();
@@ -58,7 +58,7 @@ impl Journal {
             count: outputs.count,
             outputs: outputs.outputs.iter().map(raw).collect::<io::Result<_>>()?,
         };
-        // A line begins with its separator: one that could not be written to its end costs no other.
+        // Each line begins with its separator, so an incomplete line spoils no other.
         let mut text = vec![b'\n'];
         serde_json::to_writer(&mut text, &line)?;
         let mut file = match self.file.take() {
@@ -70,25 +70,25 @@ impl Journal {
         written
     }
 
-    /// Everything is in the notebook.
+    /// Removes the journal: everything is in the notebook.
     pub(crate) fn clear(&mut self) -> io::Result<()> {
         self.file = None;
         match std::fs::remove_file(&self.path) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            // An empty one says the same.
+            // An empty journal means the same.
             Err(_) => OpenOptions::new().write(true).truncate(true).open(&self.path).map(drop),
         }
     }
 
-    /// What a host that died left. A line that it did not come to the end of is nothing.
+    /// Reads the outputs that a dead host left. Incomplete lines are skipped.
     pub(crate) fn left(path: &Path) -> io::Result<Vec<CellOutputs>> {
         let text = match std::fs::read(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),
         };
-        // A line that was cut off is no whole object.
+        // A truncated line is not a complete object.
         Ok(text.split(|byte| *byte == b'\n').filter_map(entry).collect())
     }
 }

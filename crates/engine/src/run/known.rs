@@ -1,37 +1,36 @@
-//! Which cell is which, in a notebook that others may change while it runs.
+//! Identifies cells in a notebook that other programs may change during a run.
 //!
-//! Owns how a cell is found again. What is done with it is for others.
+//! Owns how a cell is found again. Callers decide what to do with it.
 
 use std::cell::OnceCell;
 
 use inkcell_notebook::{CellKind, CellView, Notebook, pairs};
 
-/// A cell as it was when somebody looked.
+/// A cell as it was when the notebook was read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct KnownCell {
     pub(crate) id: Option<String>,
     pub(crate) index: usize,
     pub(crate) source: String,
-    /// Its position when the run was planned, for cells of the run.
+    /// Position when the run was planned, for cells of the run.
     pub(crate) planned: Option<usize>,
 }
 
-/// What became of a cell.
+/// Result of looking for a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Found {
-    /// It is here, with the same source.
+pub(crate) enum CellMatch {
+    /// Found, with the same source.
     Same(usize),
-    /// It is here; its source, or its kind, is another one.
+    /// Found, with another source or kind.
     Changed(usize),
     Gone,
 }
 
-impl Found {
-    /// Where it is.
+impl CellMatch {
     pub(crate) fn place(self) -> Option<usize> {
         match self {
-            Found::Same(index) | Found::Changed(index) => Some(index),
-            Found::Gone => None,
+            CellMatch::Same(index) | CellMatch::Changed(index) => Some(index),
+            CellMatch::Gone => None,
         }
     }
 }
@@ -46,7 +45,7 @@ impl KnownCell {
         }
     }
 
-    /// Whether both are the same cell, whatever it held.
+    /// Returns true if both are the same cell, whatever its source.
     pub(crate) fn is_same_place(&self, other: &KnownCell) -> bool {
         match (&self.id, &other.id) {
             // Two cells may share an id.
@@ -56,33 +55,33 @@ impl KnownCell {
         }
     }
 
-    fn compare(&self, cell: &CellView<'_>) -> Found {
+    fn compare(&self, cell: &CellView<'_>) -> CellMatch {
         let is_same = cell.kind() == Some(CellKind::Code) && cell.source().text == self.source;
-        if is_same { Found::Same(cell.index()) } else { Found::Changed(cell.index()) }
+        if is_same { CellMatch::Same(cell.index()) } else { CellMatch::Changed(cell.index()) }
     }
 }
 
-/// A notebook as it is now, to somebody who may know how it was when the run was planned.
-pub(crate) struct Sight<'a> {
+/// Finds cells in the current notebook, with the help of the planned notebook if it is known.
+pub(crate) struct CellFinder<'a> {
     now: &'a Notebook,
     planned: Option<&'a Notebook>,
-    /// Where each cell of the plan is now.
+    /// Current position of each planned cell.
     places: OnceCell<Vec<Option<usize>>>,
 }
 
-impl<'a> Sight<'a> {
-    pub(crate) fn new(now: &'a Notebook, planned: Option<&'a Notebook>) -> Sight<'a> {
-        Sight { now, planned, places: OnceCell::new() }
+impl<'a> CellFinder<'a> {
+    pub(crate) fn new(now: &'a Notebook, planned: Option<&'a Notebook>) -> CellFinder<'a> {
+        CellFinder { now, planned, places: OnceCell::new() }
     }
 
-    /// Where a cell is now. One whose id is its own is known by it. Others are known by their order: two cells may
-    /// hold the same code, and a cell that was put in above moves all of them.
-    pub(crate) fn find(&self, known: &KnownCell) -> Found {
+    /// Finds a cell. A unique id identifies its cell. Other cells are identified by their order: two may hold the same
+    /// code, and a cell inserted above moves all of them.
+    pub(crate) fn find(&self, known: &KnownCell) -> CellMatch {
         if let Some(id) = &known.id {
             let mut named = self.now.cells().filter(|cell| cell.id().as_deref() == Some(id));
             match (named.next(), named.next()) {
                 (Some(cell), None) => return known.compare(&cell),
-                (None, _) => return Found::Gone,
+                (None, _) => return CellMatch::Gone,
                 (Some(_), Some(_)) => {}
             }
         }
@@ -90,31 +89,31 @@ impl<'a> Sight<'a> {
             (Some(planned), Some(at)) => {
                 let places = self.places.get_or_init(|| places(planned, self.now));
                 let here = places.get(at).copied().flatten().and_then(|at| self.now.cell(at));
-                here.map_or(Found::Gone, |cell| known.compare(&cell))
+                here.map_or(CellMatch::Gone, |cell| known.compare(&cell))
             }
             _ => self.guess(known),
         }
     }
 
-    /// By its place, and by its source when nobody else has the same.
-    fn guess(&self, known: &KnownCell) -> Found {
+    /// Guesses by position, or by source if no other cell has the same.
+    fn guess(&self, known: &KnownCell) -> CellMatch {
         let here = self.now.cell(known.index);
         if let Some(cell) = &here
-            && let same @ Found::Same(_) = known.compare(cell)
+            && let same @ CellMatch::Same(_) = known.compare(cell)
         {
             return same;
         }
-        let is_same = |cell: &CellView<'_>| known.compare(cell) == Found::Same(cell.index());
+        let is_same = |cell: &CellView<'_>| known.compare(cell) == CellMatch::Same(cell.index());
         let mut same = self.now.cells().filter(is_same);
         match (same.next(), same.next(), here) {
-            (Some(cell), None, _) => Found::Same(cell.index()),
-            (_, _, Some(cell)) => Found::Changed(cell.index()),
-            (_, _, None) => Found::Gone,
+            (Some(cell), None, _) => CellMatch::Same(cell.index()),
+            (_, _, Some(cell)) => CellMatch::Changed(cell.index()),
+            (_, _, None) => CellMatch::Gone,
         }
     }
 }
 
-/// Where each cell of one notebook is in another.
+/// Current position of each cell of `old` in `new`.
 fn places(old: &Notebook, new: &Notebook) -> Vec<Option<usize>> {
     let mut places = vec![None; old.len()];
     for (at, old) in pairs(old, new).into_iter().enumerate() {
@@ -125,7 +124,7 @@ fn places(old: &Notebook, new: &Notebook) -> Vec<Option<usize>> {
     places
 }
 
-/// Whether every cell of a notebook can be told by its id alone.
+/// Returns true if ids alone tell all cells of a notebook apart.
 pub(crate) fn has_unique_ids(notebook: &Notebook) -> bool {
     let ids: Vec<_> = notebook.cells().map(|cell| cell.id()).collect();
     let names: std::collections::HashSet<&str> = ids.iter().flatten().map(|id| &**id).collect();

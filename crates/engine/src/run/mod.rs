@@ -1,8 +1,7 @@
 //! Running notebooks: the one place where a document and a kernel meet.
 //!
-//! Owns the way from a request to a run that is under way. A run is a call of the engine whose cells come from
-//! a file and whose outputs go back there; everything a call has, such as its id, its watchers and its end, a run
-//! has too.
+//! Owns the way from a request to a run under way. A run is a call of the engine whose cells come from a file and whose
+//! outputs return to it. A run has everything that a call has, such as an id, watchers and an end.
 
 mod conduct;
 mod displays;
@@ -16,6 +15,7 @@ mod moved;
 mod outline;
 mod plan;
 mod record;
+mod staleness;
 mod stamps;
 mod standing;
 mod trail;
@@ -23,56 +23,51 @@ mod widgets;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use inkcell_kernel::{InputMode, LaunchError, ServerContents};
 use inkcell_notebook::CellKind;
 
-pub(crate) use conduct::{Begun, NotebookRun, Onward};
+pub(crate) use conduct::NotebookRun;
 pub use file::CHEAP_SAVE;
-pub(crate) use fold::recover;
-pub(crate) use foresee::foresee;
 pub use outline::{outlined, read_with_runs};
 pub use record::RanCell;
 pub use record::{LastRuns, OpenCell};
+pub use staleness::ExecutionTrace;
 pub use standing::Records;
 
 use crate::api::{
-    ExecutionId, Helpers, KernelChoice, NotebookCell, NotebookReport, OnError, OnOpen,
-    PythonReport, PythonRequest, RunNote, RunRequest, RunStart, State, Wanted,
+    Helpers, KernelChoice, KernelMode, NotebookReport, OnError, OnOpen, PythonRequest, RunNote,
+    RunRequest, RunStart, SessionRef, Wanted,
 };
-use crate::engine::Engine;
+use crate::edit::{Notebooks, Opened};
 use crate::error::EngineError;
 use crate::kernels::Chosen;
-use crate::lent::Lent;
-use crate::notebooks::{Notebooks, Opened};
 use crate::output::SizePolicy;
-use crate::registry::{OwnerId, SessionName};
+use crate::types::{SessionName, State};
 use conduct::{Opening, RunRules};
 use file::RunFile;
 use fold::must_take_outputs;
 use inject::{KernelLanguage, Values};
-use plan::{Plan, Planned, chosen, plan, plan_of};
-use record::{Noted, Past, RunPlaces, RunRecord};
+use plan::{Plan, PlannedCell, chosen, plan, plan_of};
+use record::{RecordPlace, RunHistory, RunPlaces, RunRecord};
 use trail::{Choosing, Trail};
 
-/// Tells the time that is written into notebooks.
+/// Supplies the times that are written into notebooks.
 pub type RunClock = fn() -> SystemTime;
 
 /// What runs need besides an engine.
 #[derive(Clone, Debug)]
 pub struct RunFiles {
-    /// The notebooks.
     pub notebooks: Notebooks,
-    /// What happens to outputs that would make a notebook too large.
+    /// Policy for outputs that would make a notebook too large.
     pub outputs: SizePolicy,
-    /// The time.
     pub clock: RunClock,
-    /// A save that takes less is made after every cell; one that is dearer waits in the journal.
+    /// A save that takes less than this follows every cell; dearer saves wait, with the outputs in the journal.
     pub cheap_save: Duration,
 }
 
-/// A run whose notebook was read. Which kernel it needs is known, and nothing was touched.
+/// A run whose notebook has been read. The kernel it needs is known; no file was changed.
 pub struct OpenedRun {
     request: RunRequest,
     opened: Opened,
@@ -81,24 +76,35 @@ pub struct OpenedRun {
 }
 
 impl OpenedRun {
-    /// The folder its code works in.
+    /// The working folder of its code.
     pub fn cwd(&self) -> &Path {
         &self.cwd
     }
 
-    /// The session it runs in: its own, where none is named.
+    /// The session of the run: the named one, else one of its own.
     pub fn session(&self) -> SessionName {
         let own = || SessionName(self.opened.path.display().to_string());
         self.request.session.clone().unwrap_or_else(own)
     }
 
-    /// The kernel it wants: what was asked for, else what the notebook says.
+    /// The session and the kernel for its code.
+    pub fn session_ref(&self) -> SessionRef {
+        let (session, cwd, wanted) = (Some(self.session()), self.cwd.clone(), self.wanted.clone());
+        SessionRef { session, cwd, wanted }
+    }
+
+    /// Says if the kernel outlives the run.
+    pub fn mode(&self) -> KernelMode {
+        self.request.mode
+    }
+
+    /// The requested kernel, else the one that the notebook names.
     pub fn wanted(&self) -> &Wanted {
         &self.wanted
     }
 }
 
-/// Reads the notebook. What cannot be run is refused before anything is touched. Waits for disks.
+/// Reads the notebook. Refuses a notebook that cannot run before anything is touched. Blocks on disks.
 pub(crate) fn open_run(request: RunRequest, files: &RunFiles) -> Result<OpenedRun, EngineError> {
     let opened = files.notebooks.read(&request.path)?;
     let chosen = plan(&opened, &request.cells)?.cells;
@@ -111,27 +117,27 @@ pub(crate) fn open_run(request: RunRequest, files: &RunFiles) -> Result<OpenedRu
     Ok(OpenedRun { request, opened, cwd, wanted })
 }
 
-/// A run that can begin.
+/// A run that is ready to begin.
 pub struct PreparedRun {
     pub(crate) request: PythonRequest,
     pub(crate) run: NotebookRun,
 }
 
 impl PreparedRun {
-    /// The folder its code works in.
+    /// The working folder of its code.
     pub fn cwd(&self) -> &Path {
         &self.request.cwd
     }
 
-    /// The session it runs in.
+    /// The session of the run.
     pub fn session(&self) -> Option<&SessionName> {
         self.request.session.as_ref()
     }
 }
 
-/// Takes the notebook for the run, with what is to be noted about its kernel. Nothing is run yet. What is written: outputs that
-/// a dead host had kept, the copy where it is to be written elsewhere, and without marks of another runner's failure.
-/// Waits for disks.
+/// Takes the notebook for the run, with notes about its kernel. No cell runs yet. It may write the notebook: it
+/// restores outputs that a dead host had kept, makes the copy if the output goes elsewhere, and removes failure markers
+/// of another runner. Blocks on disks.
 pub(crate) fn prepare(
     opened: OpenedRun,
     about_kernel: Vec<RunNote>,
@@ -147,7 +153,7 @@ pub(crate) fn prepare(
     let OpenedRun { request, opened, cwd, wanted } = opened;
     let values = Values::of(&request.parameters, kernel, &opened)?;
     let written = request.output.as_ref().unwrap_or(&request.path).clone();
-    // From here on nobody else runs it, so nothing of another run can be lost.
+    // From here on no other run can take the notebook, so no outputs of another run can be lost.
     let (mut file, past) = RunFile::open(notebooks, &written)?;
     let past = match request.start {
         RunStart::Copied => {
@@ -163,7 +169,7 @@ pub(crate) fn prepare(
     {
         notebooks.copy(&opened, &written)?;
     }
-    // Somebody may have taken away the file that the last run could not save to.
+    // The obstacle that kept the last run from saving may be gone by now.
     let recovered = match request.start {
         RunStart::Resume => recovered.or(file.recover()?),
         RunStart::First | RunStart::Copied => recovered,
@@ -172,7 +178,7 @@ pub(crate) fn prepare(
     file.without_markers(request.stamps)?;
     let mut notes = about_kernel;
     let mut source = notebooks.read(&written)?;
-    // Positions mean the cells as their caller sees them.
+    // Positions mean the cells as the caller sees them.
     let mut positions = chosen(&source, &request.cells)?;
     if let Some(values) = &values {
         notes.extend(values.doubts(&source.notebook));
@@ -181,8 +187,8 @@ pub(crate) fn prepare(
         source = notebooks.read(&written)?;
     }
     let (past, noted) = match moved::places(&source.notebook, &past.cells) {
-        Some(places) => (past.moved(&places), Noted::Elsewhere),
-        None => (past, Noted::AsKnown),
+        Some(places) => (past.moved(&places), RecordPlace::Elsewhere),
+        None => (past, RecordPlace::AsKnown),
     };
     let Plan { mut cells, skipped, on_error } = plan_of(&source, positions)?;
     file.plan_on(&source.notebook);
@@ -192,7 +198,7 @@ pub(crate) fn prepare(
     let records = Records::new(&past.cells);
     for planned in &mut cells {
         let cell = &planned.cell;
-        // One that failed or was stopped says nothing about how long it takes.
+        // The duration of a failed or stopped cell says nothing about a normal one.
         let ran = records.of(cell.id.as_deref(), cell.index);
         let ran = ran.filter(|ran| ran.state == State::Done);
         planned.last_took = ran.map(|ran| ran.duration).or(planned.last_took);
@@ -204,7 +210,7 @@ pub(crate) fn prepare(
             resume(&past, cells, &source)
         }
     };
-    let is_one_of = |ran: &RanCell, cells: &[Planned]| {
+    let is_one_of = |ran: &RanCell, cells: &[PlannedCell]| {
         cells.iter().any(|cell| ran.is_of(cell.cell.id.as_deref(), cell.cell.index))
     };
     let is_done = |ran: &&RanCell| match request.start {
@@ -217,7 +223,7 @@ pub(crate) fn prepare(
         Some(id) => ids.contains(&Some(id.as_str().into())),
         None => ran.index < source.notebook.len(),
     };
-    // What this run does not come to is still known as it was.
+    // Records of cells that this run does not reach stay as they were.
     let known: Vec<RanCell> = past.cells.into_iter().filter(is_there).collect();
     let records = standing::with_noted(&source.notebook, &known).unwrap_or_else(|| known.clone());
     let choosing = if request.cells.is_stale() { Choosing::Stale } else { Choosing::All };
@@ -263,16 +269,21 @@ pub(crate) fn prepare(
     Ok(PreparedRun { request, run })
 }
 
-/// What the last run has done of these cells, up to the first that it has not, and the rest.
-fn resume(past: &Past, mut cells: Vec<Planned>, source: &Opened) -> (Vec<Planned>, Vec<Planned>) {
-    let is_done = |planned: &Planned| {
+/// Splits the cells for a resumed run: cells that the last run completed, up to the first that it did not, and the
+/// rest.
+fn resume(
+    past: &RunHistory,
+    mut cells: Vec<PlannedCell>,
+    source: &Opened,
+) -> (Vec<PlannedCell>, Vec<PlannedCell>) {
+    let is_done = |planned: &PlannedCell| {
         let cell = &planned.cell;
         let count = source.notebook.cell(cell.index).and_then(|cell| cell.execution_count());
         past.last().any(|ran| {
             ran.is_of(cell.id.as_deref(), cell.index)
                 && ran.state == State::Done
                 && ran.ran(&cell.source)
-                // Somebody may have put a copy without outputs in its place.
+                // Another program may have replaced the file with a copy without outputs.
                 && ran.count.map(u64::from) == count
         })
     };
@@ -281,11 +292,11 @@ fn resume(past: &Past, mut cells: Vec<Planned>, source: &Opened) -> (Vec<Planned
     (cells, rest)
 }
 
-/// A run that is taken up in another file goes on with that file, which must still be the same notebook.
+/// Checks that a run resumed in another file continues the same notebook.
 fn must_be_same_sources(asked: &Opened, written: &Opened) -> Result<(), EngineError> {
     let code = |opened: &Opened| -> Vec<String> {
         let notebook = &opened.notebook;
-        // Values of a run are no part of what was written by somebody.
+        // Injected values are not part of the author's code.
         let values = notebook.injected_cell();
         let code = notebook.cells().filter(|cell| cell.kind() == Some(CellKind::Code));
         let code = code.filter(|cell| Some(cell.index()) != values);
@@ -301,21 +312,13 @@ fn must_be_same_sources(asked: &Opened, written: &Opened) -> Result<(), EngineEr
     Err(EngineError::Argument { argument: "--resume".to_owned(), problem })
 }
 
-/// A run of this engine that is not over.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RunningRun {
-    /// Its id.
-    pub execution: ExecutionId,
-    /// The cell that runs, unless it waits for its turn.
-    pub cell: Option<NotebookCell>,
-}
-
-/// What a notebook says about the kernel it is for.
+/// The kernel that a notebook names.
 pub fn notebook_kernel(opened: &Opened) -> Option<KernelChoice> {
     plan::kernel(&opened.notebook)
 }
 
-/// Forgets how the cells of a notebook ran: its file is gone, or will be. What cannot be removed says nothing of any other.
+/// Forgets how the cells of a notebook ran, because its file is gone or about to go. Failures are ignored: a leftover
+/// record says nothing about any other file.
 pub fn forget_runs(notebooks: &Notebooks, notebook: &Path) {
     let path = notebook.canonicalize().unwrap_or_else(|_| notebook.to_owned());
     let places = RunPlaces::of(&path, notebooks.state_dir());
@@ -323,40 +326,13 @@ pub fn forget_runs(notebooks: &Notebooks, notebook: &Path) {
     let _ = std::fs::remove_file(places.journal);
 }
 
-impl Engine {
-    /// The run of a notebook that is under way here, if there is one.
-    pub fn run_of(&self, notebook: &Path) -> Option<RunningRun> {
-        self.executions().run_in(&SessionName(notebook.display().to_string()))
-    }
-
-    /// Runs cells of a notebook. The answer comes when the run is over or the caller has waited long enough;
-    /// then the run goes on, and can be asked for by its id.
-    pub async fn notebook(
-        &self,
-        request: RunRequest,
-        files: &RunFiles,
-        owner: OwnerId,
-    ) -> Result<PythonReport, EngineError> {
-        let (began, wait) = (Instant::now(), request.wait);
-        let opened = opened_run(request, files).await?;
-        let session = opened.session();
-        let (_, chosen) = self.place(Some(&session), opened.cwd(), opened.wanted()).await?;
-        let prepared = prepared(opened, &chosen, files).await?;
-        let id = self.start_run(prepared, &chosen, owner, None, Lent::default()).await?;
-        match wait {
-            Some(wait) => self.result(&id, wait.saturating_sub(began.elapsed())).await,
-            None => self.settled(&id).await,
-        }
-    }
-}
-
-/// [`open_run`], where others must not wait for disks.
+/// Async form of [`open_run`], on a thread that may block on disks.
 pub async fn opened_run(request: RunRequest, files: &RunFiles) -> Result<OpenedRun, EngineError> {
     let files = files.clone();
     on_disk(move || open_run(request, &files)).await
 }
 
-/// [`prepare`], where others must not wait for disks.
+/// Async form of [`prepare`], on a thread that may block on disks.
 pub async fn prepared(
     opened: OpenedRun,
     chosen: &Chosen,
@@ -370,7 +346,7 @@ pub async fn prepared(
     on_disk(move || prepare(opened, notes, &kernel, &files)).await
 }
 
-/// A file that others have open on a server is not written: what they type would be mixed with it, or lost.
+/// Refuses to write a file that a server has open: edits typed there would mix with outputs or be lost.
 async fn must_be_closed(
     documents: &ServerContents,
     opened: &OpenedRun,
@@ -379,7 +355,7 @@ async fn must_be_closed(
     let written = opened.request.output.as_ref().unwrap_or(&opened.request.path).clone();
     let file = files.notebooks.absolute(&written);
     let real = on_disk(move || Ok(file.canonicalize())).await?;
-    // Nobody has a file open that there is not.
+    // A file that does not exist cannot be open.
     let Ok(real) = real else { return Ok(()) };
     let open = documents.open_document(&real).await.map_err(LaunchError::from)?;
     match open {

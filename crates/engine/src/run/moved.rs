@@ -1,7 +1,7 @@
-//! Where cells that have no id of their own are now: a cell that was put in above has moved all records below it.
+//! Finds cells without a unique id: a cell inserted above has moved all records below it.
 //!
-//! Owns which record belongs to which of them, by the order of their sources. Cells that can be told by their ids are
-//! looked up elsewhere.
+//! Owns which record belongs to which of these cells, by the order of their sources. Cells with unique ids are looked
+//! up elsewhere.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -11,7 +11,7 @@ use similar::{Algorithm, DiffOp};
 
 use super::record::{RanCell, SourceDigest};
 
-/// Where the cell of each record is now, or that it is gone; none where nothing has moved.
+/// Current position of the cell of each record, `None` for a cell that is gone. Returns `None` if nothing has moved.
 pub(crate) fn places(notebook: &Notebook, records: &[RanCell]) -> Option<Vec<Option<usize>>> {
     let is_placed = |record: &RanCell| record.id.is_none() || record.is_twin;
     let mut old: Vec<usize> = (0..records.len()).filter(|at| is_placed(&records[*at])).collect();
@@ -56,7 +56,7 @@ pub(crate) fn places(notebook: &Notebook, records: &[RanCell]) -> Option<Vec<Opt
     places.iter().zip(records).any(is_moved).then_some(places)
 }
 
-/// Cells in the place of others. One that shows the count of a record is its cell; without that, the one where it was.
+/// Matches cells that replaced others: first by the count of a record, then by position.
 fn replaced(
     records: &[RanCell],
     old: &[usize],

@@ -1,24 +1,24 @@
-//! A notebook at a glance: its cells, and what is known of their runs.
+//! A notebook at a glance: its cells, and how they ran.
 //!
-//! Owns the order in which that is found. What is on record is read beside the notebook, and compared with it beside the
-//! look at its cells, so that who asks for an outline hardly waits longer for knowing which cells are stale.
+//! Owns the order of that work. The record is read in parallel with the notebook, and staleness is computed in parallel
+//! with the outline, so that an outline with staleness takes hardly longer.
 
 use inkcell_notebook::OutlineCell;
 
 use super::moved;
 use super::record::{LastRuns, RanCell, RunPlaces, RunRecord};
 use super::standing::cell_marks;
+use crate::edit::{Notebooks, Opened, beside};
 use crate::error::EngineError;
-use crate::notebooks::{Notebooks, Opened, beside};
-use crate::staleness::Freshness;
+use crate::types::Freshness;
 
-/// Beside a larger record the notebook is read on another thread.
+/// From this record size on, the notebook is read on another thread.
 const PARALLEL_BYTES: u64 = 32 << 10;
 
-/// From so many cells on, what is known of their runs is found while they are looked at.
+/// From this number of cells on, staleness is computed in parallel with the outline.
 const MANY: usize = 200;
 
-/// Reads a notebook, and how its cells ran the last time as far as that is known.
+/// Reads a notebook and the records of its last runs.
 pub fn read_with_runs(
     notebooks: &Notebooks,
     path: &str,
@@ -27,7 +27,7 @@ pub fn read_with_runs(
     let places = places.map(|target| RunPlaces::of(&target.path, notebooks.state_dir()));
     let size = places.as_ref().and_then(|places| std::fs::metadata(&places.record).ok());
     let is_large = size.is_some_and(|found| found.len() >= PARALLEL_BYTES);
-    // A record is many small pieces of memory, which the first thread of a process is given more quickly than others.
+    // A record allocates many small pieces, which is faster on the first thread of a process.
     let look = || Some((RunRecord::look(places.as_ref()?)?, places.as_ref()?));
     let (look, opened) = beside(is_large, look, || notebooks.read(path));
     let opened = opened?;
@@ -36,7 +36,7 @@ pub fn read_with_runs(
     Ok((opened, runs))
 }
 
-/// Cells without ids of their own may have moved since.
+/// Moves the records of cells without unique ids to their current positions.
 fn where_cells_are(opened: &Opened, mut runs: LastRuns) -> LastRuns {
     if let Some(places) = moved::places(&opened.notebook, &runs.cells) {
         let cells = runs.cells.into_iter().zip(places);
@@ -46,7 +46,7 @@ fn where_cells_are(opened: &Opened, mut runs: LastRuns) -> LastRuns {
     runs
 }
 
-/// These cells at a glance, each with what there is to say about its runs.
+/// Outlines these cells, each with its freshness if it can run.
 pub fn outlined(
     opened: &Opened,
     cells: &[usize],

@@ -1,6 +1,6 @@
 //! Which cells of a notebook run, and under which rules.
 //!
-//! Owns what tags and metadata say about running. It is pure: a notebook in, a plan out.
+//! Owns the meaning of tags and metadata for a run. It is pure: a notebook in, a plan out.
 
 use std::time::Duration;
 
@@ -10,41 +10,42 @@ use serde_json::Value;
 
 use super::known::KnownCell;
 use super::stamps;
-use crate::api::{CellChoice, KernelChoice, KernelName, OnError};
+use crate::api::{CellChoice, KernelChoice, OnError};
+use crate::edit::Opened;
 use crate::error::EngineError;
 use crate::kernels::is_python;
-use crate::notebooks::Opened;
+use crate::types::KernelName;
 
-/// What is to be run.
+/// The cells of a run and their rules.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Plan {
-    pub(crate) cells: Vec<Planned>,
-    /// Code that was chosen and whose tags say that it is not for running.
+    pub(crate) cells: Vec<PlannedCell>,
+    /// Positions of chosen code cells that their tags exclude from running.
     pub(crate) skipped: Vec<usize>,
-    /// What the notebook itself says about errors.
+    /// Error policy that the notebook itself sets.
     pub(crate) on_error: OnError,
 }
 
-/// One cell that is to be run.
+/// One cell of a plan.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Planned {
+pub(crate) struct PlannedCell {
     pub(crate) cell: KnownCell,
-    /// Whether the run goes on when it fails.
+    /// Says if the run goes on after an error in this cell.
     pub(crate) on_error: OnError,
-    /// Whether it is tagged as one that may fail.
+    /// True if a tag says that the cell may fail.
     pub(crate) may_fail: bool,
-    /// How long the notebook lets it take.
+    /// Time limit that the notebook sets.
     pub(crate) timeout: Option<Duration>,
-    /// How long it took the last time.
+    /// Duration of its last run.
     pub(crate) last_took: Option<Duration>,
 }
 
-/// The cells of a notebook that were chosen and can be run.
+/// Plans the chosen cells that can run.
 pub(crate) fn plan(opened: &Opened, choice: &CellChoice) -> Result<Plan, EngineError> {
     plan_of(opened, chosen(opened, choice)?)
 }
 
-/// The same for cells that are known by their positions.
+/// Plans cells given by position.
 pub(crate) fn plan_of(opened: &Opened, chosen: Vec<usize>) -> Result<Plan, EngineError> {
     let notebook = &opened.notebook;
     if let Some(reason) = notebook.read_only() {
@@ -56,7 +57,7 @@ pub(crate) fn plan_of(opened: &Opened, chosen: Vec<usize>) -> Result<Plan, Engin
     let (mut cells, mut skipped) = (Vec::new(), Vec::new());
     for index in chosen {
         let Some(cell) = notebook.cell(index) else { continue };
-        // As everywhere, a cell without code keeps what it has.
+        // As everywhere, a cell without code keeps its outputs.
         if cell.kind() != Some(CellKind::Code) || cell.source().text.trim().is_empty() {
             continue;
         }
@@ -68,7 +69,7 @@ pub(crate) fn plan_of(opened: &Opened, chosen: Vec<usize>) -> Result<Plan, Engin
         let own = Rules::of(&metadata(cell.metadata_json()));
         let may_fail = tags.iter().any(|tag| tag == MAY_FAIL);
         let goes_on = may_fail || rules.on_error == OnError::GoOn;
-        cells.push(Planned {
+        cells.push(PlannedCell {
             cell: KnownCell { planned: Some(index), ..KnownCell::of(&cell) },
             on_error: if goes_on { OnError::GoOn } else { own.on_error },
             may_fail,
@@ -79,7 +80,7 @@ pub(crate) fn plan_of(opened: &Opened, chosen: Vec<usize>) -> Result<Plan, Engin
     Ok(Plan { cells, skipped, on_error: rules.on_error })
 }
 
-/// The positions that were chosen, in the order of the file.
+/// The chosen positions, in the order of the file.
 pub(crate) fn chosen(opened: &Opened, choice: &CellChoice) -> Result<Vec<usize>, EngineError> {
     let count = opened.notebook.len();
     if choice.is_stale() && (choice.from.is_some() || choice.to.is_some()) {
@@ -105,7 +106,7 @@ pub(crate) fn chosen(opened: &Opened, choice: &CellChoice) -> Result<Vec<usize>,
     }
     let picked = match choice.list.as_deref() {
         None | Some("all") => (0..count).collect(),
-        // Which of all is seen when their turn comes.
+        // Staleness is decided when the turn of each cell comes.
         Some(_) if choice.is_stale() => (0..count).collect(),
         Some(list) => opened.pick_cells(list)?,
     };
@@ -115,7 +116,7 @@ pub(crate) fn chosen(opened: &Opened, choice: &CellChoice) -> Result<Vec<usize>,
     Ok(picked.into_iter().filter(is_meant).collect())
 }
 
-/// What is written about running under `execution`, in a notebook or in a cell.
+/// Settings under `execution` in the metadata of a notebook or a cell.
 struct Rules {
     on_error: OnError,
     timeout: Option<Duration>,
@@ -128,7 +129,8 @@ impl Rules {
             Some(true) => OnError::GoOn,
             _ => OnError::Stop,
         };
-        // What the format wants under this name in a cell is text.
+        // Accept numbers in strings, too: the notebook format requires strings for this key in a
+        // cell.
         let said = |value: &Value| value.as_f64().or_else(|| value.as_str()?.parse().ok());
         let seconds = said(&says["timeout"]).filter(|seconds| *seconds > 0.0);
         let timeout = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
@@ -136,7 +138,7 @@ impl Rules {
     }
 }
 
-/// How long a cell took when somebody ran it and noted that in the file.
+/// Duration of a cell that another program ran and noted in the file.
 fn noted(metadata: &Value) -> Option<Duration> {
     let papermill = metadata["papermill"]["duration"].as_f64();
     match papermill.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) {
@@ -145,16 +147,16 @@ fn noted(metadata: &Value) -> Option<Duration> {
     }
 }
 
-/// What a notebook says about the kernel it is for; nothing, where it does not say.
+/// The kernel that a notebook names, or `None`.
 pub(crate) fn kernel(notebook: &Notebook) -> Option<KernelChoice> {
     let says = metadata(notebook.metadata_json());
     let spec = &says["kernelspec"];
     let name = spec["name"].as_str().filter(|name| !name.is_empty());
     let languages = [spec["language"].as_str(), says["language_info"]["name"].as_str()];
     let languages = || languages.into_iter().flatten().filter(|language| !language.is_empty());
-    // One that is not Python is the more telling of the two.
+    // If two languages differ, the one that is not Python says more.
     let language = languages().find(|language| !is_python(language)).or(languages().next());
-    // Files that say nothing else may still be called what they are.
+    // Metadata without a language may still have a telling name.
     let called = [name, spec["display_name"].as_str()].into_iter().flatten();
     let is_called_python = called.map(str::to_lowercase).any(|name| name.contains("python"));
     let language = language.or(is_called_python.then_some("python"));
@@ -164,7 +166,7 @@ pub(crate) fn kernel(notebook: &Notebook) -> Option<KernelChoice> {
     })
 }
 
-/// What nobody can read says nothing.
+/// Metadata that cannot be parsed counts as empty.
 fn metadata(json: &[u8]) -> Value {
     serde_json::from_slice(json).unwrap_or_default()
 }

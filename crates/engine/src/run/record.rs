@@ -1,7 +1,7 @@
-//! What ran of a notebook, and how it ended: known to later runs, and to whoever looks at the notebook.
+//! The record of a notebook: which cells ran, and how they ended. Later runs and readers of the notebook use it.
 //!
-//! Owns one small file a notebook in the state folder, and the lock that says that a run is under way. Losing
-//! it only means that nothing is known of earlier runs.
+//! Owns one small file per notebook in the state folder, and the lock that marks a run under way. Losing the file only
+//! loses the knowledge of earlier runs.
 
 mod lines;
 
@@ -21,38 +21,36 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use self::lines::{Line, Reading, push_cell, push_line, read};
 use super::known::KnownCell;
 use super::standing::Records;
-use crate::api::{CellReport, State};
+use crate::api::CellReport;
 use crate::files::{file_key, private_folder};
-use crate::staleness::{Held, Trace};
+use crate::run::staleness::{ExecutionTrace, Held};
+use crate::types::State;
 
-/// A larger one is written anew when a run begins.
+/// A larger record is rewritten when a run begins.
 const ROOMY_BYTES: u64 = 1 << 20;
 
-/// A lock that somebody only looked at is free again after one of so many moments.
+/// Attempts to take the lock, `LOOK` apart. A reader that only checks the lock releases it sooner.
 const LOOKS: u32 = 5;
 const LOOK: Duration = Duration::from_millis(10);
 
-/// How one cell ran.
+/// Record of one cell's last run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RanCell {
-    /// Its id.
     pub id: Option<CompactString>,
-    /// Its position.
     pub index: usize,
-    /// A digest of its source.
+    /// Digest of the source that ran.
     pub source: SourceDigest,
-    /// The number it ran under.
+    /// Execution count of the run.
     pub count: Option<u32>,
-    /// How it ended.
     pub state: State,
-    /// How long it took.
+    /// Wall-clock time of the run.
     pub duration: Duration,
-    /// Its displays that later code may change: their names, and which outputs they are.
+    /// Displays that later code may change: their names and output indexes.
     pub displays: Vec<(String, usize)>,
-    /// Whether other cells had the same id, so that it is known by its position, too.
+    /// True if other cells had the same id; the position then identifies the cell, too.
     pub is_twin: bool,
-    /// What it used and made.
-    pub trace: Option<Trace>,
+    /// The names that it used and made.
+    pub trace: Option<ExecutionTrace>,
 }
 
 impl RanCell {
@@ -65,7 +63,7 @@ impl RanCell {
         }
     }
 
-    /// A cell of which only the end is known.
+    /// A record that only knows how the cell ended.
     pub(crate) fn unknown(id: Option<&str>, index: usize, state: State) -> RanCell {
         RanCell {
             id: id.map(CompactString::from),
@@ -80,7 +78,7 @@ impl RanCell {
         }
     }
 
-    /// Whether it tells of this cell, whatever its source is now.
+    /// Returns true if this record belongs to that cell, whatever its source is now.
     pub fn is_of(&self, id: Option<&str>, index: usize) -> bool {
         match (&self.id, id) {
             (Some(own), Some(id)) => own == id && (!self.is_twin || self.index == index),
@@ -89,13 +87,13 @@ impl RanCell {
         }
     }
 
-    /// Whether this is what ran.
+    /// Returns true if this source is the one that ran.
     pub fn ran(&self, source: &str) -> bool {
         self.source == SourceDigest::of(source)
     }
 }
 
-/// Tells sources apart; written as sixteen digits.
+/// Digest that tells sources apart, written as sixteen hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct SourceDigest(u64);
 
@@ -119,60 +117,58 @@ impl<'de> Deserialize<'de> for SourceDigest {
     }
 }
 
-/// A cell that has begun, of a run that has not ended.
+/// A cell that has begun and not ended.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct OpenCell {
-    /// Its id.
     pub id: Option<CompactString>,
-    /// Its position.
     pub index: usize,
 }
 
-/// How the cells of a notebook ran the last time.
+/// The last runs of the cells of a notebook.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct LastRuns {
-    /// Whether outputs that are on record may not be in the file yet.
+    /// True if the file may lack outputs that are on record.
     pub is_ahead: bool,
-    /// The last word on each cell.
+    /// The latest record of each cell.
     pub cells: Vec<RanCell>,
-    /// The cell that runs now.
+    /// The cell that is running now.
     pub running: Option<OpenCell>,
-    /// The cell that ran when the host of its run died.
+    /// The cell that was running when its host died.
     pub cut_off: Option<OpenCell>,
 }
 
 impl LastRuns {
-    /// The last word on a cell, to be looked up.
+    /// Index of the latest record of each cell.
     pub fn by_cell(&self) -> Records<'_> {
         Records::new(&self.cells)
     }
 }
 
-/// What is known of earlier runs.
+/// Records of earlier runs.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(crate) struct Past {
-    /// The last word on each cell.
+pub(crate) struct RunHistory {
+    /// The latest record of each cell.
     pub(crate) cells: Vec<RanCell>,
-    /// Which of them are of the last run.
+    /// Indexes in `cells` that belong to the last run.
     pub(crate) last: BTreeSet<usize>,
-    /// The cell of it that has begun and not ended.
+    /// The cell of the last run that has begun and not ended.
     pub(crate) open: Option<OpenCell>,
-    /// What the kernel of the last run held at its end.
+    /// The names that the kernel of the last run held at its end.
     pub(crate) held: Held,
 }
 
-/// Whether what is known of cells stands in the file of a notebook as it is known.
+/// Says if the records in memory match the record file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Noted {
+pub(crate) enum RecordPlace {
     #[default]
     AsKnown,
-    /// Cells without ids of their own have been moved since.
+    /// Cells without unique ids have moved since the file was written.
     Elsewhere,
 }
 
-impl Past {
-    /// The cells are at these places now; those of which there is none are gone.
-    pub(crate) fn moved(mut self, places: &[Option<usize>]) -> Past {
+impl RunHistory {
+    /// Moves the cells to these positions; drops cells without one.
+    pub(crate) fn moved(mut self, places: &[Option<usize>]) -> RunHistory {
         let last = std::mem::take(&mut self.last);
         let cells = std::mem::take(&mut self.cells);
         for (at, (cell, place)) in cells.into_iter().zip(places).enumerate() {
@@ -190,9 +186,9 @@ impl Past {
         self.last.iter().filter_map(|at| self.cells.get(*at))
     }
 
-    /// The same for a file that takes the place of another: what that one's kernel ran counts as the last run, and what
-    /// was known before about other cells stays known.
-    pub(crate) fn copied_from(self, original: Past) -> Past {
+    /// History for a file that replaces `original`: runs of its kernel count as the last run. Earlier records of other
+    /// cells stay.
+    pub(crate) fn copied_from(self, original: RunHistory) -> RunHistory {
         let mut cells = Latest::default();
         for cell in original.cells {
             cells.put(cell);
@@ -203,24 +199,24 @@ impl Past {
                 cells.put(cell);
             }
         }
-        Past { cells: cells.cells, last: original.last, open: None, held: original.held }
+        RunHistory { cells: cells.cells, last: original.last, open: None, held: original.held }
     }
 }
 
-/// The file of a notebook, held by the run that is under way.
+/// The record file of a notebook, held by the run that is under way.
 #[derive(Debug)]
 pub(crate) struct RunRecord {
     file: File,
 }
 
-/// Where the state folder keeps what it knows about runs of a notebook.
+/// Paths in the state folder for the runs of a notebook.
 pub(crate) struct RunPlaces {
     pub(crate) record: PathBuf,
     pub(crate) journal: PathBuf,
 }
 
 impl RunPlaces {
-    /// Names only; nothing is made.
+    /// Computes the paths; creates nothing.
     pub(crate) fn of(notebook: &Path, state: &Path) -> RunPlaces {
         let record = state.join("runs").join(file_key(notebook));
         RunPlaces { journal: record.with_extension("outputs"), record }
@@ -228,7 +224,7 @@ impl RunPlaces {
 }
 
 impl RunRecord {
-    /// Takes the record of a notebook; none while another run has it.
+    /// Takes the record of a notebook; `None` while another run holds it.
     pub(crate) fn take(places: &RunPlaces, state: &Path) -> io::Result<Option<RunRecord>> {
         private_folder(state, Path::new("runs"))?;
         let file = OpenOptions::new()
@@ -242,7 +238,7 @@ impl RunRecord {
         for _ in 0..LOOKS {
             match file.try_lock() {
                 Ok(()) => return Ok(Some(RunRecord { file })),
-                // Somebody may only be looking whether it is held.
+                // The lock may belong to a reader that only checks it.
                 Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),
                 Err(TryLockError::Error(error)) => return Err(error),
             }
@@ -250,38 +246,38 @@ impl RunRecord {
         Ok(None)
     }
 
-    /// Whether a run is under way.
+    /// Returns true if a run is under way.
     fn is_held(file: &File) -> bool {
         matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
     }
 
-    /// What is known of earlier runs, without taking anything; none where nothing is.
+    /// Reads the record without taking it; `None` if no record exists.
     pub(crate) fn look(places: &RunPlaces) -> Option<Look> {
         let mut file = File::open(&places.record).ok()?;
         let past = read(&mut file, Reading::Glance).unwrap_or_default();
         Some(Look { file, past })
     }
 
-    pub(crate) fn past(&mut self) -> io::Result<Past> {
+    pub(crate) fn past(&mut self) -> io::Result<RunHistory> {
         self.file.seek(SeekFrom::Start(0))?;
         whole(&mut self.file)
     }
 
-    /// What is known about a notebook whose runs are over, and that is only read.
-    pub(crate) fn past_of(places: &RunPlaces) -> Past {
+    /// Reads the full history of a notebook without taking it. No run may be under way.
+    pub(crate) fn past_of(places: &RunPlaces) -> RunHistory {
         File::open(&places.record).and_then(|mut file| whole(&mut file)).unwrap_or_default()
     }
 
-    /// Begins a run. What is known about other cells stays known.
+    /// Begins a run. Records of other cells stay.
     pub(crate) fn begin(
         &mut self,
-        (noted, known): (Noted, &[RanCell]),
+        (noted, known): (RecordPlace, &[RanCell]),
         done: &[RanCell],
     ) -> io::Result<()> {
         let mut text = String::new();
         let size = self.file.seek(SeekFrom::End(0))?;
-        let is_known = !known.is_empty() && size < ROOMY_BYTES && noted == Noted::AsKnown;
-        // In the order in which they ran: what the kernel holds is told by the later ones.
+        let is_known = !known.is_empty() && size < ROOMY_BYTES && noted == RecordPlace::AsKnown;
+        // Sort by execution: later records decide what the kernel holds.
         let mut known: Vec<&RanCell> = known.iter().filter(|_| !is_known).collect();
         known.sort_by_key(|cell| cell.trace.as_ref().map(|trace| trace.ran));
         for &cell in &known {
@@ -291,8 +287,8 @@ impl RunRecord {
         for cell in done {
             push_cell(&mut text, cell)?;
         }
-        // What is known stands there already. A host that dies between two calls here must not forget it, or the
-        // run could not be taken up again.
+        // Append if the file has these records already. A host that dies between two calls here must not lose them, or
+        // the run could not be resumed.
         if !is_known {
             self.file.set_len(0)?;
             self.file.seek(SeekFrom::Start(0))?;
@@ -300,18 +296,18 @@ impl RunRecord {
         self.file.write_all(text.as_bytes())
     }
 
-    /// Notes that a cell begins. When nothing follows, its host died with it.
+    /// Records that a cell begins. If nothing follows, the host died during that cell.
     pub(crate) fn note_start(&mut self, cell: &KnownCell) -> io::Result<()> {
         let open = OpenCell { id: cell.id.as_deref().map(CompactString::from), index: cell.index };
         self.write(&Line::Starts(open))
     }
 
-    /// Notes that the run is over.
+    /// Records the end of the run.
     pub(crate) fn note_end(&mut self) -> io::Result<()> {
         self.write(&Line::Ended)
     }
 
-    /// Notes a cell. That it survives a power cut is not needed: outputs are what must.
+    /// Records a cell. It need not survive a power cut; only outputs must.
     pub(crate) fn note(&mut self, cell: &RanCell) -> io::Result<()> {
         let mut text = String::new();
         push_cell(&mut text, cell)?;
@@ -325,25 +321,25 @@ impl RunRecord {
     }
 }
 
-/// What was seen in a record, by somebody who does not run anything.
+/// A record as read by a command that does not run anything.
 pub(crate) struct Look {
     file: File,
-    past: Past,
+    past: RunHistory,
 }
 
 impl Look {
-    /// How that stands now, once the notebook was read: reading it may have put outputs there that a dead host had left.
+    /// Completes the look after the notebook was read: that read may have restored outputs that a dead host left.
     pub(crate) fn now(self, places: &RunPlaces) -> LastRuns {
         let Look { mut file, mut past } = self;
-        // Between two cells, too, outputs may wait for the next save.
+        // Outputs may wait for the next save between two cells as well.
         let is_held = RunRecord::is_held(&file);
-        // What a run has noted since may be in the notebook already.
+        // The notebook may already have what a run has recorded since.
         if file.stream_position().ok() != file.metadata().map(|found| found.len()).ok() {
             let again =
                 file.seek(SeekFrom::Start(0)).and_then(|_| read(&mut file, Reading::Glance));
             past = again.unwrap_or(past);
         }
-        let Past { mut cells, open, .. } = past;
+        let RunHistory { mut cells, open, .. } = past;
         let is_ahead = is_held || places.journal.exists();
         match open.is_some() && is_held {
             true => LastRuns { is_ahead, cells, running: open, cut_off: None },
@@ -355,7 +351,7 @@ impl Look {
     }
 }
 
-/// The last word on each cell, in the order of the first.
+/// The latest record of each cell, in the order of first appearance.
 #[derive(Debug, Default)]
 pub(crate) struct Latest {
     cells: Vec<RanCell>,
@@ -385,7 +381,7 @@ impl Latest {
         self.cells
     }
 
-    /// The last word on this cell, whatever its source is now.
+    /// The latest record of this cell, whatever its source is now.
     pub(crate) fn of(&self, id: Option<&str>, index: usize) -> Option<&RanCell> {
         let id = id.map(CompactString::from);
         let of = |key| self.at.get(&key).and_then(|at| self.cells.get(*at));
@@ -393,7 +389,7 @@ impl Latest {
         by_place.or_else(|| of((Some(id?), None)))
     }
 
-    /// Takes the last word on a cell; where it stands.
+    /// Sets the latest record of a cell and returns its place.
     pub(crate) fn put(&mut self, cell: RanCell) -> usize {
         let place = (cell.id.is_none() || cell.is_twin).then_some(cell.index);
         match self.at.entry((cell.id.clone(), place)) {
@@ -410,14 +406,14 @@ impl Latest {
     }
 }
 
-/// All that is known where no other run is under way.
-fn whole(file: &mut File) -> io::Result<Past> {
+/// Reads everything from a record that no other run holds.
+fn whole(file: &mut File) -> io::Result<RunHistory> {
     let mut past = read(file, Reading::Whole)?;
     cut(&mut past.cells, past.open.as_ref());
     Ok(past)
 }
 
-/// What a cell did before it began once more and was cut off says nothing about what is there now.
+/// Marks cells that began again and were cut off as cancelled: their earlier result no longer holds.
 fn cut(cells: &mut [RanCell], open: Option<&OpenCell>) {
     if let Some(OpenCell { id, index }) = open {
         let cut = cells.iter_mut().filter(|cell| cell.is_of(id.as_deref(), *index));

@@ -1,36 +1,38 @@
-//! What other runners write into a notebook besides outputs and counts: times, states, and where it failed.
+//! Notes that other runners write into a notebook besides outputs and counts: times, states, and the place of a
+//! failure.
 //!
-//! Owns those shapes. Without being asked a run writes none of this.
+//! Owns the form of these notes. A run writes none of them unless asked.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use inkcell_notebook::{
-    CellKind, CellRef, CellView, EditOp, MetaChange, Notebook, Parameters, Place,
+    CellKind, CellPlace, CellRef, CellView, EditOp, MetaChange, Notebook, Parameters,
 };
 use serde_json::{Map, Value, json};
 
 use super::record::{RanCell, SourceDigest};
-use crate::api::{Stamps, State};
-use crate::staleness::Trace;
+use crate::api::Stamps;
+use crate::run::staleness::ExecutionTrace;
+use crate::types::State;
 
-/// Papermill knows the cells it put there by this tag.
+/// Tag by which papermill recognizes cells that it inserted.
 const MARKER_TAG: &str = "papermill-error-cell-tag";
 
-/// What inkcell itself notes with a cell is under this key.
+/// Metadata key for the notes of inkcell itself.
 const OWN: &str = "inkcell";
 
-/// What stands at the top of a notebook whose run failed, around the count of the cell.
+/// Marker at the top of a notebook whose run failed, around the count of the cell.
 const TOP: (&str, &str) = (
     "<span style=\"color:red\">The run stopped at an exception: \
      <a href=\"#papermill-error-cell\">In [",
     "]</a></span>",
 );
 
-/// What stands before the cell that failed.
+/// Marker before the cell that failed.
 const HERE: &str = "<span id=\"papermill-error-cell\" style=\"color:red\">The exception came from the cell \
                     below:</span>";
 
-/// When a cell ran, and how it ended.
+/// The time of a cell's run, and how it ended.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Span {
     pub(crate) began: SystemTime,
@@ -38,7 +40,7 @@ pub(crate) struct Span {
     pub(crate) state: State,
 }
 
-/// What is noted with one cell.
+/// The notes about one cell.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct CellStamps(Option<(&'static str, Value)>);
 
@@ -72,25 +74,25 @@ impl CellStamps {
         }
     }
 
-    /// What is on record about a cell, for whoever gets the file.
+    /// The record of a cell, for readers of the file.
     pub(crate) fn record(ran: &RanCell) -> CellStamps {
         let RanCell { source, count, state, trace, .. } = ran;
         let record = json!({"source": source, "count": count, "state": state, "trace": trace});
         CellStamps(Some((OWN, record)))
     }
 
-    /// These, or the others where there are none.
+    /// Returns these stamps, or the others if these are empty.
     pub(crate) fn or(self, others: Option<CellStamps>) -> CellStamps {
         CellStamps(self.0.or_else(|| others?.0))
     }
 
-    /// The change of a cell's metadata; what else stands under the same key stays.
+    /// The change of a cell's metadata. Other entries under the same key stay.
     pub(crate) fn op(&self, cell: CellRef, notebook: &Notebook) -> Option<EditOp> {
         let (key, Value::Object(new)) = self.0.as_ref()? else { return None };
         let index = notebook.find(&cell).ok()?;
         let old = metadata(notebook.cell(index)?.metadata_json());
         let mut merged = old.get(*key).and_then(Value::as_object).cloned().unwrap_or_default();
-        // What the format does not allow there stays as it is, and outputs are not lost for it.
+        // A value that the format forbids stays as it is, so that outputs are not lost over it.
         let is_odd = |value: &Value| *key == "execution" && !value.is_string();
         if merged.values().any(is_odd) {
             return None;
@@ -100,14 +102,14 @@ impl CellStamps {
     }
 }
 
-/// What a cell has noted of its own last run; what nobody can read says nothing.
+/// The notes of a cell about its own last run; `None` if they cannot be read.
 pub(crate) fn recorded(cell: &CellView<'_>) -> Option<RanCell> {
     #[derive(serde::Deserialize)]
     struct Noted {
         source: SourceDigest,
         count: Option<u32>,
         state: State,
-        trace: Option<Trace>,
+        trace: Option<ExecutionTrace>,
     }
     let json = cell.metadata_json();
     memchr::memmem::find(json, b"\"inkcell\"")?;
@@ -127,7 +129,7 @@ impl Span {
     }
 }
 
-/// What is noted about a whole run.
+/// The notes about a whole run.
 pub(crate) struct Whole<'a> {
     pub(crate) input: &'a str,
     pub(crate) output: &'a str,
@@ -136,7 +138,7 @@ pub(crate) struct Whole<'a> {
     pub(crate) failed: Option<(usize, Option<u32>)>,
 }
 
-/// Takes away what an earlier run said about its failure.
+/// Removes the failure markers of an earlier run.
 pub(crate) fn without_markers(stamps: Stamps, notebook: &Notebook) -> Vec<EditOp> {
     if stamps != Stamps::Papermill {
         return Vec::new();
@@ -162,7 +164,7 @@ pub(crate) fn parameters(
     Some(set(None, "papermill", &Value::Object(noted)))
 }
 
-/// Notes a run with its notebook, and marks the cell that failed.
+/// Notes a run in its notebook, and marks the cell that failed.
 pub(crate) fn whole(stamps: Stamps, notebook: &Notebook, run: &Whole<'_>) -> Vec<EditOp> {
     if stamps != Stamps::Papermill {
         return Vec::new();
@@ -185,13 +187,13 @@ pub(crate) fn whole(stamps: Stamps, notebook: &Notebook, run: &Whole<'_>) -> Vec
     if let Some((index, count)) = run.failed {
         let count = count.map_or_else(String::new, |count| count.to_string());
         let top = format!("{}{count}{}", TOP.0, TOP.1);
-        ops.push(marker(Place::Start, top));
-        ops.push(marker(Place::Before(CellRef::Index(index as i64)), HERE.to_owned()));
+        ops.push(marker(CellPlace::Start, top));
+        ops.push(marker(CellPlace::Before(CellRef::Index(index as i64)), HERE.to_owned()));
     }
     ops
 }
 
-/// The tags of markers, once they stand in the notebook. Nobody else's cell begins and ends like these.
+/// Tags the markers once they stand in the notebook. Only a marker begins and ends like these.
 pub(crate) fn marker_tags(stamps: Stamps, notebook: &Notebook) -> Vec<EditOp> {
     if stamps != Stamps::Papermill {
         return Vec::new();
@@ -209,7 +211,7 @@ pub(crate) fn marker_tags(stamps: Stamps, notebook: &Notebook) -> Vec<EditOp> {
     cells.map(|cell| tag(cell.index())).collect()
 }
 
-fn marker(at: Place, source: String) -> EditOp {
+fn marker(at: CellPlace, source: String) -> EditOp {
     EditOp::Insert { at, kind: CellKind::Markdown, source }
 }
 
@@ -233,7 +235,7 @@ fn seconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e6
 }
 
-/// How long a cell took by the times that JupyterLab and nbclient note.
+/// Duration of a cell, from the times that JupyterLab and nbclient note.
 pub(crate) fn noted(execution: &Value) -> Option<Duration> {
     let time = |names: [&str; 2]| {
         let text = names.iter().find_map(|name| execution[*name].as_str())?;
@@ -244,8 +246,8 @@ pub(crate) fn noted(execution: &Value) -> Option<Duration> {
     ended.checked_sub(began)
 }
 
-/// A time such as `2023-11-14T22:13:20.123456Z`, counted from 1970. Both times of a cell come from one clock, so
-/// a zone does not matter and is not read.
+/// A time such as `2023-11-14T22:13:20.123456Z`, as a duration since 1970. Both times of a cell come from one clock, so
+/// the zone does not matter and is not read.
 fn instant(text: &str) -> Option<Duration> {
     let number = |from: usize, to: usize| text.get(from..to)?.parse::<u64>().ok();
     let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
@@ -258,7 +260,7 @@ fn instant(text: &str) -> Option<Duration> {
     Some(Duration::new(days(year, month, day)? * 86_400 + seconds, nanos))
 }
 
-/// Days from 1970-01-01, the other way round than [`date`].
+/// Days since 1970-01-01; the inverse of [`date`].
 fn days(year: u64, month: u64, day: u64) -> Option<u64> {
     if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
@@ -285,8 +287,8 @@ fn naive(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}")
 }
 
-/// Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar. Years are counted from
-/// March, so that a leap day is the last of its year.
+/// Year, month and day for a number of days since 1970-01-01, in the Gregorian calendar. Years begin in March here, so
+/// that a leap day is the last of its year.
 fn date(days: u64) -> (u64, u64, u64) {
     const ERA: u64 = 146_097;
     let from_march = days + 719_468;

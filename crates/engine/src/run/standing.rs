@@ -1,7 +1,7 @@
-//! The cells of a notebook as they stand, each with what is on record about it.
+//! The current cells of a notebook, each with its record.
 //!
-//! Owns which record belongs to which cell, and whether the file shows what the record says. What follows is
-//! `staleness`'s.
+//! Owns which record belongs to which cell, and whether the file shows the recorded run. `staleness` draws the
+//! conclusions.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -14,10 +14,11 @@ use inkcell_notebook::{CellKind, CellView, Notebook};
 use super::plan::{MAY_FAIL, SKIP};
 use super::record::{LastRuns, Latest, RanCell, SourceDigest};
 use super::stamps;
-use crate::notebooks::Opened;
-use crate::staleness::{CellNow, Freshness, Known, Shows, marks};
+use crate::edit::Opened;
+use crate::run::staleness::{CellNow, KnownRun, Shows, marks};
+use crate::types::Freshness;
 
-/// What is on record about a notebook, to be looked up by its cells.
+/// The records of a notebook, indexed by cell.
 pub struct Records<'a> {
     by_id: HashMap<&'a str, &'a RanCell>,
     by_place: HashMap<(Option<&'a str>, usize), &'a RanCell>,
@@ -36,24 +37,24 @@ impl<'a> Records<'a> {
         records
     }
 
-    /// The last word on this cell, whatever its source is now.
+    /// The latest record of this cell, whatever its source is now.
     pub fn of(&self, id: Option<&str>, index: usize) -> Option<&'a RanCell> {
         let by_place = || self.by_place.get(&(id, index)).copied();
         by_place().or_else(|| self.by_id.get(id?).copied())
     }
 }
 
-/// How far the file may be behind what is on record.
+/// How far the file may lag behind the records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Behind {
     No,
-    /// Outputs may wait to be put into it.
+    /// Any output may still wait for a save.
     Maybe,
-    /// Those of later executions than this may.
+    /// Outputs of executions after this number may wait for a save.
     After(u64),
 }
 
-/// The cells that can be run.
+/// The cells that can run.
 pub(crate) fn standing<'a>(
     notebook: &Notebook,
     records: &Records<'a>,
@@ -64,11 +65,11 @@ pub(crate) fn standing<'a>(
         let (source, tags) = code(&cell)?;
         let id = cell.id();
         let record = records.of(id.as_deref(), cell.index());
-        // Where there is nothing to compare it with, it is not needed.
+        // Without a record or foreseen names, the digest has no use.
         let is_compared = record.is_some() || !foreseen.is_empty();
         let own = is_compared.then(|| SourceDigest::of(&source));
         let is_same = record.is_some_and(|record| Some(record.source) == own);
-        let known = |record: &'a RanCell| Known {
+        let known = |record: &'a RanCell| KnownRun {
             is_same,
             state: record.state,
             trace: record.trace.as_ref(),
@@ -84,12 +85,12 @@ pub(crate) fn standing<'a>(
     notebook.cells().filter_map(now).collect()
 }
 
-/// Whether a cell has code, and may be run.
+/// Returns true if a cell has code and no tag forbids running it.
 pub(crate) fn can_run(cell: &CellView<'_>) -> bool {
     code(cell).is_some()
 }
 
-/// The code of a cell that may be run, and its tags.
+/// The code of a cell that may run, and its tags.
 fn code<'a>(cell: &CellView<'a>) -> Option<(Cow<'a, str>, Vec<String>)> {
     let tags = (cell.kind() == Some(CellKind::Code)).then(|| cell.tags())?;
     let source = cell.source().text;
@@ -97,7 +98,8 @@ fn code<'a>(cell: &CellView<'a>) -> Option<(Cow<'a, str>, Vec<String>)> {
     is_code.then_some((source, tags))
 }
 
-/// Another program that runs a cell leaves another count there, and one that takes outputs away takes the count, too.
+/// Compares the count in the file with the record. Another runner leaves another count, and a program that clears
+/// outputs clears the count, too.
 fn shows(cell: &CellView<'_>, record: Option<&RanCell>, behind: Behind) -> Shows {
     let count = cell.execution_count();
     let is_waiting = |record: &RanCell| match behind {
@@ -113,7 +115,7 @@ fn shows(cell: &CellView<'_>, record: Option<&RanCell>, behind: Behind) -> Shows
     }
 }
 
-/// Whether files are what they were when they were read. Each is looked at once.
+/// Compares files with their state when code read them. Each file is checked once.
 #[derive(Debug, Default)]
 pub(crate) struct FilesNow(RefCell<HashMap<String, Option<(u64, i64)>>>);
 
@@ -127,20 +129,20 @@ impl FilesNow {
         now != Some((*size, *mtime))
     }
 
-    /// Whether one of those that were looked at is another one by now.
+    /// Returns true if one of the checked files has changed since the check.
     pub(crate) fn is_any_changed(&self) -> bool {
         self.0.borrow().iter().any(|(path, known)| stamp(path) != *known)
     }
 }
 
-/// The size of a file and when it was changed; none where it is not there, or the time is none that fits.
+/// Size and modification time of a file; `None` if it does not exist or its time is out of range.
 fn stamp(path: &str) -> Option<(u64, i64)> {
     let found = std::fs::metadata(path).ok()?;
     let nanos = found.mtime().checked_mul(1_000_000_000)?.checked_add(found.mtime_nsec())?;
     Some((found.size(), nanos))
 }
 
-/// What there is to say about each cell of a notebook that can be run, by its position.
+/// Freshness of each cell that can run, by position.
 pub(crate) fn cell_marks(opened: &Opened, runs: &LastRuns) -> HashMap<usize, Freshness> {
     let noted;
     let cells = match with_noted(&opened.notebook, &runs.cells) {
@@ -157,8 +159,8 @@ pub(crate) fn cell_marks(opened: &Opened, runs: &LastRuns) -> HashMap<usize, Fre
     cells.iter().map(|cell| cell.index).zip(marks).collect()
 }
 
-/// What is on record, with what the file itself has noted about later runs, or about runs elsewhere; none where it has
-/// noted nothing of that kind.
+/// The records, updated with notes in the file itself about later runs or runs elsewhere; `None` if the file has no
+/// such notes.
 pub(crate) fn with_noted(notebook: &Notebook, known: &[RanCell]) -> Option<Vec<RanCell>> {
     let noted: Vec<RanCell> = notebook.cells().filter_map(|cell| stamps::recorded(&cell)).collect();
     if noted.is_empty() {

@@ -1,7 +1,7 @@
-//! What a run leaves behind for whoever asks later what is stale, and which cells of a run of stale cells run.
+//! The records that a run leaves for later questions about staleness, and the choice of cells in a run of stale cells.
 //!
-//! Owns the records of the notebook's cells while it runs, and what its kernel holds. What is stale is decided in
-//! `staleness`; the file is `file.rs`'s.
+//! Owns the records of the notebook's cells while it runs, and the names that its kernel holds. `staleness` decides
+//! what is stale; `file.rs` owns the file.
 
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,14 +11,15 @@ use inkcell_notebook::{CellView, Notebook};
 
 use super::record::{Latest, RanCell, SourceDigest};
 use super::standing::{Behind, FilesNow, Records, can_run, standing};
-use crate::staleness::{Ended, Freshness, Generation, Held, Trace, Why, marks, needed};
+use crate::run::staleness::{Ended, ExecutionTrace, Held, marks, needed};
+use crate::types::{Freshness, Generation, StaleReason};
 
 /// Which of the planned cells run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Choosing {
     #[default]
     All,
-    /// Those that are not fresh, and what they need.
+    /// Cells that are not fresh, and the cells they need.
     Stale,
 }
 
@@ -26,27 +27,27 @@ pub(crate) enum Choosing {
 pub(crate) struct Trail {
     choosing: Choosing,
     records: Latest,
-    /// Where the record of what an execution made stands.
+    /// Place of the record for each number of results.
     by_made: HashMap<u64, usize>,
-    /// The cells that can be run, by id and position, as they were when the run began.
+    /// The cells that can run, by id and position, as the run began.
     order: Vec<(Option<String>, usize)>,
     above: Above,
     held: Held,
     kernel: Option<Generation>,
-    /// Whether the kernel will be a copy of the one that what is held comes from.
+    /// True if the kernel will be a copy of the one that `held` describes.
     is_copy: bool,
-    /// Names of sources that somebody was asked for before they run, by their digests.
+    /// Names that the kernel gave for sources before they ran, by digest.
     foreseen: HashMap<SourceDigest, CodeNames>,
-    /// Why each cell runs or does not, by its number in the run; empty before that was decided.
-    whys: Vec<Why>,
+    /// Why each cell runs or does not, by its number in the run; empty before the first decision.
+    whys: Vec<StaleReason>,
     is_to_be_decided: bool,
-    /// Files that cells which need not run have read, as they were when that was decided.
+    /// Files read by cells that need not run, as they were at the decision.
     files: FilesNow,
     /// Executions of this run have greater numbers.
     began: u64,
 }
 
-/// What is to be known of a cell that has ended.
+/// Facts about a cell that has ended.
 #[derive(Clone, Copy)]
 pub(crate) struct EndedCell<'a> {
     pub(crate) number: usize,
@@ -58,9 +59,9 @@ pub(crate) struct EndedCell<'a> {
 #[derive(Debug, Default)]
 struct Above {
     kernel: Option<Generation>,
-    /// Of how many cells.
+    /// Number of cells covered so far.
     cells: usize,
-    /// Whether one of them has not run in this kernel as it is on record.
+    /// True if one of them has not run in this kernel as recorded.
     is_any_missing: bool,
     last: Option<u64>,
 }
@@ -78,7 +79,7 @@ impl Trail {
         let name = |cell: CellView<'_>| (cell.id().map(|id| id.into_owned()), cell.index());
         let order: Vec<_> = notebook.cells().filter(can_run).map(name).collect();
         let mut records: Latest = records.into_iter().collect();
-        // A record says where its cell stood when it ran.
+        // A record holds the position of its cell at the time of the run.
         for (id, index) in &order {
             if let Some(known) =
                 records.of(id.as_deref(), *index).filter(|known| known.index != *index)
@@ -101,34 +102,34 @@ impl Trail {
         }
     }
 
-    /// The same for a run in a copy of the kernel of the last one.
+    /// Continues in a copy of the last run's kernel.
     pub(crate) fn in_copy(self) -> Trail {
         Trail { is_copy: true, ..self }
     }
 
-    /// The kernel is this one. One that has changed holds nothing.
+    /// Switches to this kernel. A new kernel holds no names.
     pub(crate) fn in_kernel(&mut self, kernel: Option<Generation>) {
         match &kernel {
             Some(copy) if std::mem::take(&mut self.is_copy) => self.held.go_on_in(copy),
-            // There is no kernel yet.
+            // The kernel does not exist yet.
             None if self.is_copy => {}
             _ => self.held.in_kernel(kernel.as_ref()),
         }
-        // A kernel that was just started for what was decided has held nothing then, either.
+        // A kernel that was just started for the current decision held nothing at that time, either.
         if self.kernel.is_some() && self.kernel != kernel {
             self.is_to_be_decided = self.choosing == Choosing::Stale;
         }
         self.kernel = kernel;
     }
 
-    /// Whether it must be decided which cells run before the one of this number.
+    /// Returns true if the choice of cells must be decided again before this one.
     pub(crate) fn must_decide(&self, number: usize) -> bool {
         let is_any_left_out =
-            || self.whys.is_empty() || self.whys.iter().skip(number).any(Why::is_left_out);
+            || self.whys.is_empty() || self.whys.iter().skip(number).any(StaleReason::is_left_out);
         self.is_to_be_decided && is_any_left_out()
     }
 
-    /// Sources that will run and whose names nobody knows; none where all cells run.
+    /// Sources that will run and whose names are unknown. Empty if all cells run.
     pub(crate) fn unforeseen(&self, notebook: &Notebook) -> Vec<String> {
         if self.choosing == Choosing::All {
             return Vec::new();
@@ -145,26 +146,26 @@ impl Trail {
         new.map(|(_, _, source)| source).collect()
     }
 
-    /// The names of a source that has not run.
+    /// Records the names of a source that has not run.
     pub(crate) fn foresee(&mut self, source: &str, names: CodeNames) {
         self.foreseen.insert(SourceDigest::of(source), names);
     }
 
-    /// Decides which cells run. `places` are the planned cells, where they are now.
+    /// Decides which cells run. `places` holds the current positions of the planned cells.
     pub(crate) fn decide(&mut self, from: usize, notebook: &Notebook, places: &[Option<usize>]) {
         self.is_to_be_decided = false;
         let records = Records::new(self.records.cells());
-        // What this run has shown is safe, and maybe not in the file yet.
+        // Outputs of this run are safe, but maybe not in the file yet.
         let behind = Behind::After(self.began);
         self.files = FilesNow::default();
         let cells = standing(notebook, &records, behind, &self.foreseen);
         let marks = marks(&cells, |file| self.files.is_changed(file));
         let whys = needed(&cells, &marks, &self.held);
-        let by_index: HashMap<usize, Why> =
+        let by_index: HashMap<usize, StaleReason> =
             cells.iter().zip(whys).filter_map(|(cell, why)| Some((cell.index, why?))).collect();
         for (number, place) in places.iter().enumerate().skip(from) {
             let why = place.and_then(|place| by_index.get(&place));
-            let why = why.cloned().unwrap_or(Why::Marked(Freshness::Fresh));
+            let why = why.cloned().unwrap_or(StaleReason::Marked(Freshness::Fresh));
             match self.whys.get_mut(number) {
                 Some(old) => *old = why,
                 None => self.whys.push(why),
@@ -172,12 +173,12 @@ impl Trail {
         }
     }
 
-    /// Why a cell runs, or was left out; nothing where stale cells were not asked for.
-    pub(crate) fn why(&self, number: usize) -> Option<&Why> {
+    /// Why a cell runs or was left out; `None` unless the run chooses stale cells.
+    pub(crate) fn why(&self, number: usize) -> Option<&StaleReason> {
         self.whys.get(number)
     }
 
-    /// Takes a cell that has ended, whose record is complete then.
+    /// Takes a cell that has ended and completes its record.
     pub(crate) fn end(&mut self, ran: &mut RanCell, ended: EndedCell<'_>) {
         let last_above = match ended.names {
             None => self.last_above(ran.index),
@@ -185,7 +186,7 @@ impl Trail {
         };
         let old = self.records.of(ran.id.as_deref(), ran.index);
         let old = old.filter(|old| old.source == ran.source).and_then(|old| old.trace.as_ref());
-        let is_again = matches!(self.whys.get(ended.number), Some(Why::Needed { .. }));
+        let is_again = matches!(self.whys.get(ended.number), Some(StaleReason::Needed { .. }));
         let micros = ended.at.duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64;
         let trace = self.kernel.as_ref().map(|kernel| {
             let again = old.filter(|_| is_again);
@@ -198,7 +199,7 @@ impl Trail {
         });
         let is_foreseen = match (&trace, self.foreseen.get(&ran.source), old) {
             (Some(trace), Some(names), _) => is_as_foreseen(trace, names),
-            // What it made before counts as foreseen only where it is what ran then.
+            // Its earlier names count as a prediction only for the same source.
             (Some(trace), None, Some(old)) => trace.makes == old.makes && trace.later == old.later,
             _ => false,
         };
@@ -206,12 +207,12 @@ impl Trail {
         let is_other = || !is_foreseen || self.files.is_any_changed();
         self.is_to_be_decided |= self.choosing == Choosing::Stale && is_other();
         ran.trace = trace;
-        let made = ran.trace.as_ref().map(Trace::made);
+        let made = ran.trace.as_ref().map(ExecutionTrace::made);
         let at = self.records.put(ran.clone());
         self.by_made.extend(made.map(|made| (made, at)));
     }
 
-    /// The last execution of all cells above a place; none where one of them was not done in this kernel.
+    /// The last execution of all cells above a position; `None` if one of them did not run in this kernel.
     fn last_above(&mut self, index: usize) -> Option<u64> {
         let above = &mut self.above;
         let is_passed = above.cells.checked_sub(1).is_some_and(|last| self.order[last].1 >= index);
@@ -220,7 +221,7 @@ impl Trail {
         }
         while let Some((id, at)) = self.order.get(above.cells).filter(|(_, at)| *at < index) {
             let trace = self.records.of(id.as_deref(), *at).and_then(|known| known.trace.as_ref());
-            let made = trace.map(Trace::made).filter(|made| self.held.has_done(*made));
+            let made = trace.map(ExecutionTrace::made).filter(|made| self.held.has_done(*made));
             above.is_any_missing |= made.is_none();
             above.last = above.last.max(made);
             above.cells += 1;
@@ -229,8 +230,8 @@ impl Trail {
     }
 }
 
-/// Whether a cell has made what was foreseen.
-fn is_as_foreseen(trace: &Trace, names: &CodeNames) -> bool {
+/// Returns true if a cell has made exactly the predicted names.
+fn is_as_foreseen(trace: &ExecutionTrace, names: &CodeNames) -> bool {
     let Some(makes) = &trace.makes else { return false };
     names.makes.iter().all(|name| makes.contains(name))
         && makes.iter().all(|name| names.makes.contains(name))

@@ -1,7 +1,7 @@
 //! Stores the widgets of a kernel in a notebook, as Jupyter's front ends do.
 //!
-//! Owns the form, and which widgets of earlier kernels stay: those that an output of the notebook still shows, and
-//! the widgets that these contain.
+//! Owns the form, and which widgets of earlier kernels stay: those that an output of the notebook still shows, and the
+//! widgets inside them.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 const KEY: &str = "widgets";
 const KIND: &str = "application/vnd.jupyter.widget-state+json";
 
-/// The change of the notebook's metadata; none if it has all of that already.
+/// The change of the notebook's metadata; `None` if it has all of that already.
 pub(super) fn stored(notebook: &Notebook, states: &WidgetStates) -> Option<EditOp> {
     let metadata: Map<String, Value> = serde_json::from_slice(notebook.metadata_json()).ok()?;
     let before = metadata.get(KEY).and_then(Value::as_object).cloned().unwrap_or_default();
@@ -24,7 +24,7 @@ pub(super) fn stored(notebook: &Notebook, states: &WidgetStates) -> Option<EditO
     for (id, model) in &states.0 {
         models.insert(id.clone(), serde_json::from_str(model).ok()?);
     }
-    // A view names its widget, and a widget names its parts. Ids are unique, so a search in the text finds them.
+    // A view names its widget, and a widget names its parts. Ids are unique, so a text search finds them.
     let outputs = notebook.cells().filter_map(|cell| cell.outputs_json());
     let mut texts: Vec<String> =
         outputs.map(|outputs| String::from_utf8_lossy(outputs).into_owned()).collect();
@@ -88,7 +88,7 @@ mod tests {
         value[KIND]["state"].as_object().expect("widgets").keys().cloned().collect()
     }
 
-    /// Issue 21, 13: what a kernel has now is stored, and of earlier ones what is still shown, with its parts.
+    /// Issue 21, 13: current widgets are stored; of earlier ones, those that an output still shows, with their parts.
     #[test]
     fn widgets_that_nothing_shows_any_more_are_left_out() {
         let old = json!({"shown1": {"state": {"layout": "IPY_MODEL_part1"}}, "part1": {"state": {}},

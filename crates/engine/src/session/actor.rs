@@ -1,6 +1,6 @@
-//! The one loop of a session: it waits, asks the machine, and does what the machine says.
+//! The one loop of a session: it waits, asks the machine for decisions, and carries them out.
 //!
-//! Owns the kernel, its events and the callers' answers. It decides nothing.
+//! Owns the kernel, its events and the replies to callers. It decides nothing.
 
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
@@ -18,21 +18,21 @@ use tokio_util::sync::CancellationToken;
 
 use super::end::{CellEnd, NotRun, RunEnd};
 use super::machine::{
-    AskEnd, AskRequest, CloseReason, Effect, Fact, Input, Machine, ResetEnd, RunRequest, Ticket,
+    AskEnd, AskRequest, ExecRequest, Fact, Input, Machine, MachineEffect, ResetEnd, Ticket,
 };
 use super::orphans::Orphans;
 use super::outbox::Outbox;
-use super::state::{Seen, SessionState};
+use super::state::{SessionState, StateView};
 use super::waiting::{at, last_event, next_event, now, pending_or, room};
-use crate::staleness::Generation;
+use crate::types::{CloseReason, Generation};
 
-/// How long a kernel that is shut down may take before it is made to.
+/// How long a kernel may take to shut down before it is forced to end.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
-/// The same when somebody listens to what it says at its end.
+/// The same grace when a listener receives the kernel's last output.
 const LAST_WORDS_GRACE: Duration = Duration::from_secs(3);
 
-/// What a handle asks of the loop.
+/// A request from a handle to the loop.
 pub(super) enum Command {
     Enter(Ticket, oneshot::Sender<Result<(), NotRun>>),
     Run(Ticket, Job),
@@ -41,87 +41,87 @@ pub(super) enum Command {
     Reply(Ticket, InputReply),
     Reset(Option<Ticket>, oneshot::Sender<ResetEnd>),
     Ask(AskRequest, Question, oneshot::Sender<AskEnd>),
-    /// To say what makes copies of the kernel.
+    /// Returns the backend whose kernels are copies of this session's kernel.
     Copies(oneshot::Sender<Result<Arc<dyn Backend>, NoCopies>>),
-    /// To say that this was reached.
+    /// Replies when the loop reaches this command: all earlier commands are done by then.
     Settle(oneshot::Sender<()>),
     Interrupt,
     Close(CloseReason),
-    /// To end, and to tell what the kernel says at its end, and how it ended.
+    /// Ends the session, forwards the kernel's last output, and reports how the kernel ended.
     CloseHeard(LastWords),
-    /// To let go of everything; a kernel that is still there is killed.
+    /// Drops everything. A kernel that still exists is killed.
     Abandon,
-    /// To end, unless somebody has or waits for a turn; whether it will.
+    /// Ends the session unless a call has a turn or waits for one. The reply says whether it ends.
     CloseIfIdle(CloseReason, oneshot::Sender<bool>),
 }
 
-/// Code to run, and who is told.
+/// Code to run, and the receivers of its events and its end.
 pub(super) struct Job {
     pub(super) code: CodeRequest,
     pub(super) timeout: Option<Duration>,
     pub(super) patience: Option<Duration>,
     pub(super) listener: mpsc::Sender<KernelEvent>,
-    pub(super) reply: oneshot::Sender<Ran>,
-    /// Set when the code is made to stop, whoever wants that and however long it takes.
+    pub(super) reply: oneshot::Sender<RunOutcome>,
+    /// Set when the code is made to stop, whatever the cause and however long stopping takes.
     pub(super) stopping: CancellationToken,
 }
 
-/// Who is told about the end of a kernel that is shut down.
+/// The receivers of a kernel's last output and of its death, when the kernel is shut down.
 pub(super) struct LastWords {
     pub(super) listener: mpsc::Sender<KernelEvent>,
     pub(super) reply: oneshot::Sender<Option<Death>>,
 }
 
-/// A run that is over.
+/// The end of a run, with output that its listener lost.
 #[derive(Debug)]
-pub struct Ran {
-    /// How it ended and what its reader must know.
+pub struct RunOutcome {
+    /// How the run ended, with the notes for its reader.
     pub end: RunEnd,
-    /// Bytes of output that a listener which had stopped listening did not get.
+    /// Bytes of output that did not reach the listener because it had stopped reading.
     pub undelivered_bytes: u64,
 }
 
-impl Ran {
-    /// Nothing was run: the session is over, or does not take it.
-    pub(super) fn closed() -> Ran {
-        Ran { end: CellEnd::NotRun(NotRun::Closed).into(), undelivered_bytes: 0 }
+impl RunOutcome {
+    /// The run never began: the session is over, or refuses it.
+    pub(super) fn closed() -> RunOutcome {
+        RunOutcome { end: CellEnd::NotRun(NotRun::Closed).into(), undelivered_bytes: 0 }
     }
 }
 
-/// What a session is made of.
+/// The values from which a session's loop is built.
 pub(super) struct Parts {
     pub(super) machine: Machine,
     pub(super) backend: Arc<dyn Backend>,
     pub(super) spec: KernelSpec,
     pub(super) commands: mpsc::UnboundedReceiver<Command>,
     pub(super) state: watch::Sender<SessionState>,
-    /// What goes with the session, until it is over.
+    /// A value that lives as long as the session and is dropped at its end.
     pub(super) held: Option<Box<dyn Any + Send>>,
 }
 
 struct Actor {
     parts: Parts,
     kernel: Option<(Box<dyn Kernel>, KernelEvents)>,
-    /// Which of all kernels the last one is.
+    /// The generation of the newest kernel.
     generation: Generation,
     starting: Option<(CancellationToken, BoxFuture<'static, Result<Launched, LaunchError>>)>,
-    /// The events are kept until it is gone: a kernel whose events nobody takes is killed.
+    /// The events stay until the kernel is gone: a kernel whose events are not read is killed.
     ending: Option<(BoxFuture<'static, Death>, Option<KernelEvents>)>,
     turns: HashMap<Ticket, oneshot::Sender<Result<(), NotRun>>>,
     resets: VecDeque<oneshot::Sender<ResetEnd>>,
     asks: HashMap<AskId, (Question, oneshot::Sender<AskEnd>)>,
     job: Option<(Job, Outbox)>,
     last_words: Option<(Outbox, oneshot::Sender<Option<Death>>)>,
-    /// Output of no run, for whoever runs next.
+    /// Output that belongs to no run; the next run gets it.
     orphans: Orphans,
     wake: Option<Instant>,
-    /// Since when the code must stop, or the kernel is on its way out.
+    /// Since when the code must stop, or the kernel is being shut down.
     stopping: Option<Instant>,
     is_over: bool,
 }
 
-/// What the loop waits for.
-enum Woke {
+/// The events that wake the loop.
+enum Wakeup {
     Command(Option<Command>),
     Event(Option<KernelEvent>),
     LastWord(Option<KernelEvent>),
@@ -132,7 +132,7 @@ enum Woke {
     Stuck,
 }
 
-/// Runs a session until it is closed or its last handle is gone.
+/// Runs a session until it is closed or its last handle is dropped.
 pub(super) async fn run(parts: Parts) {
     let actor = Actor {
         parts,
@@ -164,7 +164,7 @@ impl Actor {
         }
     }
 
-    async fn wait(&mut self) -> Woke {
+    async fn wait(&mut self) -> Wakeup {
         let has_room = self.job.as_ref().is_none_or(|(_, outbox)| outbox.has_room());
         let is_stopping = self.parts.machine.is_stopping() || self.ending.is_some();
         self.stopping = is_stopping.then(|| self.stopping.unwrap_or_else(now));
@@ -186,45 +186,45 @@ impl Actor {
             None => (None, None),
         };
         tokio::select! {
-            command = self.parts.commands.recv() => Woke::Command(command),
-            event = next_event(self.kernel.as_mut()), if has_room => Woke::Event(event),
+            command = self.parts.commands.recv() => Wakeup::Command(command),
+            event = next_event(self.kernel.as_mut()), if has_room => Wakeup::Event(event),
             launched = pending_or(self.starting.as_mut().map(|(_, launch)| launch)) => {
-                Woke::Launched(launched)
+                Wakeup::Launched(launched)
             }
-            event = last_event(last), if is_heard => Woke::LastWord(event),
-            death = pending_or(ending) => Woke::Ended(death),
-            () = room(outbox), if is_full => Woke::Room,
-            () = at(self.wake) => Woke::Time,
-            () = at(stuck) => Woke::Stuck,
+            event = last_event(last), if is_heard => Wakeup::LastWord(event),
+            death = pending_or(ending) => Wakeup::Ended(death),
+            () = room(outbox), if is_full => Wakeup::Room,
+            () = at(self.wake) => Wakeup::Time,
+            () = at(stuck) => Wakeup::Stuck,
         }
     }
 
-    /// What it means for the machine; what does not concern it is done here.
-    fn input(&mut self, woke: Woke) -> Option<Input> {
+    /// Translates a wakeup for the machine. A wakeup that does not concern the machine is handled here.
+    fn input(&mut self, woke: Wakeup) -> Option<Input> {
         match woke {
-            Woke::Command(Some(command)) => Some(self.command(command)),
-            // Nobody can ask for anything any more.
-            Woke::Command(None) => Some(Input::Close(CloseReason::Shutdown)),
-            Woke::Launched(Ok(launched)) => {
+            Wakeup::Command(Some(command)) => Some(self.command(command)),
+            // All handles are gone, so no command can come.
+            Wakeup::Command(None) => Some(Input::Close(CloseReason::Shutdown)),
+            Wakeup::Launched(Ok(launched)) => {
                 self.starting = None;
                 self.kernel = Some((launched.kernel, launched.events));
                 self.generation = Generation::random();
                 Some(Input::Launched)
             }
-            Woke::Launched(Err(error)) => {
+            Wakeup::Launched(Err(error)) => {
                 self.starting = None;
                 Some(Input::LaunchFailed(error))
             }
-            Woke::LastWord(event) => {
+            Wakeup::LastWord(event) => {
                 match (event, &mut self.ending) {
                     (Some(event), _) => self.hear(event),
-                    // Nothing more is to be heard; the end itself is still awaited.
+                    // The kernel sends no more events; its end is still awaited.
                     (None, Some((_, events))) => *events = None,
                     (None, None) => {}
                 }
                 None
             }
-            Woke::Ended(death) => {
+            Wakeup::Ended(death) => {
                 if let Some(mut events) = self.ending.take().and_then(|(_, events)| events) {
                     while let Some(Some(event)) = events.next().now_or_never() {
                         self.hear(event);
@@ -235,13 +235,13 @@ impl Actor {
                 }
                 Some(Input::Kernel(Fact::Died(death)))
             }
-            Woke::Event(event) => self.event(event),
-            Woke::Time => {
+            Wakeup::Event(event) => self.event(event),
+            Wakeup::Time => {
                 self.wake = None;
                 Some(Input::Deadline)
             }
-            Woke::Room => None,
-            Woke::Stuck => {
+            Wakeup::Room => None,
+            Wakeup::Stuck => {
                 if let Some((_, outbox)) = &mut self.job {
                     outbox.give_up();
                 }
@@ -260,9 +260,9 @@ impl Actor {
                 let Job { timeout, patience, .. } = job;
                 let (exec, input) = (job.code.exec, job.code.input);
                 let is_empty = job.code.code.is_empty();
-                let request = RunRequest { exec, timeout, patience, input, is_empty };
+                let request = ExecRequest { exec, timeout, patience, input, is_empty };
                 if let Some(job) = self.take_job(job) {
-                    let _ = job.reply.send(Ran::closed());
+                    let _ = job.reply.send(RunOutcome::closed());
                     return Input::Deadline;
                 }
                 Input::Run(ticket, request)
@@ -283,7 +283,7 @@ impl Actor {
                 Input::Deadline
             }
             Command::Settle(reply) => {
-                // What came before is shown already.
+                // Commands are handled in order, and the state is published after each.
                 let _ = reply.send(());
                 Input::Deadline
             }
@@ -305,7 +305,7 @@ impl Actor {
         }
     }
 
-    /// Keeps a job; gives it back when there is one already.
+    /// Stores a job. Returns it if the session has a job already.
     fn take_job(&mut self, job: Job) -> Option<Job> {
         if self.job.is_some() {
             return Some(job);
@@ -345,8 +345,9 @@ impl Actor {
         Some(Input::Kernel(fact))
     }
 
-    /// What a kernel says while it is shut down is for whoever wanted to hear it, or for the run that it is taken
-    /// from: what code wrote before it was made to stop is not lost. How the run ended is not the kernel's to say.
+    /// Forwards output of a kernel that is shutting down, to the listener for its last words or to the run that
+    /// loses it: output that code wrote before it was stopped is not lost. The machine decides how the run ended,
+    /// so the kernel's own report of that is dropped.
     fn hear(&mut self, event: KernelEvent) {
         let is_end = matches!(
             event,
@@ -375,32 +376,32 @@ impl Actor {
         }
     }
 
-    fn obey(&mut self, effect: Effect) {
+    fn obey(&mut self, effect: MachineEffect) {
         match effect {
-            Effect::Grant(ticket) => self.answer_turn(ticket, Ok(())),
-            Effect::Refuse(ticket, why) => self.answer_turn(ticket, Err(why)),
-            Effect::Launch => self.launch(),
-            Effect::AbortLaunch => {
+            MachineEffect::Grant(ticket) => self.answer_turn(ticket, Ok(())),
+            MachineEffect::Refuse(ticket, why) => self.answer_turn(ticket, Err(why)),
+            MachineEffect::Launch => self.launch(),
+            MachineEffect::AbortLaunch => {
                 if let Some((token, _)) = &self.starting {
                     token.cancel();
                 }
             }
-            Effect::Execute(exec) => self.execute(exec),
-            Effect::ReplyInput(exec, reply) => {
+            MachineEffect::Execute(exec) => self.execute(exec),
+            MachineEffect::ReplyInput(exec, reply) => {
                 if let Some((kernel, _)) = &mut self.kernel {
                     let _ = kernel.reply_input(exec, reply);
                 }
             }
-            // A kernel that is gone says so by its last event.
-            Effect::Interrupt => {
+            // A kernel that is gone reports that with its last event.
+            MachineEffect::Interrupt => {
                 self.tell_stopping();
                 let _ = self.kernel.as_mut().map(|(kernel, _)| kernel.interrupt());
             }
-            Effect::Force(force) => {
+            MachineEffect::Force(force) => {
                 self.tell_stopping();
                 let _ = self.kernel.as_mut().map(|(kernel, _)| kernel.force(force));
             }
-            Effect::Shutdown => {
+            MachineEffect::Shutdown => {
                 self.tell_stopping();
                 if let Some((kernel, events)) = self.kernel.take() {
                     let is_heard = self.last_words.is_some();
@@ -408,29 +409,29 @@ impl Actor {
                     self.ending = Some((kernel.shutdown(grace), Some(events)));
                 }
             }
-            // Also one that is being shut down: its end must not be taken for that of the next.
-            Effect::Abandon => (self.kernel, self.ending) = (None, None),
-            Effect::Resolve(exec, end) => self.resolve(exec, *end),
-            Effect::Ask(id) => self.ask(id),
-            Effect::Answer(id, end) => {
-                // Whoever asked may have gone.
+            // Drop a kernel that is shutting down too: its end must not count as the next kernel's end.
+            MachineEffect::Abandon => (self.kernel, self.ending) = (None, None),
+            MachineEffect::Resolve(exec, end) => self.resolve(exec, *end),
+            MachineEffect::Ask(id) => self.ask(id),
+            MachineEffect::Answer(id, end) => {
+                // The caller may be gone.
                 let _ = self.asks.remove(&id).map(|(_, reply)| reply.send(*end));
             }
-            Effect::ResetDone(ResetEnd::Refused) => {
+            MachineEffect::ResetDone(ResetEnd::Refused) => {
                 let _ = self.resets.pop_back().map(|reply| reply.send(ResetEnd::Refused));
             }
-            Effect::ResetDone(ResetEnd::Done) => {
+            MachineEffect::ResetDone(ResetEnd::Done) => {
                 let _ = self.resets.pop_front().map(|reply| reply.send(ResetEnd::Done));
             }
-            Effect::Wake(at) => self.wake = at,
-            Effect::Stop => self.is_over = true,
+            MachineEffect::Wake(at) => self.wake = at,
+            MachineEffect::Stop => self.is_over = true,
         }
     }
 
     fn answer_turn(&mut self, ticket: Ticket, answer: Result<(), NotRun>) {
         let Some(reply) = self.turns.remove(&ticket) else { return };
         if reply.send(answer).is_err() {
-            // Whoever asked has gone; the turn is the next one's.
+            // The caller is gone; the next call gets the turn.
             self.step(Input::Leave(ticket));
         }
     }
@@ -448,7 +449,7 @@ impl Actor {
             return;
         };
         if let Some((kernel, _)) = &mut self.kernel {
-            // A kernel that is gone says so by its last event.
+            // A kernel that is gone reports that with its last event.
             let _ = kernel.execute(job.code.clone());
         }
         for event in self.orphans.take() {
@@ -456,7 +457,7 @@ impl Actor {
         }
     }
 
-    /// Lets go of what waits on behalf of the code that runs. Code that waits for a question's end is none.
+    /// Sets `stopping` of the running code. Code that still waits for a question to end does not run yet.
     fn tell_stopping(&self) {
         if let Some((job, _)) = self.job.as_ref().filter(|_| self.parts.machine.is_running()) {
             job.stopping.cancel();
@@ -466,12 +467,12 @@ impl Actor {
     fn ask(&mut self, id: AskId) {
         let Some((question, _)) = self.asks.get(&id) else { return };
         if let Some((kernel, _)) = &mut self.kernel {
-            // A kernel that is gone says so by its last event.
+            // A kernel that is gone reports that with its last event.
             let _ = kernel.ask(id, question.clone());
         }
     }
 
-    /// Asks an idle kernel for copies; whoever wants them waits elsewhere.
+    /// Asks an idle kernel for copies. A separate task awaits the answer, so the loop goes on.
     fn copies(&mut self, reply: oneshot::Sender<Result<Arc<dyn Backend>, NoCopies>>) {
         let is_idle = self.parts.machine.is_idle();
         let asked = match self.kernel.as_mut().filter(|_| is_idle) {
@@ -490,16 +491,16 @@ impl Actor {
         };
         outbox.flush();
         let undelivered_bytes = outbox.undelivered_bytes();
-        let _ = job.reply.send(Ran { end, undelivered_bytes });
+        let _ = job.reply.send(RunOutcome { end, undelivered_bytes });
     }
 
-    /// Shows what has changed, which between most events is nothing.
+    /// Publishes the session's state if it changed. Most events change nothing.
     fn show(&mut self) {
         if self.is_over {
             self.parts.held = None;
         }
         let machine = &self.parts.machine;
-        let now_seen = Seen {
+        let now_seen = StateView {
             kernel: self.kernel.as_ref().map(|(kernel, _)| (kernel.info(), &self.generation)),
             code: self.job.as_ref().map(|(job, _)| &job.code),
             loss: machine.loss(),

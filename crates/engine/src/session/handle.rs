@@ -1,6 +1,6 @@
-//! The handle of a session: cloned freely, it asks and waits.
+//! The handle of a session: it can be cloned freely, sends requests and waits for replies.
 //!
-//! Owns the numbers of calls and runs. A call is a [`Turn`]; dropped, it is over.
+//! Owns the numbers of calls and runs. A call is a [`Turn`]; dropping the turn ends the call.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,12 +13,13 @@ use inkcell_kernel::{
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::actor::{self, Command, Job, LastWords, Parts, Ran};
-use super::end::{Loss, NotRun};
-use super::machine::{AskEnd, AskRequest, CloseReason, Machine, Policy, ResetEnd, Ticket};
+use super::actor::{self, Command, Job, LastWords, Parts, RunOutcome};
+use super::end::NotRun;
+use super::machine::{AskEnd, AskRequest, Machine, Policy, ResetEnd, Ticket};
 use super::state::SessionState;
+use crate::types::{CloseReason, Loss};
 
-/// A session, by one of its handles.
+/// A handle of a session. Clones share the session.
 #[derive(Clone)]
 pub struct Session {
     commands: mpsc::UnboundedSender<Command>,
@@ -29,23 +30,22 @@ pub struct Session {
 /// A cell to run.
 #[derive(Clone)]
 pub struct CellRequest {
-    /// The code.
     pub code: String,
-    /// Whether it counts and is remembered.
+    /// Whether the cell advances the execution count and enters the kernel's history.
     pub history: History,
-    /// Managed variables to set or remove first.
+    /// Managed variables to set (`Some`) or remove (`None`) before the cell runs.
     pub env: Vec<(String, Option<String>)>,
-    /// How long it may take, from when the kernel gets it.
+    /// The time limit of the cell, counted from when the kernel gets it.
     pub timeout: Option<Duration>,
-    /// How long its kernel may take to come, where it has to be started first.
+    /// How long the kernel may take to start, if it has to be started first.
     pub patience: Option<Duration>,
-    /// Whether it may ask for lines of input.
+    /// The permission to ask for lines of input.
     pub input: InputMode,
-    /// Whether its names are wanted.
+    /// Whether the kernel reports the names that the cell uses.
     pub names: NamesWanted,
 }
 
-/// Of variables only the names: their values are secrets.
+/// Shows only the names of variables: their values are secrets.
 impl std::fmt::Debug for CellRequest {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let names: Vec<&str> = self.env.iter().map(|(name, _)| name.as_str()).collect();
@@ -59,7 +59,7 @@ impl std::fmt::Debug for CellRequest {
 }
 
 impl Session {
-    /// A session whose kernel is started by its first run. It lives in a task of its own until it is closed
+    /// Starts a session, whose first run starts its kernel. The session lives in its own task until it is closed
     /// or its last handle is dropped.
     pub fn start(
         backend: Arc<dyn Backend>,
@@ -70,8 +70,8 @@ impl Session {
         Session::start_holding(backend, spec, policy, loss, ())
     }
 
-    /// The same, with something that goes with the session. It is dropped before anybody can see that the
-    /// session is over, so that the next one of the same name finds its place free.
+    /// Like [`Session::start`], with a value that lives as long as the session. The value is dropped before the session
+    /// shows itself as over, so the next session of the same name finds its place free.
     pub(crate) fn start_holding(
         backend: Arc<dyn Backend>,
         spec: KernelSpec,
@@ -105,7 +105,7 @@ impl Session {
         Session { commands, state, numbers: Arc::default() }
     }
 
-    /// Waits for this call's turn. Dropped before, the call gives its place up.
+    /// Waits for this call's turn. Dropping the future gives up the place in the queue.
     pub async fn turn(&self) -> Result<Turn, NotRun> {
         self.enter().granted().await
     }
@@ -114,18 +114,18 @@ impl Session {
     pub fn enter(&self) -> Waiting {
         let ticket = Ticket(self.next());
         let (reply, answer) = oneshot::channel();
-        // A session that is over drops the question, which is an answer.
+        // A session that is over drops the reply channel, which counts as a refusal.
         let _ = self.commands.send(Command::Enter(ticket, reply));
         Waiting { turn: Turn { session: self.clone(), ticket }, answer }
     }
 
-    /// Ends the kernel, and what runs in it; the next run starts another.
+    /// Ends the kernel and the code that it runs. The next run starts a new kernel.
     pub async fn reset(&self) -> ResetEnd {
         self.reset_by(None).await
     }
 
-    /// Asks the kernel something about the user's names. It waits for no run: a kernel that cannot look while
-    /// it runs something is busy. It starts no kernel and leaves no trace in one.
+    /// Asks the kernel a question about the user's names. It does not wait for a run: a kernel that cannot look
+    /// while it runs code counts as busy. It starts no kernel and leaves no trace in one.
     pub async fn ask(&self, question: Question, limit: Duration) -> AskEnd {
         let request = AskRequest { id: AskId(self.next()), limit };
         let (reply, answer) = oneshot::channel();
@@ -135,7 +135,8 @@ impl Session {
         answer.await.unwrap_or(AskEnd::Closed)
     }
 
-    /// What makes copies of its kernel, which must be idle and runs nothing any more from then on.
+    /// Returns a backend whose kernels are copies of this session's kernel. The kernel must be idle and runs no more
+    /// code from then on.
     pub async fn copies(&self) -> Result<Arc<dyn Backend>, NoCopies> {
         let over = || NoCopies { reason: "the session is over".to_owned() };
         let (reply, answer) = oneshot::channel();
@@ -143,7 +144,7 @@ impl Session {
         answer.await.unwrap_or_else(|_| Err(over()))
     }
 
-    /// Interrupts what runs, and no more.
+    /// Interrupts the running code. Nothing else is cancelled.
     pub fn interrupt(&self) {
         // A session that is over has nothing to interrupt.
         let _ = self.commands.send(Command::Interrupt);
@@ -155,15 +156,15 @@ impl Session {
         self.over().await;
     }
 
-    /// Returns when it has ended.
+    /// Returns when the session is over.
     async fn over(&self) {
         let mut state = self.state.clone();
-        // An error says that its loop is gone, which is the same.
+        // An error means that the loop is gone, so the session is over too.
         let _ = state.wait_for(|state| state.is_over).await;
     }
 
-    /// Ends the session and returns the end of its kernel, if it had one. What the code left to be done at
-    /// exit is done, and what it says then goes to `listener`.
+    /// Ends the session and returns its kernel's death, if it had a kernel. The code's exit handlers run, and their
+    /// output goes to `listener`.
     pub async fn close_heard(&self, listener: mpsc::Sender<KernelEvent>) -> Option<Death> {
         let (reply, answer) = oneshot::channel();
         let words = LastWords { listener, reply };
@@ -173,17 +174,17 @@ impl Session {
         death
     }
 
-    /// Lets go of everything at once: a kernel that is still there is killed.
+    /// Drops everything at once. A kernel that still exists is killed.
     pub async fn abandon(&self) {
         let _ = self.commands.send(Command::Abandon);
         self.over().await;
     }
 
-    /// Ends the session unless somebody has or waits for a turn, and says whether it has.
+    /// Ends the session unless a call has a turn or waits for one.
     pub async fn close_if_idle(&self, reason: CloseReason) -> Closing {
         let (reply, answer) = oneshot::channel();
         let asked = self.commands.send(Command::CloseIfIdle(reason, reply));
-        // A session that is over already is closed enough.
+        // A session that is over already counts as closed.
         if asked.is_ok() && answer.await == Ok(false) {
             return Closing::Busy;
         }
@@ -191,19 +192,19 @@ impl Session {
         Closing::Closed
     }
 
-    /// Returns when what was asked of it before is done, as far as it can be at once, and can be seen.
+    /// Returns when earlier requests are done, as far as they can be done at once, and their effect is visible.
     pub async fn settled(&self) {
         let (reply, answer) = oneshot::channel();
         let _ = self.commands.send(Command::Settle(reply));
         let _ = answer.await;
     }
 
-    /// What can be seen of it now.
+    /// The current state of the session.
     pub fn state(&self) -> SessionState {
         self.state.borrow().clone()
     }
 
-    /// To be told when what can be seen changes.
+    /// Returns a receiver that is notified when the state changes.
     pub fn watch(&self) -> watch::Receiver<SessionState> {
         self.state.clone()
     }
@@ -224,41 +225,43 @@ impl Session {
 /// Whether a session could be closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Closing {
-    /// It is over.
     Closed,
-    /// Somebody uses it.
     Busy,
 }
 
-/// A call that has a place in the queue. Dropped, it gives its place up.
+/// A call with a place in the queue. Dropping it gives up the place.
 pub struct Waiting {
     turn: Turn,
     answer: oneshot::Receiver<Result<(), NotRun>>,
 }
 
 impl Waiting {
-    /// Waits for its turn.
+    /// Waits until it is this call's turn.
     pub async fn granted(self) -> Result<Turn, NotRun> {
         self.answer.await.map_err(|_| NotRun::Closed)??;
         Ok(self.turn)
     }
 }
 
-/// A call that has its turn: nobody else's cells run until it is dropped.
+/// A call that has its turn: no other call's cells run until it is dropped.
 pub struct Turn {
     session: Session,
     ticket: Ticket,
 }
 
 impl Turn {
-    /// Runs a cell to its end, whatever that is. Every event goes to `listener`, apart from the end and the
-    /// death; a listener without room holds the code up, as a full pipe would.
-    pub async fn run(&mut self, cell: CellRequest, listener: mpsc::Sender<KernelEvent>) -> Ran {
+    /// Runs a cell to its end, whatever that is. `listener` receives every event except the end and the death; a
+    /// listener without room blocks the code, as a full pipe would.
+    pub async fn run(
+        &mut self,
+        cell: CellRequest,
+        listener: mpsc::Sender<KernelEvent>,
+    ) -> RunOutcome {
         self.run_telling(cell, listener, CancellationToken::new()).await
     }
 
-    /// Has a kernel started by running nothing in it; how that ended, and what the kernel said meanwhile.
-    pub async fn start(&mut self) -> (Ran, Vec<String>) {
+    /// Starts a kernel without running code in it. Returns how that ended, and the kernel's notices meanwhile.
+    pub async fn start(&mut self) -> (RunOutcome, Vec<String>) {
         let nothing = CellRequest {
             code: String::new(),
             history: History::Silent,
@@ -270,7 +273,7 @@ impl Turn {
         };
         let (listener, mut events) = mpsc::channel(16);
         let mut said = Vec::new();
-        // Everything is taken, also what nobody is told: a listener that takes nothing holds the kernel up.
+        // Every event is read, also those that are not reported: a listener that does not read blocks the kernel.
         let hear = async {
             while let Some(event) = events.recv().await {
                 if let KernelEvent::Notice(text) = event {
@@ -282,31 +285,31 @@ impl Turn {
         (ran, said)
     }
 
-    /// The same as [`Turn::run`], and `stopping` is set as soon as the code is made to stop: by whoever took it back, by the end
-    /// of its time, or because its kernel is taken away. Code that ends by itself does not set it.
+    /// Like [`Turn::run`], but sets `stopping` as soon as the code is made to stop: by a cancel, by its time limit, or
+    /// because its kernel is taken away. Code that ends by itself does not set it.
     pub async fn run_telling(
         &mut self,
         cell: CellRequest,
         listener: mpsc::Sender<KernelEvent>,
         stopping: CancellationToken,
-    ) -> Ran {
+    ) -> RunOutcome {
         let exec = ExecId(self.session.next());
         let CellRequest { code, history, env, timeout, patience, input, names } = cell;
         let code = CodeRequest { exec, code, history, env, cwd: None, input, names };
         let (reply, answer) = oneshot::channel();
         let job = Job { code, timeout, patience, listener, reply, stopping };
         if self.session.commands.send(Command::Run(self.ticket, job)).is_err() {
-            return Ran::closed();
+            return RunOutcome::closed();
         }
-        answer.await.unwrap_or_else(|_| Ran::closed())
+        answer.await.unwrap_or_else(|_| RunOutcome::closed())
     }
 
-    /// What takes this call back from elsewhere.
+    /// Returns a handle that cancels this call from elsewhere.
     pub fn canceller(&self) -> Canceller {
         Canceller { commands: self.session.commands.clone(), ticket: self.ticket }
     }
 
-    /// What answers this call's cells from elsewhere.
+    /// Returns a handle that answers this call's cells from elsewhere.
     pub fn replier(&self) -> Replier {
         Replier { commands: self.session.commands.clone(), ticket: self.ticket }
     }
@@ -323,7 +326,7 @@ impl Drop for Turn {
     }
 }
 
-/// Takes a call back.
+/// Cancels a call from elsewhere, for example when its client goes away.
 #[derive(Clone)]
 pub struct Canceller {
     commands: mpsc::UnboundedSender<Command>,
@@ -331,13 +334,13 @@ pub struct Canceller {
 }
 
 impl Canceller {
-    /// Stops what the call runs; the second time, by force.
+    /// Stops the running code of the call. A second cancel stops it by force.
     pub fn cancel(&self) {
         let _ = self.commands.send(Command::Cancel(self.ticket));
     }
 }
 
-/// Answers a call's cells that ask for lines.
+/// Answers the cells of a call that ask for lines of input.
 #[derive(Clone)]
 pub struct Replier {
     commands: mpsc::UnboundedSender<Command>,
@@ -345,7 +348,7 @@ pub struct Replier {
 }
 
 impl Replier {
-    /// Gives this to the cell that asked; where none waits for a line it is for nobody.
+    /// Passes the line to the cell that asked. The line is dropped if no cell waits for one.
     pub fn reply(&self, reply: InputReply) {
         let _ = self.commands.send(Command::Reply(self.ticket, reply));
     }

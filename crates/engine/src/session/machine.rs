@@ -1,8 +1,8 @@
 //! Every decision about running code in one session.
 //!
-//! No clock, no channels, no tasks: what happened comes in, what is to be done goes out. A *call* asks for
-//! its turn and keeps it for all its cells, so the queue is of calls; in its turn it runs one cell after
-//! the other. The promises, held by the tests beside this file:
+//! It has no clock, no channels and no tasks: inputs come in, effects go out. A *call* asks for its turn and
+//! keeps it for all its cells, so the queue is of calls; in its turn it runs one cell after the other. The
+//! promises, held by the tests beside this file:
 //!
 //! - every request for a turn, every run, every reset and every question is answered exactly once;
 //! - one run at a time, and a kernel is asked for a run only when it is idle;
@@ -22,34 +22,35 @@ mod words;
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use inkcell_kernel::{Death, ExecId, Force, LaunchError, Rung};
+use inkcell_kernel::{Death, ExecId, LaunchError, Rung, StopSignal};
 
-use super::end::{CellEnd, KernelFate, Loss, NotRun, Note, RunEnd};
+use super::end::{CellEnd, NotRun, RunEnd};
+use crate::types::{CallNote, CloseReason, KernelFate, Loss};
 use asking::Ask;
 pub use asking::{AskEnd, AskRequest};
 use climb::{Climb, Why};
 use run::Run;
-pub use words::{CloseReason, Effect, Fact, Input, Policy, ResetEnd, Retry, RunRequest, Ticket};
+pub use words::{ExecRequest, Fact, Input, MachineEffect, Policy, ResetEnd, Retry, Ticket};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kernel {
     Absent,
     Starting,
-    /// It starts, and is shut down as soon as it is there.
+    /// The kernel is starting, and is shut down as soon as it is ready.
     Unwanted,
     Ready,
-    /// It was told to end.
+    /// The kernel was told to end.
     Ending,
 }
 
-/// The session, as decisions.
+/// The decisions of one session.
 #[derive(Debug)]
 pub struct Machine {
     policy: Policy,
     kernel: Kernel,
     queue: VecDeque<Ticket>,
     holder: Option<Ticket>,
-    /// Set when the holder was taken back while it ran nothing: what became of the kernel. The holder runs no more code.
+    /// Set when the holder was cancelled while it ran nothing: the kernel's fate. The holder runs no more code.
     taken_back: Option<KernelFate>,
     /// The call that was interrupted while it ran no code. The next code that it runs is interrupted.
     interrupted: Option<Ticket>,
@@ -66,7 +67,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A session without a kernel yet; `loss` is what became of an earlier one of the same name.
+    /// A session without a kernel yet; `loss` is the fate of an earlier session of the same name.
     pub fn new(policy: Policy, loss: Option<Loss>) -> Machine {
         Machine {
             policy,
@@ -87,28 +88,28 @@ impl Machine {
         }
     }
 
-    /// Whether no call has or waits for its turn, and nobody asks anything.
+    /// Returns whether no call has its turn or waits for one, and no question is open.
     pub fn is_idle(&self) -> bool {
         self.holder.is_none() && self.queue.is_empty() && self.asks.is_empty()
     }
 
-    /// Whether the kernel has code to run.
+    /// Returns whether the kernel has the code of a run.
     pub fn is_running(&self) -> bool {
         self.run.as_ref().is_some_and(|run| run.is_sent)
     }
 
-    /// Whether the code must stop.
+    /// Whether the running code must stop.
     pub fn is_stopping(&self) -> bool {
         self.run.as_ref().is_some_and(|run| run.climb.is_some())
     }
 
-    /// What became of the kernel before, when nobody was told yet.
+    /// The loss of the previous kernel, until a run reports it.
     pub fn loss(&self) -> Option<&Loss> {
         self.loss.as_ref()
     }
 
-    /// Takes in what happened and says what is to be done.
-    pub fn step(&mut self, now: Instant, input: Input) -> Vec<Effect> {
+    /// Takes an input and returns the effects to carry out, in order.
+    pub fn step(&mut self, now: Instant, input: Input) -> Vec<MachineEffect> {
         let mut out = Vec::new();
         if self.is_stopped {
             input.refuse(&mut out);
@@ -136,11 +137,11 @@ impl Machine {
         out
     }
 
-    fn interrupt(&mut self, out: &mut Vec<Effect>) {
-        // The start of a kernel is not what is meant.
+    fn interrupt(&mut self, out: &mut Vec<MachineEffect>) {
+        // The start of a kernel is not the target of an interrupt.
         let run = self.run.as_mut().filter(|run| !run.request.is_empty);
         if run.as_ref().is_some_and(|run| run.is_sent) || !self.asks.is_empty() {
-            out.push(Effect::Interrupt);
+            out.push(MachineEffect::Interrupt);
         }
         match run {
             Some(run) => run.is_interrupted = !run.is_sent,
@@ -148,39 +149,39 @@ impl Machine {
         }
     }
 
-    fn enter(&mut self, ticket: Ticket, out: &mut Vec<Effect>) {
+    fn enter(&mut self, ticket: Ticket, out: &mut Vec<MachineEffect>) {
         if self.closing.is_some() {
-            out.push(Effect::Refuse(ticket, NotRun::Closed));
+            out.push(MachineEffect::Refuse(ticket, NotRun::Closed));
         } else {
             self.queue.push_back(ticket);
         }
     }
 
-    fn next_turn(&mut self, out: &mut Vec<Effect>) {
+    fn next_turn(&mut self, out: &mut Vec<MachineEffect>) {
         // A reset from outside is done before the next call begins.
         let is_free = self.holder.is_none() && self.run.is_none();
         if is_free && self.resets == 0 && self.closing.is_none() {
             self.holder = self.queue.pop_front();
             self.taken_back = None;
-            out.extend(self.holder.map(Effect::Grant));
+            out.extend(self.holder.map(MachineEffect::Grant));
         }
         if self.closing.is_some() && self.kernel == Kernel::Absent && self.run.is_none() {
             self.is_stopped = true;
-            out.push(Effect::Stop);
+            out.push(MachineEffect::Stop);
         }
     }
 
-    fn leave(&mut self, ticket: Ticket, out: &mut Vec<Effect>) {
+    fn leave(&mut self, ticket: Ticket, out: &mut Vec<MachineEffect>) {
         if let Some(at) = self.queue.iter().position(|waiting| *waiting == ticket) {
             self.queue.remove(at);
-            out.push(Effect::Refuse(ticket, NotRun::Cancelled));
+            out.push(MachineEffect::Refuse(ticket, NotRun::Cancelled));
         }
         if self.holder != Some(ticket) {
             return;
         }
         self.holder = None;
         self.interrupted = None;
-        // A caller that goes away in the middle of a run has no use for its end.
+        // A caller that goes away during a run has no use for its end.
         if let Some(run) = &mut self.run
             && run.is_sent
         {
@@ -190,7 +191,13 @@ impl Machine {
         }
     }
 
-    fn begin(&mut self, now: Instant, ticket: Ticket, request: RunRequest, out: &mut Vec<Effect>) {
+    fn begin(
+        &mut self,
+        now: Instant,
+        ticket: Ticket,
+        request: ExecRequest,
+        out: &mut Vec<MachineEffect>,
+    ) {
         let is_allowed = self.holder == Some(ticket) && self.run.is_none();
         let refused = if !is_allowed || self.closing.is_some() {
             Some(CellEnd::NotRun(NotRun::Closed))
@@ -198,10 +205,10 @@ impl Machine {
             self.taken_back.clone().map(CellEnd::taken_back)
         };
         if let Some(end) = refused {
-            out.push(Effect::Resolve(request.exec, Box::new(end.into())));
+            out.push(MachineEffect::Resolve(request.exec, Box::new(end.into())));
             return;
         }
-        // Nobody waits longer for a kernel than the whole call may take.
+        // The wait for a kernel is bounded by the time of the whole call.
         let deadline = request.patience.and_then(|patience| now.checked_add(patience));
         let is_interrupted =
             !request.is_empty && self.interrupted.take_if(|it| *it == ticket).is_some();
@@ -209,8 +216,8 @@ impl Machine {
         self.provide(now, out);
     }
 
-    /// Brings the run to a kernel: the one that is there, or a new one.
-    fn provide(&mut self, now: Instant, out: &mut Vec<Effect>) {
+    /// Gets a kernel for the run: the current one, or a new one.
+    fn provide(&mut self, now: Instant, out: &mut Vec<MachineEffect>) {
         match self.kernel {
             Kernel::Ready => {
                 if self.is_free_of_questions(now) {
@@ -223,32 +230,32 @@ impl Machine {
                     self.restarts += 1;
                 }
                 if self.restarts > self.policy.max_restarts {
-                    // The next call begins anew.
+                    // The next call starts with a fresh count of restarts.
                     (self.restarts, self.had_kernel) = (0, false);
                     self.resolve(CellEnd::TooManyRestarts(None), out);
                     return;
                 }
                 self.kernel = Kernel::Starting;
-                out.push(Effect::Launch);
+                out.push(MachineEffect::Launch);
             }
         }
     }
 
-    fn execute(&mut self, now: Instant, out: &mut Vec<Effect>) {
+    fn execute(&mut self, now: Instant, out: &mut Vec<MachineEffect>) {
         let Some(run) = &mut self.run else { return };
         run.is_sent = true;
         run.deadline = run.request.timeout.and_then(|timeout| now.checked_add(timeout));
-        run.notes.extend(self.loss.take().map(Note::StateLost));
-        out.push(Effect::Execute(run.request.exec));
+        run.notes.extend(self.loss.take().map(CallNote::StateLost));
+        out.push(MachineEffect::Execute(run.request.exec));
         if std::mem::take(&mut run.is_interrupted) {
-            out.push(Effect::Interrupt);
+            out.push(MachineEffect::Interrupt);
         }
     }
 
-    fn launched(&mut self, now: Instant, out: &mut Vec<Effect>) {
+    fn launched(&mut self, now: Instant, out: &mut Vec<MachineEffect>) {
         if self.kernel == Kernel::Unwanted {
             self.kernel = Kernel::Ending;
-            out.push(Effect::Shutdown);
+            out.push(MachineEffect::Shutdown);
             return;
         }
         self.had_kernel = true;
@@ -256,9 +263,9 @@ impl Machine {
         self.execute(now, out);
     }
 
-    fn launch_failed(&mut self, error: LaunchError, out: &mut Vec<Effect>) {
+    fn launch_failed(&mut self, error: LaunchError, out: &mut Vec<MachineEffect>) {
         self.kernel = Kernel::Absent;
-        // What could not be started was not restarted.
+        // A kernel that could not be started does not count as a restart.
         self.restarts = self.restarts.saturating_sub(1);
         self.finish_resets(out);
         if self.closing.is_some() {
@@ -268,10 +275,10 @@ impl Machine {
         }
     }
 
-    fn cancel(&mut self, now: Instant, ticket: Ticket, out: &mut Vec<Effect>) {
+    fn cancel(&mut self, now: Instant, ticket: Ticket, out: &mut Vec<MachineEffect>) {
         if let Some(at) = self.queue.iter().position(|waiting| *waiting == ticket) {
             self.queue.remove(at);
-            out.push(Effect::Refuse(ticket, NotRun::Cancelled));
+            out.push(MachineEffect::Refuse(ticket, NotRun::Cancelled));
             return;
         }
         if self.holder != Some(ticket) {
@@ -288,10 +295,10 @@ impl Machine {
         }
     }
 
-    fn reset(&mut self, by: Option<Ticket>, out: &mut Vec<Effect>) {
+    fn reset(&mut self, by: Option<Ticket>, out: &mut Vec<MachineEffect>) {
         let is_allowed = by.is_none_or(|ticket| self.holder == Some(ticket) && self.run.is_none());
         if self.resets > 0 || !is_allowed || self.closing.is_some() {
-            out.push(Effect::ResetDone(ResetEnd::Refused));
+            out.push(MachineEffect::ResetDone(ResetEnd::Refused));
             return;
         }
         self.resets = 1;
@@ -306,47 +313,47 @@ impl Machine {
         }
     }
 
-    /// What was asked for before a reset from outside must not run in the kernel after it.
-    fn take_all_back(&mut self, out: &mut Vec<Effect>) {
+    /// Cancels what was requested before a reset from outside: it must not run in the new kernel.
+    fn take_all_back(&mut self, out: &mut Vec<MachineEffect>) {
         for ticket in self.queue.drain(..) {
-            out.push(Effect::Refuse(ticket, NotRun::Cancelled));
+            out.push(MachineEffect::Refuse(ticket, NotRun::Cancelled));
         }
         self.taken_back = self.holder.map(|_| KernelFate::TakenAway);
-        // Code that the kernel has ends with it.
+        // Code that the kernel has ends with the kernel.
         if self.run.as_ref().is_some_and(|run| !run.is_sent) {
             self.resolve(CellEnd::taken_back(KernelFate::TakenAway), out);
         }
     }
 
-    fn finish_resets(&mut self, out: &mut Vec<Effect>) {
+    fn finish_resets(&mut self, out: &mut Vec<MachineEffect>) {
         for _ in 0..std::mem::take(&mut self.resets) {
-            out.push(Effect::ResetDone(ResetEnd::Done));
+            out.push(MachineEffect::ResetDone(ResetEnd::Done));
         }
     }
 
-    fn end_kernel(&mut self, out: &mut Vec<Effect>) {
+    fn end_kernel(&mut self, out: &mut Vec<MachineEffect>) {
         match self.kernel {
             Kernel::Absent | Kernel::Unwanted | Kernel::Ending => {}
             Kernel::Starting => self.kernel = Kernel::Unwanted,
             Kernel::Ready => {
                 self.kernel = Kernel::Ending;
                 self.drop_asks(&AskEnd::TakenAway, out);
-                out.push(Effect::Shutdown);
+                out.push(MachineEffect::Shutdown);
             }
         }
     }
 
-    fn close(&mut self, reason: CloseReason, out: &mut Vec<Effect>) {
+    fn close(&mut self, reason: CloseReason, out: &mut Vec<MachineEffect>) {
         if self.closing.is_some() {
             return;
         }
         self.closing = Some(reason);
         for ticket in self.queue.drain(..) {
-            out.push(Effect::Refuse(ticket, NotRun::Closed));
+            out.push(MachineEffect::Refuse(ticket, NotRun::Closed));
         }
-        // Also one that a reset made unwanted: it may wait for room that only the end of this session makes.
+        // Also abort a launch that a reset made unwanted: it may wait for room that only the end of this session makes.
         if matches!(self.kernel, Kernel::Starting | Kernel::Unwanted) {
-            out.push(Effect::AbortLaunch);
+            out.push(MachineEffect::AbortLaunch);
         }
         self.end_kernel(out);
         if self.run.as_ref().is_some_and(|run| !run.is_sent) {
@@ -354,7 +361,7 @@ impl Machine {
         }
     }
 
-    fn hear(&mut self, now: Instant, fact: Fact, out: &mut Vec<Effect>) {
+    fn hear(&mut self, now: Instant, fact: Fact, out: &mut Vec<MachineEffect>) {
         let of_run = |run: &Run, exec: ExecId| run.is_sent && run.request.exec == exec;
         match fact {
             Fact::Started(exec) => {
@@ -381,13 +388,13 @@ impl Machine {
         }
     }
 
-    fn died(&mut self, now: Instant, death: Death, out: &mut Vec<Effect>) {
+    fn died(&mut self, now: Instant, death: Death, out: &mut Vec<MachineEffect>) {
         let was_ending = self.kernel == Kernel::Ending;
         self.kernel = Kernel::Absent;
         self.drop_asks(&AskEnd::Died(death.clone()), out);
         self.finish_resets(out);
         let Some(run) = self.run.as_mut().filter(|run| run.is_sent) else {
-            // Asked for, it is no loss; the run that waited for the end goes on with a new kernel.
+            // An end that a caller requested is not a loss. The run that waited for it goes on with a new kernel.
             if !was_ending {
                 self.loss = Some(Loss::Died(death));
             } else if self.run.is_some() {
@@ -417,9 +424,9 @@ impl Machine {
             run.is_second = true;
             if run.has_started {
                 run.begun = Some(death.clone());
-                run.notes.push(Note::RanTwice(death));
+                run.notes.push(CallNote::RanTwice(death));
             } else {
-                // Nothing of it was run; only what was there before is lost.
+                // Nothing of the run was executed; only the earlier state is lost.
                 self.loss = Some(Loss::Died(death));
             }
             (run.is_sent, run.has_started, run.deadline) = (false, false, None);
@@ -437,8 +444,8 @@ impl Machine {
         }
     }
 
-    /// Does what is due.
-    fn tick(&mut self, now: Instant, out: &mut Vec<Effect>) {
+    /// Handles a passed deadline and the rungs that are due.
+    fn tick(&mut self, now: Instant, out: &mut Vec<MachineEffect>) {
         let Some(run) = &mut self.run else { return };
         if run.climb.is_none() && run.deadline.is_some_and(|deadline| deadline <= now) {
             if !run.is_sent {
@@ -452,16 +459,16 @@ impl Machine {
         let Some(climb) = &mut run.climb else { return };
         for rung in climb.due(now) {
             match rung {
-                Rung::Interrupt => out.push(Effect::Interrupt),
-                Rung::Terminate => out.push(Effect::Force(Force::Terminate)),
-                Rung::Kill => out.push(Effect::Force(Force::Kill)),
+                Rung::Interrupt => out.push(MachineEffect::Interrupt),
+                Rung::Terminate => out.push(MachineEffect::Force(StopSignal::Terminate)),
+                Rung::Kill => out.push(MachineEffect::Force(StopSignal::Kill)),
                 Rung::Answer => {
                     let end = climb.end(KernelFate::Ended { by: Rung::Answer, death: None }, None);
                     self.kernel = Kernel::Absent;
                     self.had_kernel = false;
                     self.loss = Some(Loss::Killed { by: Rung::Answer });
                     self.drop_asks(&AskEnd::TakenAway, out);
-                    out.push(Effect::Abandon);
+                    out.push(MachineEffect::Abandon);
                     self.finish_resets(out);
                     self.resolve(end, out);
                     return;
@@ -470,13 +477,13 @@ impl Machine {
         }
     }
 
-    fn resolve(&mut self, end: CellEnd, out: &mut Vec<Effect>) {
+    fn resolve(&mut self, end: CellEnd, out: &mut Vec<MachineEffect>) {
         if let Some(mut run) = self.run.take() {
             if run.begun.is_some() && !run.is_sent {
-                run.notes.retain(|note| !matches!(note, Note::RanTwice(_)));
+                run.notes.retain(|note| !matches!(note, CallNote::RanTwice(_)));
             }
             let end = match (end, run.begun.take()) {
-                // It had begun in a kernel that died, and was not run again after all.
+                // The run had begun in a kernel that died, and was not run again after all.
                 (CellEnd::NotRun(_), Some(death)) => {
                     self.loss = Some(Loss::Died(death.clone()));
                     CellEnd::KernelDied(death)
@@ -484,16 +491,16 @@ impl Machine {
                 (end, _) => end,
             };
             let end = RunEnd { end, notes: run.notes };
-            out.push(Effect::Resolve(run.request.exec, Box::new(end)));
+            out.push(MachineEffect::Resolve(run.request.exec, Box::new(end)));
         }
     }
 
-    /// Asks to be woken when something is due, if that has changed.
-    fn arm(&mut self, out: &mut Vec<Effect>) {
+    /// Asks for a wakeup when the next deadline changed.
+    fn arm(&mut self, out: &mut Vec<MachineEffect>) {
         let wake = self.run.as_ref().and_then(Run::due).into_iter().chain(self.next_ask()).min();
         if wake != self.woken_at {
             self.woken_at = wake;
-            out.push(Effect::Wake(wake));
+            out.push(MachineEffect::Wake(wake));
         }
     }
 }

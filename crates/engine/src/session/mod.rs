@@ -1,21 +1,26 @@
-//! A session: one kernel and the calls that wait for it. The machine decides, the actor does, the handle
-//! asks.
+//! A session: one kernel and the calls that wait for it. The machine decides, the actor carries out, the
+//! handle sends requests.
 
 mod actor;
 mod end;
+pub mod feeds;
 mod handle;
+pub mod journal;
 mod machine;
 mod orphans;
 mod outbox;
+pub mod registry;
 mod state;
 mod waiting;
+pub(crate) mod weight;
 
-pub use actor::Ran;
-pub use end::{CellEnd, KernelFate, Loss, NotRun, Note, RunEnd, what_it_did};
+pub use crate::types::{CallNote, CloseReason, KernelFate, Loss, what_it_did};
+pub use actor::RunOutcome;
+pub use end::{CellEnd, NotRun, RunEnd};
 pub use handle::{Canceller, CellRequest, Closing, Replier, Session, Turn, Waiting};
 pub use machine::{
-    AskEnd, AskRequest, CloseReason, Effect, Fact, Input, Machine, Policy, ResetEnd, Retry,
-    RunRequest, Ticket,
+    AskEnd, AskRequest, ExecRequest, Fact, Input, Machine, MachineEffect, Policy, ResetEnd, Retry,
+    Ticket,
 };
 pub(crate) use orphans::shown_bytes;
 pub(crate) use outbox::{STUCK, written_bytes};

@@ -1,15 +1,16 @@
-//! Output that belongs to no run, of threads and children that were left behind, and notices
-//! of the kernel between runs.
+//! Output that belongs to no run, from threads and children that a run left behind, and notices of the
+//! kernel between runs.
 //!
-//! Owns how much of it is kept for whoever runs next. It must not know runs.
+//! Owns how much of it is kept for the next run. It must not know runs.
 
 use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 use inkcell_kernel::{ExecEvent, KernelEvent};
 
-/// What came while nothing ran. Pieces of one stream that follow each other are kept as one, so that many
-/// short lines are as good as one long text; what is older than fits is gone, and its size is told.
+/// Output that came while no run was active. Consecutive pieces of one stream are kept as one, so a lot of
+/// short lines cost no more than one long text. The oldest output is dropped if it does not fit, and its size
+/// is reported.
 #[derive(Default)]
 pub(super) struct Orphans {
     events: VecDeque<ExecEvent>,
@@ -46,7 +47,7 @@ impl Orphans {
         }
     }
 
-    /// Lets go of the oldest event, or of the beginning of it where it is the only one.
+    /// Drops the oldest event, or its beginning if it is a stream that is too long by itself.
     fn drop_oldest(&mut self) {
         let over = self.bytes.saturating_sub(Orphans::MOST_BYTES);
         let mut dropped = 0;
@@ -65,7 +66,7 @@ impl Orphans {
         self.dropped_bytes += dropped as u64;
     }
 
-    /// Everything, for the run that begins.
+    /// Returns all stored events for the run that begins, and forgets them.
     pub(super) fn take(&mut self) -> impl Iterator<Item = KernelEvent> + use<> {
         let Orphans { events, notices, dropped_bytes, .. } = std::mem::take(self);
         let told = (dropped_bytes > 0).then(|| {
@@ -77,7 +78,7 @@ impl Orphans {
     }
 }
 
-/// How much an event shows or writes.
+/// The size in bytes of what an event writes or displays; other events count as 0.
 pub(crate) fn shown_bytes(event: &ExecEvent) -> usize {
     match event {
         ExecEvent::Stream { data, .. } => data.len(),
@@ -90,7 +91,7 @@ pub(crate) fn shown_bytes(event: &ExecEvent) -> usize {
     }
 }
 
-/// Grows in place as long as nobody else holds the bytes, so that many pieces cost what they weigh.
+/// Grows in place if the bytes are not shared, so pieces cost no more than their size, however many they are.
 fn joined(before: Bytes, data: &[u8]) -> Bytes {
     let mut all = before.try_into_mut().unwrap_or_else(|before| BytesMut::from(&before[..]));
     all.extend_from_slice(data);
@@ -126,7 +127,7 @@ mod tests {
         assert_eq!(orphans.take().count(), 0);
     }
 
-    /// F-038: what does not fit is told, byte by byte.
+    /// F-038: the size of the dropped output is reported exactly.
     #[test]
     fn what_does_not_fit_is_told() {
         let mut orphans = Orphans::default();

@@ -1,14 +1,15 @@
-//! Events on their way to whoever listens to a run.
+//! Events on their way to the listener of a run.
 //!
-//! Owns the one event that may wait for room. A listener without room holds the kernel up, as a full pipe
-//! would; it is not waited for once the run must stop, so that nobody can keep a session by not reading.
+//! Owns the one event that may wait for room. A listener without room blocks the kernel, as a full pipe
+//! would. Once the run must stop, it is not waited for, so a listener that does not read cannot hold a
+//! session.
 
 use std::time::{Duration, Instant};
 
 use inkcell_kernel::{ExecEvent, KernelEvent};
 use tokio::sync::mpsc;
 
-/// How long a listener that takes nothing is waited for once the code must stop.
+/// How long to wait for a listener that reads nothing, once the code must stop.
 pub(crate) const STUCK: Duration = Duration::from_secs(1);
 
 pub(super) struct Outbox {
@@ -23,18 +24,18 @@ impl Outbox {
         Outbox { listener, waiting: None, has_given_up: false, undelivered_bytes: 0 }
     }
 
-    /// Whether the kernel may be heard.
+    /// Returns whether the kernel's next event may be read.
     pub(super) fn has_room(&self) -> bool {
         self.waiting.is_none()
     }
 
-    /// Bytes of output the listener did not take.
+    /// Bytes of output that did not reach the listener.
     pub(super) fn undelivered_bytes(&self) -> u64 {
         self.undelivered_bytes
     }
 
     pub(super) fn put(&mut self, now: Instant, event: KernelEvent) {
-        // Only one can wait, and they go out in order.
+        // Only one event can wait, and events leave in order.
         self.flush();
         match self.listener.try_send(event) {
             Ok(()) => {}
@@ -45,7 +46,7 @@ impl Outbox {
         }
     }
 
-    /// Returns when what waited is gone. Cancel-safe.
+    /// Returns when no event waits. Cancel-safe.
     pub(super) async fn room(&mut self) {
         let Ok(permit) = self.listener.reserve().await else {
             self.give_up();
@@ -56,12 +57,13 @@ impl Outbox {
         }
     }
 
-    /// When a listener that still takes nothing counts as stuck, if the code must stop since then.
+    /// When a listener that still reads nothing counts as stuck, for code that must stop since
+    /// `stopping`.
     pub(super) fn stuck_at(&self, stopping: Instant) -> Option<Instant> {
         self.waiting.as_ref().map(|(_, since)| stopping.max(*since) + STUCK)
     }
 
-    /// From here on only what there is room for is delivered.
+    /// From here on, an event is dropped if the listener has no room for it.
     pub(super) fn give_up(&mut self) {
         self.has_given_up = true;
         if let Some((event, _)) = self.waiting.take() {
@@ -69,7 +71,7 @@ impl Outbox {
         }
     }
 
-    /// What still waits goes out now or not at all.
+    /// Sends the waiting event now, or drops it.
     pub(super) fn flush(&mut self) {
         if let Some((event, _)) = self.waiting.take()
             && let Err(error) = self.listener.try_send(event)
@@ -83,7 +85,7 @@ impl Outbox {
     }
 }
 
-/// How much a program wrote, in the eyes of whoever is told that it was lost.
+/// The bytes of program output in an event; other events count as 0 when they are lost.
 pub(crate) fn written_bytes(event: &KernelEvent) -> u64 {
     match event {
         KernelEvent::Exec { event: ExecEvent::Stream { data, .. }, .. }

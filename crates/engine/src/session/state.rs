@@ -1,4 +1,4 @@
-//! What can be seen of a session from outside.
+//! The visible state of a session.
 //!
 //! Owns the form, and when it counts as changed. It must not know how a session works.
 
@@ -7,47 +7,41 @@ use std::time::Instant;
 
 use inkcell_kernel::{CodeRequest, ExecId, KernelInfo, Prelude};
 
-use super::end::Loss;
-use crate::staleness::Generation;
+use crate::types::{Generation, Loss};
 
-/// What can be seen of a session at any time.
+/// The state of a session as other modules see it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SessionState {
-    /// The kernel, when there is one.
+    /// The current kernel, if there is one.
     pub kernel: Option<KernelInfo>,
-    /// Which of all kernels there ever were it is.
+    /// The generation of the current kernel.
     pub generation: Option<Generation>,
-    /// Which helpers its kernels start with.
+    /// The helpers with which the session's kernels start.
     pub prelude: Prelude,
-    /// Whether there ever was one.
+    /// Whether the session ever had a kernel.
     pub has_begun: bool,
-    /// Whether a call has its turn.
+    /// True if a call has its turn or waits for one, or a question is open.
     pub is_busy: bool,
-    /// Calls that wait.
     pub waiting: usize,
-    /// What runs, when something does.
+    /// The running code, if any.
     pub running: Option<Running>,
-    /// What became of the kernel before, when no run was told yet.
+    /// The loss of the previous kernel, until a run reports it.
     pub loss: Option<Loss>,
-    /// When it last did something for somebody.
+    /// When the session last did work.
     pub used: Instant,
-    /// Whether it has ended.
     pub is_over: bool,
 }
 
-/// A run that is under way.
+/// A run in progress.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Running {
-    /// Which.
     pub exec: ExecId,
-    /// Its code.
     pub code: Arc<str>,
-    /// Since when.
     pub since: Instant,
 }
 
-/// What there is to be seen, without a copy of it.
-pub(super) struct Seen<'a> {
+/// The state of a session as borrowed values, to compare before copying.
+pub(super) struct StateView<'a> {
     pub(super) kernel: Option<(&'a KernelInfo, &'a Generation)>,
     pub(super) code: Option<&'a CodeRequest>,
     pub(super) loss: Option<&'a Loss>,
@@ -56,8 +50,8 @@ pub(super) struct Seen<'a> {
     pub(super) is_over: bool,
 }
 
-impl Seen<'_> {
-    /// Puts what is different into what is shown, and says whether anything was.
+impl StateView<'_> {
+    /// Updates `shown` if it differs. Returns whether it did.
     pub(super) fn put_into(&self, shown: &mut SessionState, now: Instant) -> bool {
         let exec = self.code.map(|code| code.exec);
         let is_same_run = shown.running.as_ref().map(|run| run.exec) == exec;

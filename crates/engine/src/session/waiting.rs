@@ -1,6 +1,8 @@
-//! What a session's loop waits for, where there may be nothing to wait for.
+//! The futures that a session's loop waits for; each stays pending while there is nothing to wait
+//! for.
 //!
-//! Owns the clock of the loop. All of it can be given up and begun again without losing anything.
+//! Owns the clock of the loop. Every future here can be dropped and created again without losing
+//! anything.
 
 use std::time::Instant;
 
@@ -9,7 +11,7 @@ use inkcell_kernel::{Kernel, KernelEvent, KernelEvents};
 
 use super::outbox::Outbox;
 
-/// The clock of timers, so that a test that holds it still holds decisions still.
+/// The clock of the timers: a test that pauses the timers also pauses decisions.
 pub(super) fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }

@@ -1,5 +1,5 @@
-//! A store that fails while cells run: the cell completes, its report tells what is missing, and nothing
-//! is named that is not there.
+//! A store that fails while cells run: the cell completes, its report says what is missing, and names only artifacts
+//! that exist.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,19 +13,19 @@ use inkcell_testkit::wait::until_async;
 
 use crate::faults_kit::{Desk, wait_for};
 
-/// Where the test that is another process stores output.
+/// The store of the test that runs as another process.
 const STORE: &str = "INKCELL_TEST_FAULT_STORE";
 
-/// How many lines are 10 MB, and how many are enough where that is not the point.
+/// Lines of 10 MB of output, and a shorter flood for tests where the size does not matter.
 const TEN_MB: usize = 1_000_000;
 const ENOUGH: usize = 100_000;
 
-/// Code that prints lines which can be told apart everywhere, ten bytes each.
+/// Code that prints distinct lines of ten bytes each.
 fn flood(lines: std::ops::Range<usize>) -> String {
     format!("for n in range({}, {}): print(f'{{n:09}}')", lines.start, lines.end)
 }
 
-/// What it prints, up to so many bytes.
+/// The output of the flood, cut at `bytes`.
 fn flooded(bytes: usize) -> Vec<u8> {
     let mut text = Vec::new();
     for n in 0..bytes / 10 + 1 {
@@ -35,8 +35,7 @@ fn flooded(bytes: usize) -> Vec<u8> {
     text
 }
 
-/// What a report says about the artifact of its only cell: the causes that are told, and the bytes that
-/// are there to be read.
+/// The artifact of a report's only cell: the reported causes of a loss, and the bytes that can be read.
 fn told(desk: &Desk, report: &PythonReport) -> (Vec<(String, u64)>, Option<Vec<u8>>) {
     assert_eq!(report.state, State::Done, "{report:?}");
     let output = &report.cells[0].output;
@@ -47,7 +46,7 @@ fn told(desk: &Desk, report: &PythonReport) -> (Vec<(String, u64)>, Option<Vec<u
         Notice::Truncated { .. } | Notice::LinesCut { .. } | Notice::RichDropped { .. } => None,
     };
     let causes: Vec<_> = output.notices.iter().filter_map(incomplete).collect();
-    // Only an artifact that holds everything is offered as the full output.
+    // Only a complete artifact is offered as the full output.
     assert_eq!(output.block(None).contains("for full output]"), causes.is_empty());
     let stored = output.artifact.as_ref().map(|stored| {
         let id = ArtifactId::parse(&stored.id).expect("an id");
@@ -61,7 +60,7 @@ fn told(desk: &Desk, report: &PythonReport) -> (Vec<(String, u64)>, Option<Vec<u
     (causes, stored)
 }
 
-/// The flood's numbers and its end are right, whatever became of the artifact.
+/// The counts and ends of the flood are right, whatever happened to the artifact.
 fn check_flood(report: &PythonReport, lines: usize) {
     let output = &report.cells[0].output;
     assert_eq!(output.counts.raw_bytes, lines as u64 * 10);
@@ -79,7 +78,7 @@ async fn writing(desk: &Desk) {
     .await;
 }
 
-/// Not a test of its own: the process of the tests below whose disk is small or closed.
+/// Not a test of its own: the process of the tests below whose disk is small or read-only.
 #[tokio::test]
 #[ignore = "run by the other tests of this file"]
 #[allow(clippy::print_stdout, reason = "this is how the test hears of it")]
@@ -93,12 +92,12 @@ async fn other_process() {
     let notice = report.cells[0].output.notices.last().map(ToString::to_string);
     println!("\nsays {}", notice.unwrap_or_default());
     println!("says {:?} {}", exact, causes[0].1 == stored.map_or(0, |bytes| bytes.len() as u64));
-    // The kernel is as well as before.
+    // The kernel still works.
     assert_eq!(crate::faults_kit::told(&desk.run(&["1 + 1"]).await), "2");
     desk.engine.shutdown().await;
 }
 
-/// What the other process says, with these lines of a shell script before it.
+/// Output of the other process, started after these lines of a shell script.
 fn heard(script: &str, store: &Path) -> Vec<String> {
     let mut command = Command::new("unshare");
     command
@@ -127,7 +126,7 @@ fn a_full_disk_costs_the_artifact_and_not_the_cell() {
     let bytes: u64 = number.unwrap_or_else(|| panic!("{said:?}")).parse().expect("a number");
     assert!((16 * 1024..64 * 1024).contains(&bytes), "{bytes}");
     assert_eq!(said[1], "Some(true) true");
-    // With room for the folder alone, nothing is named.
+    // If the disk has room only for the folder, no artifact is named.
     let script = "mount -t tmpfs -o size=64k,mode=700 none /mnt\nhead -c 64k /dev/zero > /mnt/filler || true";
     let said = heard(script, Path::new("/mnt"));
     assert_eq!(said, ["[artifact incomplete: disk full after 0 bytes]", "None true"]);
@@ -147,8 +146,8 @@ fn a_read_only_store_costs_the_artifact_and_not_the_cell() {
     }
 }
 
-/// F-035: a folder that is missing is made again; what is replaced by a file or a link is refused by
-/// name; and when it is put right, output is stored again.
+/// F-035: a missing folder is created again, and a file or a link in its place is refused by name. Once repaired, the
+/// store works again.
 #[tokio::test]
 async fn a_store_that_is_missing_or_replaced_is_told() {
     let desk = Desk::new();
@@ -184,7 +183,7 @@ async fn a_store_that_is_missing_or_replaced_is_told() {
     desk.engine.shutdown().await;
 }
 
-/// F-035: removed, moved or replaced while a cell is writing: the cell ends well, the report says that the
+/// F-035: the store is removed, moved or replaced while a cell writes. The cell ends well, the report says that the
 /// artifact is gone and names none, and the next one is stored.
 #[tokio::test]
 async fn a_store_that_vanishes_under_a_cell_is_told() {
@@ -213,7 +212,7 @@ async fn a_store_that_vanishes_under_a_cell_is_told() {
         let gone = ("the artifact folder is gone".to_owned(), 0);
         assert_eq!(told(&desk, &report), (vec![gone], None), "{what}");
         std::fs::remove_file(desk.dir.path().join("go on")).expect("removed");
-        // What stands in the way is the user's to remove.
+        // The user must remove the obstacle.
         if what == "replaced" {
             std::fs::remove_file(&artifacts).expect("removed");
         }

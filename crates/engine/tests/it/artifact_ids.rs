@@ -1,4 +1,4 @@
-//! Ids as strangers give them: looked up, never joined to a path, and told kindly where they are wrong.
+//! Ids as strangers give them: looked up, never joined to a path, and refused with a helpful error.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -32,7 +32,7 @@ fn put(store: &Artifacts, session: &ArtifactSession) -> String {
     written.info.expect("kept").id.to_string()
 }
 
-/// Names that lead somewhere else where they are taken for paths.
+/// Names that lead elsewhere if they are taken for paths.
 fn hostile(id: &str) -> Vec<String> {
     let fixed = [
         "",
@@ -78,7 +78,7 @@ fn hostile(id: &str) -> Vec<String> {
     ];
     let mut all: Vec<String> = fixed.iter().map(|text| (*text).to_owned()).collect();
     all.push("a".repeat(10 * 1024));
-    // Spellings of an id that is there.
+    // Spellings of an existing id.
     for odd in
         ["./ID", "ID/", "ID/.", "x/../ID", "ID.md", "ID.json", "ID\0", "ID%00", "ARTIFACT://ID"]
     {
@@ -87,7 +87,7 @@ fn hostile(id: &str) -> Vec<String> {
     all
 }
 
-/// S-040: none of them is an id, nothing is opened for them, and each is told shortly.
+/// S-040: none of these is an id. No file is opened for them, and each error is short.
 #[test]
 fn what_is_no_id_leads_nowhere() {
     let state = TempDir::new().expect("a folder");
@@ -106,8 +106,7 @@ fn what_is_no_id_leads_nowhere() {
     }
 }
 
-/// Somebody who slips or gives the beginning of an id is told which one it may be; an id of another
-/// session is not told to anybody.
+/// A misspelled or abbreviated id yields a suggestion. An id of another session is never suggested.
 #[test]
 fn what_is_nearly_an_id_is_told_with_the_nearest() {
     let state = TempDir::new().expect("a folder");

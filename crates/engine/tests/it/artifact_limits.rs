@@ -1,4 +1,4 @@
-//! How much is kept of artifacts and for how long, and that reading a large one stays small.
+//! Limits for size and age of artifacts, and reading a large one in little memory.
 
 use std::fs::File;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use inkcell_engine::artifact::{
     ArtifactId, ArtifactLimits, ArtifactSession, ArtifactSpec, ArtifactState, Artifacts,
-    ArtifactsConfig, Cause, GrepLimits, Incomplete, Pattern, RemovedFor, Scope,
+    ArtifactsConfig, Cause, GrepLimits, Incomplete, RemovedFor, Scope, SearchPattern,
 };
 use inkcell_engine::notebook::{LineRange, PageLimits};
 use inkcell_engine::system_random;
@@ -32,8 +32,8 @@ fn spec(name: &str) -> ArtifactSpec {
     ArtifactSpec { session: session(name), kind, title: String::new() }
 }
 
-/// Stores so many bytes and gives the id. The clock of records counts milliseconds, so each is made
-/// older than the next by waiting for another one.
+/// Stores this many bytes and returns the id. The clock of records counts milliseconds, so each call waits for the next
+/// one to make every artifact newer than the last.
 fn put(store: &Artifacts, name: &str, bytes: usize) -> ArtifactId {
     let now = SystemTime::now();
     while now.elapsed().is_ok_and(|elapsed| elapsed < Duration::from_millis(2)) {
@@ -48,8 +48,8 @@ fn ids(store: &Artifacts, scope: Scope<'_>) -> Vec<ArtifactId> {
     store.list(scope).expect("a list").into_iter().map(|info| info.id).collect()
 }
 
-/// F-036: an output without end stops at the session's limit and says so; older ones went for it, but
-/// not those of other sessions.
+/// F-036: an endless output stops at the session's limit and says so. Older artifacts of the session were removed for
+/// it, but none of other sessions.
 #[test]
 fn one_endless_output_stops_at_the_quota() {
     let state = tempfile::tempdir().expect("a folder");
@@ -74,7 +74,7 @@ fn one_endless_output_stops_at_the_quota() {
     assert_eq!(ids(&store, Scope::All), [other, id]);
 }
 
-/// F-036: all sessions together have a limit as well; what another writer holds is not removed for it.
+/// F-036: all sessions together have a limit as well; an artifact under another writer's lock is not removed for it.
 #[test]
 fn all_sessions_together_have_a_limit() {
     let state = tempfile::tempdir().expect("a folder");
@@ -91,7 +91,7 @@ fn all_sessions_together_have_a_limit() {
     assert_eq!(held.finish().incomplete, None);
 }
 
-/// Where nothing can go, an artifact of no bytes is not kept.
+/// If no room can be made, an artifact without bytes is not kept.
 #[test]
 fn no_room_at_all_is_told_without_an_artifact() {
     let state = tempfile::tempdir().expect("a folder");
@@ -102,7 +102,7 @@ fn no_room_at_all_is_told_without_an_artifact() {
     assert_eq!(written.info, None);
 }
 
-/// Age first, then the limit of each session, then that of all; each time the oldest first.
+/// Age comes first, then the limit of each session, then that of all; each step removes the oldest first.
 #[test]
 fn a_clean_up_removes_the_oldest_first() {
     let state = tempfile::tempdir().expect("a folder");
@@ -126,16 +126,16 @@ fn a_clean_up_removes_the_oldest_first() {
     assert!(removed.artifacts.iter().all(|gone| gone.why == RemovedFor::Age));
     assert_eq!(removed.artifacts.len(), 4);
     assert_eq!(inkcell_testkit::env::names_in(&state.path().join("artifacts")).len(), 0);
-    // The folder of a session that has stored nothing yet stays.
+    // The folder of a session without artifacts stays.
     let folder = wide.folder(&session("a")).expect("a folder");
     wide.gc(SystemTime::now()).expect("cleaned");
     assert!(folder.exists());
-    // A clock that went back makes nothing old.
+    // A clock that was set back makes no artifact old.
     put(&wide, "a", 10);
     assert_eq!(wide.gc(SystemTime::UNIX_EPOCH).expect("cleaned").artifacts.len(), 0);
 }
 
-/// A session's artifacts go when that is asked, and only those; one goes by its id.
+/// A session's artifacts are removed on request, and no others; one can be removed by its id.
 #[test]
 fn artifacts_are_removed_when_asked() {
     let state = tempfile::tempdir().expect("a folder");
@@ -152,7 +152,7 @@ fn artifacts_are_removed_when_asked() {
     assert_eq!(ids(&store, Scope::All), [b[1].clone()]);
 }
 
-/// S-021 F-035: what a crash leaves half made is removed by a clean-up, and nothing else is.
+/// S-021 F-035: a clean-up removes half-made files of a crash, and no other files.
 #[test]
 fn leavings_are_removed_and_other_files_are_not() {
     let state = tempfile::tempdir().expect("a folder");
@@ -165,7 +165,7 @@ fn leavings_are_removed_and_other_files_are_not() {
     }
     std::fs::write(folder.join("dddddddddddddddd.md"), "data").expect("written");
     std::fs::write(folder.join("dddddddddddddddd.json"), "{\"id\": \"dd").expect("written");
-    // The record of another id is none of this one.
+    // A record with another id does not belong to this artifact.
     std::fs::copy(folder.join(format!("{kept}.json")), folder.join("eeeeeeeeeeeeeeee.json"))
         .expect("copied");
     std::fs::write(folder.join("eeeeeeeeeeeeeeee.md"), "xxxx").expect("written");
@@ -173,7 +173,7 @@ fn leavings_are_removed_and_other_files_are_not() {
     for name in theirs {
         std::fs::write(folder.join(name), "theirs").expect("written");
     }
-    // One that is being made at this moment has no record yet, but a lock.
+    // An artifact that is just being created has a lock but no record.
     let made = File::create(folder.join("gggggggggggggggg.md")).expect("made");
     made.lock().expect("locked");
     assert_eq!(ids(&store, Scope::All), std::slice::from_ref(&kept));
@@ -188,7 +188,7 @@ fn leavings_are_removed_and_other_files_are_not() {
     assert_eq!(left, wanted);
 }
 
-/// Times that are far enough apart to matter.
+/// Times far enough apart to matter.
 fn in_a_month() -> SystemTime {
     SystemTime::now() + 30 * DAY
 }
@@ -197,8 +197,8 @@ fn in_a_month_and_a_day() -> SystemTime {
     in_a_month() + DAY
 }
 
-/// Nobody has to ask for it: what is too old goes when something is stored, and that is looked at now and
-/// then, not every time.
+/// Old artifacts are removed without a request when another is stored. The search for them runs now and then, not every
+/// time.
 #[test]
 fn what_is_too_old_goes_by_itself() {
     let state = tempfile::tempdir().expect("a folder");
@@ -212,7 +212,7 @@ fn what_is_too_old_goes_by_itself() {
     assert_eq!(ids(), [first]);
     let second = put(&at(in_a_month), "default", 6);
     assert_eq!(ids(), std::slice::from_ref(&second));
-    // Nothing is written to it, so nobody looks whether there is room.
+    // No bytes are written to it, so its room is not checked.
     let third = put(&at(SystemTime::now), "default", 0);
     put(&at(in_a_month), "default", 8);
     assert!(ids().contains(&third), "it was looked at a moment ago");
@@ -221,7 +221,7 @@ fn what_is_too_old_goes_by_itself() {
     assert_eq!(at(in_a_month).kept().expect("counted").artifacts, 3);
 }
 
-/// The peak of this process's memory in bytes, and a way to forget it.
+/// Peak memory of this process in bytes, and a way to reset it.
 #[cfg(target_os = "linux")]
 fn peak_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("a status");
@@ -230,8 +230,8 @@ fn peak_bytes() -> u64 {
     kilobytes.parse::<u64>().expect("a number") * 1024
 }
 
-/// F-030 F-031 B:O-08: 200 MB are written and read in parts, by line, by pattern and by byte, with
-/// memory that has nothing to do with their size.
+/// F-030 F-031 B:O-08: 200 MB are written and read in parts, by line, by pattern and by byte, in memory that does not
+/// grow with their size.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_large_artifact_is_read_without_loading_it() {
@@ -263,7 +263,7 @@ fn a_large_artifact_is_read_without_loading_it() {
         assert_eq!((read.total_lines, read.next_line), (number, None));
         assert_eq!(found.cleaned().lines(&[range], limits).expect("read"), read);
     }
-    let pattern = Pattern::new(&format!("^line {} ", number - 5)).expect("a pattern");
+    let pattern = SearchPattern::new(&format!("^line {} ", number - 5)).expect("a pattern");
     let hits = found.grep(&pattern, GrepLimits { max_hits: 5, max_hit_bytes: 100 }).expect("read");
     assert_eq!((hits.matching_lines, hits.hits[0].line), (1, number - 5));
     let grown = peak_bytes() - before;

@@ -1,4 +1,4 @@
-//! One store with several owners: what each sees, and what all share.
+//! One store with several owners: the view of each, and the limits they share.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -42,7 +42,7 @@ fn sorted<const N: usize>(ids: [&String; N]) -> Vec<String> {
     ids
 }
 
-/// S-017: each owner has a store to itself, though sessions have the same names; who is no owner sees all.
+/// S-017: each owner has a separate view, even for sessions of the same name; a caller without an owner sees all.
 #[test]
 fn an_owner_sees_its_own() {
     let dir = tempfile::tempdir().expect("a folder");
@@ -61,7 +61,7 @@ fn an_owner_sees_its_own() {
         let missing = one.find_reference(hidden, Scope::All).expect_err("hidden");
         let ArtifactError::Unknown { near, .. } = &missing else { panic!("{missing}") };
         assert!(near.iter().all(|id| id.as_str() == a), "{missing}");
-        // Nor by its beginning.
+        // A prefix does not reveal it, either.
         let text = one.find_reference(&hidden[..6], Scope::All).expect_err("hidden").to_string();
         assert!(!text.contains(&hidden[6..]), "{text}");
     }
@@ -72,7 +72,7 @@ fn an_owner_sees_its_own() {
     assert_eq!(ids(&all, Scope::All), sorted([&c]));
 }
 
-/// S-017: the same owner is known again, and an identity is in no name.
+/// S-017: an owner is recognized again, and no name contains its identity.
 #[test]
 fn an_owner_is_known_again() {
     let dir = tempfile::tempdir().expect("a folder");
@@ -83,7 +83,7 @@ fn an_owner_is_known_again() {
     assert!(!folder.display().to_string().contains("secret"));
 }
 
-/// The limit of all together is for owners too.
+/// The limit for all together applies to owners, too.
 #[test]
 fn owners_share_the_quota_of_all() {
     let dir = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! Stored output from Python: what a report names, the next cell can have whole.
+//! Stored output from Python: the next cell can read the whole artifact that a report names.
 
 use inkcell_engine::api::{EndReport, PythonReport, State};
 use inkcell_engine::artifact::{ArtifactSession, ArtifactSpec};
@@ -19,14 +19,15 @@ async fn value(desk: &Desk, code: &str) -> String {
     told(&desk.run(&[code]).await)
 }
 
-/// The name and text of the exception that code ends with.
+/// The name and text of the exception that ends the code.
 async fn error(desk: &Desk, code: &str) -> (String, String) {
     let report = desk.run(&[code]).await;
     let Some(EndReport::Exception(error)) = &report.cells[0].end else { panic!("{report:?}") };
     (error.name.clone(), error.value.clone())
 }
 
-/// B:E-41 B:O-08: a cell prints 200 KB, the report names an artifact, and `output` has all of it.
+/// B:E-41 B:O-08: a cell prints 200 KB, the report names an artifact, and `output` returns all of
+/// it.
 #[tokio::test]
 async fn the_next_cell_has_all_of_it() {
     let desk = Desk::new();
@@ -35,7 +36,7 @@ async fn the_next_cell_has_all_of_it() {
     assert_eq!(value(&desk, "len(text.encode()) > 200_000").await, "True");
     assert_eq!(value(&desk, &format!("len(output('{id}')) == len(text)")).await, "True");
     assert_eq!(value(&desk, &format!("output('artifact://{id}') == text")).await, "True");
-    // What a child of the code wrote is there too, and by lines as a notice numbers them.
+    // Output of a child process is there too, with lines numbered as in a notice.
     let stripped = format!("output('{id}', offset=7999, limit=1, format='stripped')");
     assert_eq!(value(&desk, &stripped).await, "'line 7998: é😀red'");
     let other = "import os\nos.system('seq 1 40000');";
@@ -48,7 +49,7 @@ async fn the_next_cell_has_all_of_it() {
     desk.engine.shutdown().await;
 }
 
-/// B:E-41: a value of JSON by its path, and a picture as bytes.
+/// B:E-41: a JSON value by its path, and a picture as bytes.
 #[tokio::test]
 async fn json_and_pictures_can_be_had() {
     let desk = Desk::new();
@@ -64,7 +65,8 @@ async fn json_and_pictures_can_be_had() {
     desk.engine.shutdown().await;
 }
 
-/// B:E-43 S-040: what is not there is told with what is; an id is no path and of no other session.
+/// B:E-43 S-040: the error for a missing id names existing ones; an id is not a path and belongs to
+/// one session.
 #[tokio::test]
 async fn an_id_that_is_not_there_is_told() {
     let desk = Desk::new();

@@ -1,5 +1,5 @@
-//! Artifacts on a real disk: who may use the folder, what is kept and for how long, and what is left when
-//! a process or the disk fails. Reading and the injected failures are tested beside the code.
+//! Artifacts on a real disk: access to the folder, limits for size and age, and the state after a failure of a process
+//! or the disk. Reading and injected failures are tested beside the code.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -16,7 +16,7 @@ use inkcell_engine::{Kind, system_random};
 use inkcell_testkit::need;
 use tempfile::TempDir;
 
-/// Where the artifacts of the test that is a writer go, and what it does.
+/// The store and the role of a test that runs as another process.
 const STATE: &str = "INKCELL_TEST_ARTIFACT_STATE";
 const ROLE: &str = "INKCELL_TEST_ARTIFACT_ROLE";
 
@@ -52,7 +52,7 @@ fn put(store: &Artifacts, name: &str, bytes: &[u8]) -> ArtifactInfo {
     written.info.expect("kept")
 }
 
-/// Every file and folder below the artifacts' folder, with its mode.
+/// Every file and folder inside the artifact folder, with its mode.
 fn below(state: &Path) -> Vec<(PathBuf, u32)> {
     let mut found = Vec::new();
     let mut folders = vec![state.join("artifacts")];
@@ -78,7 +78,7 @@ fn other_process() {
     let (Ok(role), Some(state)) = (std::env::var(ROLE), std::env::var_os(STATE)) else { return };
     let state = PathBuf::from(state);
     match role.as_str() {
-        // Writes some and then stays, with the file open, until it is ended.
+        // Writes some bytes and then stays, with the file open, until it is ended.
         "stays" => {
             let mut writer = store(&state).create(&spec("default", "text/plain")).expect("begun");
             writer.append(b"the beginning\n");
@@ -125,9 +125,9 @@ fn say(text: &str) {
     std::io::stdout().flush().expect("written");
 }
 
-/// This program again, as another process, behind some words of a shell script.
+/// This program as another process, started after some words of a shell script.
 fn other(script: &str, role: &str, state: &Path) -> Command {
-    // What mounts something does so in a namespace of its own.
+    // Mounts need a namespace of their own.
     let mut command = Command::new(if script.contains("mount") { "unshare" } else { "sh" });
     if script.contains("mount") {
         command.args(["-Urm", "sh"]);
@@ -143,7 +143,7 @@ fn other(script: &str, role: &str, state: &Path) -> Command {
     command
 }
 
-/// What the other process says until it ends.
+/// The output of the other process until it ends.
 fn heard(mut command: Command) -> Vec<String> {
     let ran = command.stdin(Stdio::null()).output().expect("it runs");
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
@@ -169,14 +169,14 @@ impl Staying {
 
 impl Drop for Staying {
     fn drop(&mut self) {
-        // It may be dead already.
+        // The process may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// B:O-08 B:O-09 B:E-41: all of it is in `<id>.md` in the session's folder, byte for byte, where Python's
-/// `output` looks; a picture has its own ending.
+/// B:O-08 B:O-09 B:E-41: all bytes are in `<id>.md` in the session's folder, where Python's `output` looks; a picture
+/// has its own extension.
 #[test]
 fn an_artifact_is_a_file_of_its_session() {
     let state = state();
@@ -206,8 +206,8 @@ fn an_artifact_is_a_file_of_its_session() {
     assert_ne!(store.folder(&session("other")).expect("a folder"), folder);
 }
 
-/// S-040: an id of another session is as unknown as one that never was, and so is one whose file is not
-/// ours.
+/// S-040: an id of another session looks like one that never existed, and so does one whose file belongs to another
+/// user.
 #[test]
 fn only_what_is_recorded_is_found() {
     let state = state();
@@ -248,14 +248,14 @@ fn nobody_else_can_read_it() {
         let wanted = if path.is_dir() { 0o700 } else { 0o600 };
         assert_eq!(mode, wanted, "{}", path.display());
     }
-    // A folder of ours that was open to readers is closed.
+    // A folder of this user that was open to readers is closed.
     let folder = store(state.path()).folder(&session("default")).expect("a folder");
     std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).expect("opened");
     put(&store(state.path()), "default", b"x");
     assert_eq!(std::fs::metadata(&folder).expect("there").mode() & 0o777, 0o700);
 }
 
-/// S-021: a link, a file, another user's folder and one that others may write into are refused by name.
+/// S-021: a link, a file, another user's folder and a folder that others may write are refused by name.
 #[test]
 fn a_folder_that_is_not_ours_is_refused() {
     let refused = |prepare: &dyn Fn(&Path), words: &str| {
@@ -307,11 +307,11 @@ fn a_full_disk_ends_the_artifact_and_nothing_else() {
     let bytes: u64 =
         words.strip_suffix(" bytes exact=true").expect("exact").parse().expect("a number");
     assert!((32 * 1024..64 * 1024).contains(&bytes), "{bytes}");
-    // What was said at the end is in the record, although there was no room left.
+    // The final record is written, although the disk is full.
     assert_eq!(said[1], "true lines=true");
 }
 
-/// F-035: a folder that cannot be written, and one that is not there and cannot be made.
+/// F-035: a folder that cannot be written, and a missing one that cannot be created.
 #[test]
 fn a_closed_disk_is_told_before_there_is_an_id() {
     if !need::private_mounts("a_closed_disk_is_told_before_there_is_an_id") {
@@ -326,8 +326,8 @@ fn a_closed_disk_is_told_before_there_is_an_id() {
     }
 }
 
-/// F-035: what is removed or replaced while it is written is told at the end, no file comes up where the
-/// folder was, and the next artifact works.
+/// F-035: a file or folder that is removed or replaced during a write is reported at the end. No file appears in the
+/// folder's place, and the next artifact works.
 #[test]
 fn a_folder_that_vanishes_is_told() {
     let gone = Incomplete { after_bytes: 0, cause: Cause::Gone };
@@ -363,14 +363,14 @@ fn a_folder_that_vanishes_is_told() {
         put(&store, "default", b"the next one");
         assert_eq!(store.list(Scope::All).expect("a list").len(), 1, "{what}");
     }
-    // A file where the folder should be.
+    // A file in the place of the folder.
     let state = state();
     std::fs::write(state.path().join("artifacts"), "").expect("written");
     assert!(store(state.path()).create(&spec("default", "text/plain")).is_err());
     assert!(store(state.path()).list(Scope::All).is_err());
 }
 
-/// F-026: two processes with one state folder write, list and clean up at once, and nothing is lost.
+/// F-026: two processes with one state folder write, list and clean up at once, and no artifact is lost.
 #[test]
 fn two_processes_share_a_state_folder() {
     let state = state();
@@ -395,8 +395,8 @@ fn two_processes_share_a_state_folder() {
     assert_eq!(store.list(Scope::Session(&session("mine"))).expect("a list").len(), rounds);
 }
 
-/// F-026: what another process is writing is readable as far as it has come, says so, and is never
-/// removed; when that process is killed, it says that too, and can go.
+/// F-026: an artifact that another process is writing can be read so far, says that it is being written, and is never
+/// removed. Once that process is killed, the artifact says so and can be removed.
 #[test]
 fn a_killed_writer_leaves_an_artifact_that_says_so() {
     let state = state();

@@ -1,4 +1,4 @@
-//! Code that asks for lines: whoever made the call types them, on real kernels of both sorts.
+//! Code that asks for lines: the caller types them, on real kernels of both kinds.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use inkcell_engine::api::{ExecutionId, PythonReport, PythonRequest, State, Wante
 use inkcell_engine::kernel::{
     Backend, ExecEvent, InputMode, InputReply, KernelEvent, Transport, ZmqBackend, ZmqConfig,
 };
-use inkcell_engine::{Kind, Tapped};
+use inkcell_engine::{CallOptions, Kind, Tapped};
 use inkcell_testkit::need;
 use tokio::sync::mpsc;
 
@@ -33,7 +33,7 @@ fn has_ipykernel(test: &str) -> bool {
     need::python_package(test, &python, "ipykernel")
 }
 
-/// A call that may ask, and whoever made it.
+/// A call that may ask, with the caller's end of it.
 struct Asker<'a> {
     desk: &'a Desk,
     id: ExecutionId,
@@ -45,11 +45,13 @@ impl<'a> Asker<'a> {
         let request = PythonRequest { input: InputMode::Ask, ..request };
         let chosen = desk.engine.choose(&request.cwd, &Wanted::default()).await.expect("a kernel");
         let (tap, events) = mpsc::channel(16);
-        let id = desk.engine.start(request, &chosen, ME, Some(tap)).await.expect("it begins");
+        let options = CallOptions { tap: Some(tap), ..CallOptions::of(ME) };
+        let call = desk.engine.submit(request, &chosen, options).await.expect("it begins");
+        let id = call.id().clone();
         Asker { desk, id, events }
     }
 
-    /// The next thing that is asked, or none when the call is over.
+    /// The next question, or `None` when the call is over.
     async fn asked(&mut self) -> Option<(String, bool)> {
         loop {
             let next = tokio::time::timeout(LONG, self.events.recv()).await.expect("in time");
@@ -62,12 +64,17 @@ impl<'a> Asker<'a> {
 
     fn reply(&self, line: &str) {
         let reply = InputReply::Line(line.to_owned());
-        self.desk.engine.reply_input(&self.id, reply).expect("it waits");
+        self.desk
+            .engine
+            .find_call(&self.id)
+            .expect("it is known")
+            .reply_input(reply)
+            .expect("it waits");
     }
 
     async fn end(mut self) -> PythonReport {
         assert_eq!(self.asked().await, None);
-        self.desk.engine.settled(&self.id).await.expect("it is known")
+        self.desk.engine.find_call(&self.id).expect("it is known").settled().await
     }
 }
 
@@ -75,8 +82,8 @@ async fn lines_come_from_the_caller(desk: Desk) {
     let cells = ["a = input('a? ')\nprint(a + input('b? '))", "import getpass\ngetpass.getpass()"];
     let mut asker = Asker::begin(&desk, desk.request(&cells)).await;
     assert_eq!(asker.asked().await, Some(("a? ".to_owned(), false)));
-    // It stays running, and whoever watches sees what is asked.
-    let seen = desk.engine.result(&asker.id, Duration::ZERO).await.expect("it is known");
+    // The call stays running, and watchers see the question.
+    let seen = desk.engine.find_call(&asker.id).expect("it is known").wait(Duration::ZERO).await;
     assert_eq!((seen.state, seen.cells[0].state), (State::Running, State::Running));
     asker.reply("x");
     assert_eq!(asker.asked().await, Some(("b? ".to_owned(), false)));
@@ -86,7 +93,12 @@ async fn lines_come_from_the_caller(desk: Desk) {
     let report = asker.end().await;
     assert_eq!(report.state, State::Done, "{report:?}");
     assert_eq!(text(&report, 0), "xy\n");
-    let late = desk.engine.reply_input(&report.execution, InputReply::End).expect_err("late");
+    let late = desk
+        .engine
+        .find_call(&report.execution)
+        .expect("it is known")
+        .reply_input(InputReply::End)
+        .expect_err("late");
     assert_eq!(late.kind(), Kind::Invalid, "{late}");
 
     let code = "def work():\n    x = 41\n    breakpoint()\n    return x\nprint(work())";
@@ -101,13 +113,13 @@ async fn lines_come_from_the_caller(desk: Desk) {
     desk.engine.shutdown().await;
 }
 
-/// Issue 9
+/// Issue 9, on the runner's kernel.
 #[tokio::test]
 async fn lines_come_from_the_caller_on_the_runner() {
     lines_come_from_the_caller(Desk::new()).await;
 }
 
-/// Issue 9
+/// Issue 9, on IPython's kernel.
 #[tokio::test]
 async fn lines_come_from_the_caller_on_ipykernel() {
     if !has_ipykernel("lines_come_from_the_caller_on_ipykernel") {
@@ -117,30 +129,34 @@ async fn lines_come_from_the_caller_on_ipykernel() {
 }
 
 async fn a_wait_for_a_line_ends_as_everything_does(desk: Desk) {
-    // Taken back.
+    // The call is cancelled.
     let mut asker = Asker::begin(&desk, desk.request(&["kept = 1\ninput('never? ')"])).await;
     asker.asked().await.expect("a question");
-    desk.engine.cancel(&asker.id).expect("it is known");
+    desk.engine.find_call(&asker.id).expect("it is known").cancel();
     assert_eq!(asker.end().await.state, State::Cancelled);
     // The end of input.
     let mut asker = Asker::begin(&desk, desk.request(&["input('end? ')"])).await;
     asker.asked().await.expect("a question");
-    desk.engine.reply_input(&asker.id, InputReply::End).expect("it waits");
+    desk.engine
+        .find_call(&asker.id)
+        .expect("it is known")
+        .reply_input(InputReply::End)
+        .expect("it waits");
     assert_eq!(asker.end().await.state, State::Error);
-    // Whoever was asked is gone.
+    // The caller is gone.
     let mut asker = Asker::begin(&desk, desk.request(&["input('anybody? ')"])).await;
     asker.asked().await.expect("a question");
     let (id, events) = (asker.id, asker.events);
     drop(events);
-    let report = desk.engine.settled(&id).await.expect("it is known");
+    let report = desk.engine.find_call(&id).expect("it is known").settled().await;
     assert_eq!(report.state, State::InputRefused, "{report:?}");
-    // A time limit; waiting takes time, too.
+    // A time limit; waiting counts, too.
     let limited =
         PythonRequest { timeout: Some(Duration::from_secs(1)), ..desk.request(&["input()"]) };
     let mut asker = Asker::begin(&desk, limited).await;
     asker.asked().await.expect("a question");
     assert_eq!(asker.end().await.state, State::TimedOut);
-    // The kernel lives, and who may not ask is refused as ever.
+    // The kernel lives, and a call that may not ask is still refused.
     assert_eq!(told(&desk.run(&["print(kept)"]).await), "1");
     assert_eq!(desk.run(&["input()"]).await.state, State::InputRefused);
     let unheard = PythonRequest { input: InputMode::Ask, ..desk.request(&["input()"]) };
@@ -148,13 +164,13 @@ async fn a_wait_for_a_line_ends_as_everything_does(desk: Desk) {
     desk.engine.shutdown().await;
 }
 
-/// Issue 9 B:X-25
+/// Issue 9 B:X-25, on the runner's kernel.
 #[tokio::test]
 async fn a_wait_for_a_line_ends_as_everything_does_on_the_runner() {
     a_wait_for_a_line_ends_as_everything_does(Desk::new()).await;
 }
 
-/// Issue 9 B:X-25
+/// Issue 9 B:X-25, on IPython's kernel.
 #[tokio::test]
 async fn a_wait_for_a_line_ends_as_everything_does_on_ipykernel() {
     if !has_ipykernel("a_wait_for_a_line_ends_as_everything_does_on_ipykernel") {

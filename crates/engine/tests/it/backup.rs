@@ -1,6 +1,6 @@
-//! Where a change goes besides its place: another file, a backup, nowhere.
+//! Destinations of a change besides the file itself: another file, a backup, none.
 
-use inkcell_engine::{Backup, Effect, EngineError, Kind, Mode, SaveOptions, Saved, Version};
+use inkcell_engine::{Backup, EngineError, FileEffect, Kind, Mode, SaveOptions, Saved, Version};
 use inkcell_testkit::notebooks::small;
 
 use crate::kit::{Desk, at, options, replace};
@@ -19,7 +19,7 @@ fn another_output_leaves_the_notebook_alone() {
         SaveOptions { output: Some("out.ipynb".to_owned()), backup: Backup::Yes, ..options() };
     for _ in 0..2 {
         let saved = edit(&desk, &out).expect("written");
-        assert_eq!(saved.effect, Effect::Written);
+        assert_eq!(saved.effect, FileEffect::Written);
         assert_eq!((saved.path.as_str(), saved.backup), ("out.ipynb", None));
         assert_eq!(desk.get("nb.ipynb"), small());
         assert_eq!(saved.version, Version::of(desk.get("out.ipynb").as_bytes()));
@@ -28,7 +28,7 @@ fn another_output_leaves_the_notebook_alone() {
     assert_eq!(desk.names(), ["nb.ipynb", "out.ipynb"]);
 }
 
-/// An output that is the notebook itself under another spelling would not leave it alone.
+/// Another spelling of the notebook's own path as output would overwrite the notebook.
 #[test]
 fn the_notebook_itself_is_no_output() {
     let desk = Desk::new();
@@ -48,7 +48,7 @@ fn a_dry_run_writes_nothing_at_all() {
     desk.put("nb.ipynb", small());
     let dry = SaveOptions { mode: Mode::DryRun, backup: Backup::Yes, ..options() };
     let saved = edit(&desk, &dry).expect("worked out");
-    assert_eq!(saved.effect, Effect::WouldWrite);
+    assert_eq!(saved.effect, FileEffect::WouldWrite);
     let after = saved.after.to_bytes();
     assert_eq!(saved.version, Version::of(&after));
     assert!(String::from_utf8_lossy(&after).contains("mine"));
@@ -57,7 +57,7 @@ fn a_dry_run_writes_nothing_at_all() {
     assert!(!desk.state().exists(), "not even a lock");
 }
 
-/// Nothing to change means nothing is written: not the file, not its times, no backup.
+/// An edit without effect writes no file, changes no times, and makes no backup.
 #[test]
 fn an_edit_without_effect_touches_nothing() {
     let desk = Desk::new();
@@ -67,7 +67,7 @@ fn an_edit_without_effect_touches_nothing() {
     let saved = desk.notebooks.change("nb.ipynb", &keep, |notebook, base| {
         base.apply(notebook, &[replace(at(1), "x = 1\nprint(x)")]).map(drop)
     });
-    assert_eq!(saved.expect("nothing to do").effect, Effect::Nothing);
+    assert_eq!(saved.expect("nothing to do").effect, FileEffect::Nothing);
     let after = std::fs::metadata(&path).expect("there");
     assert_eq!(after.modified().expect("a time"), before.modified().expect("a time"));
     assert_eq!(desk.names(), ["nb.ipynb"]);

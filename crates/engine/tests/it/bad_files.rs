@@ -1,4 +1,4 @@
-//! Files that are no notebooks: each says what it is, and is left as it was.
+//! Files other than notebooks: the error says what each is, and the file stays unchanged.
 
 use std::fmt::Write as _;
 
@@ -24,7 +24,7 @@ fn write(desk: &Desk) -> Option<EngineError> {
     done.err()
 }
 
-/// Every way in gives this error; the file keeps its bytes and nothing stands beside it.
+/// Every entry point gives this error; the file keeps its bytes and no other file appears.
 #[track_caller]
 fn check(bytes: &[u8], wanted: &str) {
     let desk = Desk::new();
@@ -36,7 +36,7 @@ fn check(bytes: &[u8], wanted: &str) {
     }
     assert_eq!(std::fs::read(desk.path("nb.ipynb")).expect("there"), bytes);
     assert_eq!(desk.names(), ["nb.ipynb"]);
-    // The bytes themselves can always be looked at.
+    // The bytes themselves can always be read.
     assert_eq!(desk.notebooks.read_bytes("nb.ipynb").expect("bytes").0, bytes);
 }
 
@@ -99,7 +99,7 @@ fn an_entry_that_is_no_cell_is_named() {
     }
 }
 
-/// F-068: a notebook cut off anywhere is no notebook, and is told with line and column.
+/// F-068: a notebook truncated anywhere is refused with line and column.
 #[test]
 fn a_notebook_that_is_cut_off_is_refused_wherever_it_ends() {
     let mut cells = String::new();
@@ -142,7 +142,7 @@ fn a_file_above_the_limit_is_refused_with_the_limit() {
     }
 }
 
-/// F-073: what can only be read stays as it is.
+/// F-073: a read-only format version stays unchanged.
 #[test]
 fn versions_that_are_not_edited_stay_as_they_are() {
     for (major, word) in [(3, "can be read but not edited"), (5, "newer than this program knows")] {
@@ -155,7 +155,7 @@ fn versions_that_are_not_edited_stay_as_they_are() {
     }
 }
 
-/// A file that always looks as if somebody were writing it is not waited for without end.
+/// Waiting ends even for a file that always looks as if a program were writing it.
 #[test]
 fn waiting_for_a_writer_has_an_end() {
     let desk = Desk::new();

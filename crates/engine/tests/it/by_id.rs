@@ -1,7 +1,7 @@
 //! The editor of the source documents that names cells by id, on files.
 
 use inkcell_engine::feeds::{EditAction, Feeds, SessionEvent};
-use inkcell_engine::journal::{Item, Seq};
+use inkcell_engine::journal::{JournalItem, Seq};
 use inkcell_engine::registry::SessionName;
 use inkcell_engine::{IdEditRequest, IdEditResult, IndexEditRequest};
 use inkcell_testkit::notebooks::small;
@@ -126,7 +126,7 @@ fn the_earlier_bytes_are_kept_when_asked_for() {
     let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(&backup).expect("there"));
     assert_eq!(mode & 0o777, 0o640, "a backup is as private as the file");
     assert_eq!(desk.names(), ["nb.ipynb", "nb.ipynb.bak"]);
-    // Without being asked for, and when nothing is written, there is none.
+    // There is none without a request, or if no change is written.
     std::fs::remove_file(&backup).expect("removed");
     edit(&desk, json!({"cell_id": "aaaa1111", "new_source": "y"}));
     assert!(!edit(&desk, json!({"cell_id": "zzzz", "new_source": "y", "backup": true})).success);
@@ -177,7 +177,7 @@ fn several_edits_are_one_change() {
     assert_eq!(desk.get("nb.ipynb"), before);
 }
 
-/// B:T-05: watchers of the notebook's session are told of an edit that failed, and of what was asked.
+/// B:T-05: watchers of the notebook's session hear of a failed edit and its request.
 #[tokio::test]
 async fn a_failed_edit_is_told_to_whoever_watches() {
     let desk = Desk::new();
@@ -200,7 +200,7 @@ async fn a_failed_edit_is_told_to_whoever_watches() {
     let options = inkcell_engine::SaveOptions::in_place();
     let done = notebooks.change("nb.ipynb", &options, |notebook, base| change(base, notebook));
     assert!(done.is_err());
-    // A dry run asks for no change.
+    // A dry run requests no change.
     let dry = inkcell_engine::SaveOptions { mode: inkcell_engine::Mode::DryRun, ..options };
     assert!(notebooks.change("nb.ipynb", &dry, |notebook, base| change(base, notebook)).is_err());
     assert_eq!(feed.end(), Seq(3));
@@ -211,7 +211,7 @@ async fn a_failed_edit_is_told_to_whoever_watches() {
         (None, None, "nb.ipynb: "),
     ];
     for (action, index, error) in wanted {
-        let Some(Item::Entry(_, SessionEvent::EditFailed(told))) = watch.next().await else {
+        let Some(JournalItem::Entry(_, SessionEvent::EditFailed(told))) = watch.next().await else {
             panic!("no failure was told");
         };
         assert_eq!((told.asked.action, told.asked.index), (action, index));

@@ -86,7 +86,7 @@ fn errors_have_the_words_of_the_documents() {
     assert_eq!(desk.names(), names);
 }
 
-/// B:N-11: each request has every fault from its own on; the first in order is told.
+/// B:N-11: each request has every fault from its own on; the error names the first in order.
 #[test]
 fn checks_come_in_the_order_of_the_documents() {
     let desk = Desk::new();
@@ -144,11 +144,11 @@ fn results_are_a_sentence_and_details() {
     let sources: Vec<String> =
         opened.notebook.cells().map(|cell| cell.source().text.into_owned()).collect();
     assert_eq!(sources, ["", "a\nb", "y = 2\n", "t\n"]);
-    // Outputs and count are kept by this editor.
+    // This editor keeps outputs and count.
     assert_eq!(opened.notebook.cell(1).expect("there").execution_count(), Some(3));
 }
 
-/// B:N-18: a source that was stored as a string comes back as lines.
+/// B:N-18: a source stored as a string is returned as lines.
 #[test]
 fn a_deleted_string_comes_back_as_lines() {
     let desk = Desk::new();
@@ -158,7 +158,7 @@ fn a_deleted_string_comes_back_as_lines() {
     assert_eq!(result.expect("done").cell_source, ["a\n", "b"]);
 }
 
-/// What a request does not know it does not ignore.
+/// A request with unknown arguments is refused.
 #[test]
 fn unknown_arguments_are_refused() {
     let bad =
@@ -167,7 +167,7 @@ fn unknown_arguments_are_refused() {
     assert!(error.to_string().contains("unknown field `contents`"), "{error}");
 }
 
-/// The kind is what faces decide by; a missing notebook is not a wrong argument.
+/// Faces decide by the kind of an error; a missing notebook is not a wrong argument.
 #[test]
 fn kinds_tell_missing_from_wrong() {
     let desk = Desk::new();

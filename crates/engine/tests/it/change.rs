@@ -1,14 +1,16 @@
-//! A file that somebody else changes between our read and our write.
+//! A file that another program changes between inkcell's read and its write.
 
 use std::cell::Cell;
 
-use inkcell_engine::notebook::{EditOp, EditReport, IdSource, Place, TextRules};
-use inkcell_engine::{EngineError, Fate, IfMissing, Kind, NextStep, SaveOptions, Saved, Version};
+use inkcell_engine::notebook::{CellPlace, EditOp, EditReport, IdSource, TextRules};
+use inkcell_engine::{
+    CellFate, EngineError, IfMissing, Kind, NextStep, SaveOptions, Saved, Version,
+};
 use inkcell_testkit::notebooks::small;
 
 use crate::kit::{Desk, at, insert, let_age, options, overwrite_in_place, replace};
 
-/// Applies operations; `meddle` is called before they are applied, with the number of the attempt.
+/// Applies operations; `meddle` runs before each attempt, with its number.
 fn change_while(
     desk: &Desk,
     options: &SaveOptions,
@@ -81,7 +83,7 @@ fn a_change_of_another_cell_is_merged_and_said() {
     }
 }
 
-/// F-064: the same bytes in a new file are no change.
+/// F-064: the same bytes in a new file are not a change.
 #[test]
 fn a_rewrite_without_a_change_is_none() {
     let desk = Desk::new();
@@ -109,7 +111,7 @@ fn a_file_that_is_removed_meanwhile_is_not_made_again() {
     assert!(desk.names().is_empty());
 }
 
-/// F-064: a file that appears where none was is never replaced unseen.
+/// F-064: a file that appears unexpectedly is never replaced unseen.
 #[test]
 fn a_file_that_appears_meanwhile_is_seen() {
     let desk = Desk::new();
@@ -134,9 +136,9 @@ fn a_file_that_appears_meanwhile_is_seen() {
 fn a_file_that_never_rests_is_left_alone() {
     let desk = Desk::new();
     let path = desk.put("nb.ipynb", small());
-    // One character that differs from call to call, so that the size never tells.
+    // One character differs from call to call, so the size stays the same.
     let digit = |call: usize| format!("y = {}", char::from(b'1' + (call % 70) as u8));
-    let ops = [insert(Place::Start, "mine")];
+    let ops = [insert(CellPlace::Start, "mine")];
     let (done, calls) = change_while(&desk, &options(), &ops, |call| {
         overwrite_in_place(&path, &digit(call), &digit(call + 1));
     });
@@ -165,6 +167,6 @@ fn a_named_cell_that_is_deleted_meanwhile_is_gone() {
     });
     let Err(EngineError::Conflict { cells, .. }) = done else { panic!("no conflict") };
     assert_eq!(cells.len(), 1);
-    assert_eq!((cells[0].cell.index, cells[0].fate), (2, Fate::Gone));
+    assert_eq!((cells[0].cell.index, cells[0].fate), (2, CellFate::Gone));
     assert_eq!(std::fs::read(&path).expect("there"), fewer.to_bytes());
 }

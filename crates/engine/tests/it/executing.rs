@@ -1,16 +1,16 @@
-//! One run of a cell to its end, with kernels that follow a script and a clock that waits for nobody.
+//! One run of a cell to its end, with scripted kernels and a simulated clock.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use inkcell_engine::kernel::{
-    AskId, Backend, BackendKind, CodeRequest, Death, DeathCause, ExecEvent, ExecId, Force, Gone,
-    History, InputMode, InputReply, Kernel, KernelEvent, KernelEvents, KernelInfo, KernelSpec,
-    LaunchError, Launched, Origin, Question, Rung, StreamName,
+    AskId, Backend, BackendKind, CodeRequest, Death, DeathCause, ExecEvent, ExecId, Gone, History,
+    InputMode, InputReply, Kernel, KernelEvent, KernelEvents, KernelInfo, KernelSpec, LaunchError,
+    Launched, Origin, Question, Rung, StopSignal, StreamName,
 };
 use inkcell_engine::session::{
-    CellEnd, CellRequest, KernelFate, Loss, NotRun, Note, Ran, Retry, Session,
+    CallNote, CellEnd, CellRequest, KernelFate, Loss, NotRun, Retry, RunOutcome, Session,
 };
 use inkcell_testkit::scripted::{Asked, KernelNumber, Launch, ScriptedBackend, Step};
 use tokio::sync::{Notify, mpsc};
@@ -21,15 +21,15 @@ use crate::sessions::{run as run_in, session, session_of};
 
 const ROOM: usize = 1000;
 
-/// An execution that is over, and what was seen of it.
+/// A finished execution, and the observations about it.
 struct Seen {
     end: CellEnd,
     undelivered_bytes: u64,
-    /// What the listener got on standard output.
+    /// Standard output as the listener received it.
     text: String,
-    /// Interrupts and force, with the milliseconds since the start.
+    /// Interrupts and kills, with the milliseconds since the start.
     done: Vec<(u128, Asked)>,
-    /// When it was over.
+    /// The end, in milliseconds since the start.
     millis: u128,
 }
 
@@ -83,8 +83,8 @@ async fn run(steps: Vec<Step>, timeout: Option<u64>, cancels: &[u64]) -> Seen {
             done.push((start.elapsed().as_millis(), new));
         }
     };
-    let Ran { end, undelivered_bytes } = tokio::select! {
-        // What was done is seen before the end it led to.
+    let RunOutcome { end, undelivered_bytes } = tokio::select! {
+        // Poll the watcher first, so that an action is seen before the end it causes.
         biased;
         () = watching => unreachable!(),
         () = cancelling => unreachable!(),
@@ -137,8 +137,8 @@ async fn code_that_listens_to_nothing_is_ended_step_by_step() {
     let wanted = [
         (2000, Asked::Interrupt),
         (3500, Asked::Interrupt),
-        (5000, Asked::Force(Force::Terminate)),
-        (6000, Asked::Force(Force::Kill)),
+        (5000, Asked::Force(StopSignal::Terminate)),
+        (6000, Asked::Force(StopSignal::Kill)),
     ];
     assert_eq!(seen.done, wanted);
     assert_eq!(timed_out(&seen.end, 2), (&ended(Rung::Kill), None));
@@ -157,7 +157,7 @@ async fn the_ladder_ends_where_somebody_listens() {
     let seen = run(vec![Step::IgnoreInterrupts, Step::Hang], Some(2), &[]).await;
     assert_eq!(timed_out(&seen.end, 2), (&ended(Rung::Terminate), None));
     assert_eq!(seen.millis, 5000);
-    // Code that survives the interrupt and then ends well took too long all the same.
+    // Code that survives the interrupt and then ends well still took too long.
     let seen = run(vec![Step::CatchInterrupt], Some(2), &[]).await;
     assert_eq!(timed_out(&seen.end, 2), (&KernelFate::Kept, None));
 }
@@ -208,15 +208,15 @@ async fn the_second_cancel_kills_at_once() {
         "{:?}",
         seen.end
     );
-    let wanted = [(7000, Asked::Interrupt), (8000, Asked::Force(Force::Kill))];
+    let wanted = [(7000, Asked::Interrupt), (8000, Asked::Force(StopSignal::Kill))];
     assert_eq!(seen.done, wanted);
-    // The time was up first, and that is what is told.
+    // The time limit came first, so the report names it.
     let seen = run(stubborn(), Some(5), &[6, 6]).await;
     assert_eq!(timed_out(&seen.end, 5), (&ended(Rung::Kill), None));
     assert_eq!(seen.millis, 6000);
 }
 
-/// A kernel that nothing ends.
+/// A kernel that ignores every signal.
 struct Deaf(KernelInfo);
 
 impl Kernel for Deaf {
@@ -240,7 +240,7 @@ impl Kernel for Deaf {
         Ok(())
     }
 
-    fn force(&mut self, _force: Force) -> Result<(), Gone> {
+    fn force(&mut self, _force: StopSignal) -> Result<(), Gone> {
         Ok(())
     }
 
@@ -262,7 +262,7 @@ impl Backend for Deaf {
         _spec: &'a KernelSpec,
         _cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Launched, LaunchError>> {
-        // The end that feeds the events is never dropped, so that they never end.
+        // The sender of the events is never dropped, so that they never end.
         let (held, events) = KernelEvents::channel(1);
         std::mem::forget(held);
         Box::pin(async move { Ok(Launched { kernel: Box::new(Deaf(self.0.clone())), events }) })
@@ -290,7 +290,7 @@ async fn there_is_an_answer_though_nothing_helps() {
     assert_eq!(start.elapsed().as_secs(), 6);
 }
 
-/// F-023: a listener that takes nothing holds the code up, and not the end of its time.
+/// F-023: a listener that takes no events holds up the code, but not its time limit.
 #[tokio::test(start_paused = true)]
 async fn a_stuck_listener_does_not_stop_the_clock() {
     let table = [
@@ -300,7 +300,7 @@ async fn a_stuck_listener_does_not_stop_the_clock() {
     ];
     for (first, wanted) in table {
         let backend = ScriptedBackend::new();
-        // More than all queues hold together.
+        // More than all queues can hold together.
         let flood = (0..500).map(|_| Step::print("0123456789"));
         backend.plan(first.into_iter().chain(flood).chain([Step::Hang]));
         let mut turn = start(&backend).turn().await.expect("a turn");
@@ -336,8 +336,7 @@ async fn a_slow_listener_gets_everything() {
     assert_eq!(text.len(), 101, "{text}");
 }
 
-/// F-001: a kernel that takes longer to come than the call may take is not waited for, and is there for the
-/// next run.
+/// F-001: a call does not wait beyond its own limit for a slow kernel, which then serves the next run.
 #[tokio::test(start_paused = true)]
 async fn a_kernel_that_is_late_is_left_to_the_next_run() {
     let backend = ScriptedBackend::new();
@@ -358,7 +357,7 @@ async fn a_kernel_that_is_late_is_left_to_the_next_run() {
     assert_eq!(text, "a");
 }
 
-/// A kernel that is slow to come takes nothing of the time that a cell has.
+/// The start of a slow kernel does not count toward a cell's time.
 #[tokio::test(start_paused = true)]
 async fn the_start_of_a_kernel_is_no_time_of_its_cell() {
     let backend = ScriptedBackend::new();
@@ -376,7 +375,7 @@ async fn the_start_of_a_kernel_is_no_time_of_its_cell() {
     assert!(matches!(ran.end.end, CellEnd::Ok), "{:?}", ran.end);
 }
 
-/// What a kernel says while it is shut down is heard, and so is how it ended.
+/// Events of a kernel during its shutdown are delivered, and so is its end.
 #[tokio::test(start_paused = true)]
 async fn the_last_words_of_a_kernel_are_heard() {
     let backend = ScriptedBackend::new();
@@ -393,7 +392,7 @@ async fn the_last_words_of_a_kernel_are_heard() {
     assert_eq!(session.close_heard(sender).await, None, "it is over");
 }
 
-/// F-003: a kernel that died while nothing ran is replaced, and the reader is told.
+/// F-003: a kernel that died while idle is replaced, and the reader is told.
 #[tokio::test(start_paused = true)]
 async fn a_kernel_that_is_gone_is_replaced_and_told() {
     let backend = ScriptedBackend::new();
@@ -405,6 +404,6 @@ async fn a_kernel_that_is_gone_is_replaced_and_told() {
     session.watch().wait_for(|state| state.kernel.is_none()).await.expect("it is there");
     let (ran, _) = run_in(&mut turn, "2").await;
     assert!(matches!(ran.end.end, CellEnd::Ok), "{:?}", ran.end);
-    let wanted = Note::StateLost(Loss::Died(death(DeathCause::Signal { signal: 9 })));
+    let wanted = CallNote::StateLost(Loss::Died(death(DeathCause::Signal { signal: 9 })));
     assert_eq!(ran.end.notes, [wanted]);
 }

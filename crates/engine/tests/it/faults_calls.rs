@@ -1,5 +1,5 @@
-//! Faults between calls, as their callers see them: many at once, taken back, reset, evicted, and random
-//! sequences beside a small model.
+//! Faults between calls, as callers see them: many at once, cancelled, reset, evicted, and random sequences compared
+//! with a small model.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use inkcell_engine::api::{
 };
 use inkcell_engine::kernel::ForkServer;
 use inkcell_engine::registry::{IdleRule, SessionName};
-use inkcell_engine::session::{CloseReason, Loss, Note};
+use inkcell_engine::session::{CallNote, CloseReason, Loss};
 use inkcell_engine::{EngineError, Kind};
 use inkcell_testkit::need::stride;
 use inkcell_testkit::scripted::{Asked, ScriptedBackend, Step};
 
-use crate::faults_kit::{Desk, ME, told, wait_for};
+use crate::faults_kit::{Desk, ME, run_code, told, wait_for};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -26,14 +26,14 @@ fn scripted(
     Desk::on(change, |_| backend)
 }
 
-/// Asks the interpreter before the clock is held still.
+/// Finds the interpreter before the clock stops.
 async fn warm(desk: &Desk, backend: &ScriptedBackend) {
     desk.engine.choose(desk.dir.path(), &Wanted::default()).await.expect("an interpreter");
     tokio::time::pause();
     assert!(backend.asked().is_empty());
 }
 
-/// F-090: fifty calls at once run one after the other, in the order they came, each answered with its own.
+/// F-090: fifty calls at once run one after the other, in order of arrival, each with its own answer.
 #[tokio::test]
 async fn fifty_calls_at_once_come_in_order() {
     let desk = Desk::new();
@@ -48,8 +48,8 @@ async fn fifty_calls_at_once_come_in_order() {
     desk.engine.shutdown().await;
 }
 
-/// F-091: a call that waits is taken back and never starts, one that runs is interrupted, one that is over
-/// stays as it was; twice is as good as once; an unknown one is told; later calls are fine.
+/// F-091: a waiting call is cancelled and never starts, a running one is interrupted, and a finished one stays as it
+/// was. A second cancel changes nothing, an unknown call is an error, and later calls work.
 #[tokio::test]
 async fn calls_are_taken_back_wherever_they_are() {
     let desk = Desk::new();
@@ -59,27 +59,28 @@ async fn calls_are_taken_back_wherever_they_are() {
     let queued = desk.begin(&["queued = 1"]).await;
     desk.seen("begun").await;
     for id in [&queued.execution, &queued.execution, &over.execution] {
-        desk.engine.cancel(id).expect("it is known");
+        desk.engine.find_call(id).expect("it is known").cancel();
     }
-    // It is answered although another one still runs.
+    // It is answered although another call still runs.
     let report = desk.end(&queued).await;
     assert_eq!(report.state, State::Cancelled);
-    let still = desk.engine.result(&running.execution, Duration::ZERO).await.expect("known");
+    let still =
+        desk.engine.find_call(&running.execution).expect("known").wait(Duration::ZERO).await;
     assert_eq!(still.state, State::Running);
-    desk.engine.cancel(&running.execution).expect("it is known");
+    desk.engine.find_call(&running.execution).expect("it is known").cancel();
     let report = desk.end(&running).await;
     assert_eq!(report.state, State::Cancelled);
     assert_eq!(report.cells[1].state, State::NeverRun);
     assert_eq!(desk.end(&over).await.cells, over.cells);
-    let unknown = desk.engine.cancel(&ExecutionId("x0".to_owned())).expect_err("unknown");
+    let unknown = desk.engine.find_call(&ExecutionId("x0".to_owned())).expect_err("unknown");
     assert_eq!(unknown.kind(), Kind::NotFound);
     let names = "(kept, 'after' in globals(), 'queued' in globals())";
     assert_eq!(told(&desk.run(&[names]).await), "(1, False, False)");
     desk.engine.shutdown().await;
 }
 
-/// F-092: of many resets at once one wins and the others are told; what ran is taken away; afterwards there
-/// is one kernel.
+/// F-092: of many resets at once one succeeds and the others are told. The running code is ended, and one kernel
+/// remains.
 #[tokio::test]
 async fn of_many_resets_at_once_one_wins() {
     let desk = Desk::new();
@@ -100,7 +101,7 @@ async fn of_many_resets_at_once_one_wins() {
     desk.engine.shutdown().await;
 }
 
-/// F-093: a watched session is not closed for another. One that is not watched is closed, and the caller is told.
+/// F-093: a watched session is not closed for another. An unwatched one is closed, and the caller is told.
 #[tokio::test]
 async fn a_watched_session_stays_and_an_idle_one_is_named() {
     let backend = ScriptedBackend::new();
@@ -114,18 +115,18 @@ async fn a_watched_session_stays_and_an_idle_one_is_named() {
     };
     let watch = desk.engine.watch_session(&a, None).await.expect("it is there");
     let other = PythonRequest { wait: Some(SECOND), ..desk.named("b", &["1"]) };
-    let full = desk.engine.python(other.clone(), ME).await.expect_err("no place");
+    let full = run_code(&desk.engine, other.clone(), ME).await.expect_err("no place");
     let said = full.to_string();
     assert_eq!((full.kind(), &*said), (Kind::Busy, "all 1 sessions are busy or attached: a"));
     drop(watch);
     let report = desk.ask(other).await;
     let (session, reason) = (SessionName("a".to_owned()), CloseReason::Evicted);
-    assert_eq!(report.cells[0].notes, [Note::MadeRoom { session, reason }]);
+    assert_eq!(report.cells[0].notes, [CallNote::MadeRoom { session, reason }]);
     desk.engine.shutdown().await;
 }
 
-/// F-093: where all places are taken by work, the next session waits for one and says who is in the way;
-/// work is never ended for it.
+/// F-093: if all places are busy, the next session waits for one and names those in the way. Running code is never
+/// ended for it.
 #[tokio::test]
 async fn work_is_never_ended_for_another_session() {
     let backend = ScriptedBackend::new();
@@ -141,7 +142,7 @@ async fn work_is_never_ended_for_another_session() {
     }
     tokio::time::sleep(SECOND).await;
     let fifth = PythonRequest { wait: Some(SECOND), ..desk.named("e", &["1"]) };
-    let full = desk.engine.python(fifth.clone(), ME).await.expect_err("no place");
+    let full = run_code(&desk.engine, fifth.clone(), ME).await.expect_err("no place");
     assert_eq!(
         (full.kind(), full.to_string().as_str()),
         (Kind::Busy, "all 4 sessions are busy: a, b, c, d")
@@ -154,13 +155,13 @@ async fn work_is_never_ended_for_another_session() {
     desk.engine.shutdown().await;
 }
 
-/// F-094: a call that comes in the very moment in which its session is closed for being idle runs all the
-/// same: in the old kernel, or in a new one and says so.
+/// F-094: a call that arrives just as its idle session closes still runs: in the old kernel, or in a new one with a
+/// note.
 #[tokio::test]
 async fn a_call_at_the_edge_of_idleness_runs() {
     for millis in -3_i64..=3 {
         let backend = ScriptedBackend::new();
-        // Ending a kernel takes a while, in which calls may come as well.
+        // Ending a kernel takes a while, and calls may arrive meanwhile.
         backend.plan_shutdown(Duration::from_millis(2));
         let desk = scripted(&backend, |config| {
             config.limits.idle = IdleRule::Always(60 * SECOND);
@@ -177,7 +178,7 @@ async fn a_call_at_the_edge_of_idleness_runs() {
             backend.asked().iter().filter(|(_, a)| matches!(a, Asked::Launch(_))).count();
         let is_new = matches!(
             next.cells[0].notes[..],
-            [Note::StateLost(Loss::Closed { reason: CloseReason::Idle, .. })]
+            [CallNote::StateLost(Loss::Closed { reason: CloseReason::Idle, .. })]
         );
         assert_eq!(
             is_new,
@@ -190,7 +191,7 @@ async fn a_call_at_the_edge_of_idleness_runs() {
     }
 }
 
-/// F-025: time that passed while the host stood still is nobody's idleness.
+/// F-025: time during which the host was suspended does not count as idle.
 #[tokio::test]
 async fn a_jump_of_the_clock_closes_no_session() {
     let backend = ScriptedBackend::new();
@@ -202,13 +203,13 @@ async fn a_jump_of_the_clock_closes_no_session() {
     tokio::time::sleep(60 * SECOND).await;
     let next = desk.run(&["next"]).await;
     assert_eq!((next.state, &next.cells[0].notes[..]), (State::Done, &[][..]));
-    // Idleness that is lived through counts.
+    // Idle time of a running host counts.
     tokio::time::sleep(2 * 3600 * SECOND).await;
     assert!(desk.engine.sessions().is_empty());
     desk.engine.shutdown().await;
 }
 
-/// One thing a caller of the model test does.
+/// One action of a caller in the model test.
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Set(usize, u64),
@@ -222,19 +223,19 @@ enum Op {
 
 const NAMES: [&str; 3] = ["a", "b", "c"];
 
-/// What a session must do: names with values, a count, and whether its reader is to be told of a loss.
+/// Expected state of a session: its variables, its count, and a loss that its reader must hear of.
 #[derive(Default)]
 struct Model {
     values: BTreeMap<usize, u64>,
     count: u32,
     has_lost: bool,
-    /// Kernels since the last run that succeeded (B:K-11).
+    /// Kernels since the last successful run (B:K-11).
     restarts: u32,
-    /// The call before was told that it is given up.
+    /// True if the previous call was given up.
     given_up: bool,
 }
 
-/// F-097: random sequences on a real kernel do what a model of a few lines says.
+/// F-097: random sequences on a real kernel match a model of a few lines.
 #[tokio::test]
 async fn random_sequences_do_what_the_model_says() {
     let desk = Desk::runners(ForkServer::USUAL, |_| {});
@@ -250,7 +251,7 @@ async fn random_sequences_do_what_the_model_says() {
         };
         let (mut model, mut done) = (Model::default(), Vec::new());
         let session = format!("s{}", seed % 3);
-        // What an earlier sequence left is not part of this one.
+        // Remove the state of an earlier sequence.
         let mut begin = desk.named(&session, &["pass"]);
         begin.cells[0].kernel = CellKernel::Fresh;
         assert_eq!(desk.ask(begin).await.state, State::Done);
@@ -291,7 +292,7 @@ async fn step(desk: &Desk, session: &str, model: &mut Model, op: Op) -> Result<(
         }
     };
     if matches!(op, Op::TimeOut) && (model.has_lost || model.count == 0) {
-        // Its time might be up before there is a kernel, which is another test's business.
+        // The time could end before a kernel exists; another test covers that.
         return Ok(());
     }
     let mut request = desk.named(session, &[&code]);
@@ -302,7 +303,7 @@ async fn step(desk: &Desk, session: &str, model: &mut Model, op: Op) -> Result<(
     if matches!(op, Op::TimeOut) {
         request.timeout = Some(Duration::from_millis(30));
     }
-    let report = desk.engine.python(request, ME).await.map_err(|error| error.to_string())?;
+    let report = run_code(&desk.engine, request, ME).await.map_err(|error| error.to_string())?;
     let had_lost = std::mem::take(&mut model.has_lost);
     if had_lost {
         (model.values, model.count) = (BTreeMap::new(), 0);
@@ -311,7 +312,7 @@ async fn step(desk: &Desk, session: &str, model: &mut Model, op: Op) -> Result<(
             model.restarts = 0;
         }
         if model.restarts > 1 {
-            // It is given up once and said; the next call begins anew, and is told of the loss.
+            // The session is given up once, with a report. The next call starts a new kernel and hears of the loss.
             (model.restarts, model.has_lost) = (0, true);
             let is_told = matches!(report.cells[0].end, Some(EndReport::GivenUp));
             model.given_up = true;
@@ -353,9 +354,9 @@ fn compare(
         Some(EndReport::Exception(error)) => error.name.clone(),
         _ => cell.output.text(),
     };
-    let is_told = cell.notes.iter().any(|note| matches!(note, Note::StateLost(Loss::Died(_))));
+    let is_told = cell.notes.iter().any(|note| matches!(note, CallNote::StateLost(Loss::Died(_))));
     let is_same = report.state == *state && text.contains(shown.as_str()) && is_told == had_lost;
-    // A call whose time is up before it begins has no number.
+    // A call whose time ends before it begins has no number.
     let is_counted = cell.count == Some(count) || *state == State::TimedOut;
     if is_same && is_counted {
         return Ok(());
@@ -365,8 +366,7 @@ fn compare(
     ))
 }
 
-/// F-028: whatever lies in the state folder, calls run and their output is stored; what cannot be used is
-/// made anew.
+/// F-028: with any garbage in the state folder, calls run and their output is stored; unusable files are created again.
 #[tokio::test]
 async fn what_lies_in_the_state_folder_harms_no_call() -> Result<(), EngineError> {
     let garbage: [&[u8]; 4] = [b"", b"\x00\xff{", b"{\"format\": 99, \"entries\": []}", b"[1, 2"];
@@ -378,7 +378,7 @@ async fn what_lies_in_the_state_folder_harms_no_call() -> Result<(), EngineError
         desk.engine.shutdown().await;
         let mut spoilt = 0;
         for entry in walk(&state) {
-            // Output itself is what it is; everything that is known about it is spoilt.
+            // Keep the output itself; spoil all files about it.
             if entry.extension().is_some_and(|ending| ending == "json" || ending == "lines") {
                 std::fs::write(&entry, bytes).expect("written");
                 spoilt += 1;
@@ -396,7 +396,7 @@ async fn what_lies_in_the_state_folder_harms_no_call() -> Result<(), EngineError
             again,
             inkcell_engine::Backends::only(std::sync::Arc::new(backend)),
         );
-        let report = engine.python(desk.request(&[flood, "1 + 1"]), ME).await?;
+        let report = run_code(&engine, desk.request(&[flood, "1 + 1"]), ME).await?;
         assert_eq!(report.state, State::Done, "{n}: {report:?}");
         let listed = engine.artifacts().list(inkcell_engine::artifact::Scope::All).expect("a list");
         let stored = report.cells[0].output.artifact.as_ref().expect("stored");

@@ -1,5 +1,4 @@
-//! Faults of kernels as the engine's callers see them: memory, interrupts, suspension, what a kernel may
-//! know of its host.
+//! Faults of kernels, as callers see them: memory, interrupts, suspension, and host data that kernels must not see.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,8 +9,8 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::faults_kit::{Desk, LONG, told, wait_for};
 
-/// F-007: a kernel that wants more memory than there is says so or dies; the host and other sessions do not
-/// notice.
+/// F-007: a kernel that needs more memory than the system has reports it or dies; the host and other sessions are not
+/// affected.
 #[tokio::test]
 async fn a_memory_bomb_ends_its_cell_and_nothing_else() {
     let desk = Desk::new();
@@ -23,7 +22,7 @@ async fn a_memory_bomb_ends_its_cell_and_nothing_else() {
     let Some(EndReport::Exception(error)) = &report.cells[2].end else { panic!("{report:?}") };
     assert_eq!(error.name, "MemoryError");
     assert_eq!(told(&desk.run(&["kept"]).await), "7");
-    // Growing step by step leaves no room for an answer either; whatever comes of it is told.
+    // Gradual growth leaves no memory for an answer, either; any outcome is reported.
     let grows = "held = []\nwhile True: held.append(bytearray(1 << 20))";
     let report = desk.run(&[grows]).await;
     assert!(matches!(report.state, State::Error | State::KernelDied), "{report:?}");
@@ -32,8 +31,8 @@ async fn a_memory_bomb_ends_its_cell_and_nothing_else() {
     desk.engine.shutdown().await;
 }
 
-/// F-011: interrupts of a session that is idle, busy or between two calls never end its kernel and never
-/// reach the next call.
+/// F-011: interrupts of an idle or busy session, or between two calls, never end its kernel and never reach the next
+/// call.
 #[tokio::test]
 async fn interrupts_that_race_with_calls_harm_nothing() {
     let desk = Desk::new();
@@ -69,7 +68,7 @@ async fn interrupts_that_race_with_calls_harm_nothing() {
     desk.engine.shutdown().await;
 }
 
-/// F-025: a kernel that stands still is not dead, and goes on where it was.
+/// F-025: a suspended kernel is not dead, and goes on where it was.
 #[tokio::test]
 async fn a_suspended_kernel_is_not_taken_for_dead() {
     let desk = Desk::new();
@@ -82,8 +81,8 @@ async fn a_suspended_kernel_is_not_taken_for_dead() {
     let pid = pid.expect("a pid");
     kill_process(pid, Signal::STOP).expect("stopped");
     desk.touch("gate");
-    let report = desk.engine.result(&begun.execution, Duration::from_millis(500)).await;
-    assert_eq!(report.expect("known").state, State::Running);
+    let call = desk.engine.find_call(&begun.execution).expect("known");
+    assert_eq!(call.wait(Duration::from_millis(500)).await.state, State::Running);
     kill_process(pid, Signal::CONT).expect("continued");
     let report = desk.end(&begun).await;
     assert_eq!(told(&report), "3");
@@ -91,7 +90,7 @@ async fn a_suspended_kernel_is_not_taken_for_dead() {
     desk.engine.shutdown().await;
 }
 
-/// S-022: of sixty variables with secrets in them a kernel sees none, and the ones it needs it has.
+/// S-022: a kernel sees none of sixty secret variables, and has those it needs.
 #[tokio::test]
 async fn secrets_of_the_host_do_not_reach_a_kernel() {
     let ours = [
@@ -136,15 +135,15 @@ async fn secrets_of_the_host_do_not_reach_a_kernel() {
                 print('PATH' in os.environ)\n\
                 print(b'canary' in open('/proc/self/environ', 'rb').read())";
     assert_eq!(told(&desk.run(&[code]).await), "[]\nTrue\nFalse");
-    // A program that a cell starts sees no more than the cell.
+    // A program started by a cell sees no more than the cell.
     let child = "import subprocess\nprint('canary' in subprocess.run(['env'], \
                  capture_output=True, text=True).stdout)";
     assert_eq!(told(&desk.run(&[child]).await), "False");
     desk.engine.shutdown().await;
 }
 
-/// S-023: a kernel has its own descriptors and none of its host's: no lock, no listener, no artifact, and
-/// nothing of another session.
+/// S-023: a kernel has its own descriptors and none of its host's: no lock, listener or artifact, and none of another
+/// session.
 #[tokio::test]
 async fn descriptors_of_the_host_do_not_reach_a_kernel() {
     let desk = Desk::new();
@@ -152,7 +151,7 @@ async fn descriptors_of_the_host_do_not_reach_a_kernel() {
     let held = std::fs::File::create(&lock).expect("a file");
     held.lock().expect("a lock");
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a listener");
-    // Another session is there, with output on its way to the store.
+    // Another session exists, with output on its way to the store.
     let noisy =
         format!("print('x' * 300_000, flush=True)\nopen('on', 'w').close()\n{}", wait_for("gate"));
     let busy = PythonRequest { wait: Some(Duration::ZERO), ..desk.named("busy", &[&noisy]) };
@@ -168,7 +167,7 @@ async fn descriptors_of_the_host_do_not_reach_a_kernel() {
     assert!(!listed.contains(&socket) && !listed.contains("held.lock"), "{listed}");
     assert!(!listed.contains("artifacts"), "{listed}");
     // Standard input, output and error, the channel, the lifeline, the host's pidfd and the runner's own pipe for
-    // signals; copies of them count once.
+    // signals. Copies count once.
     let ends: BTreeSet<&str> =
         listed.lines().filter_map(|line| Some(line.split_once(' ')?.1)).collect();
     assert!((5..=7).contains(&ends.len()), "{listed}");

@@ -1,5 +1,4 @@
-//! An engine in a private folder, on real kernels or on scripted ones, and short names for what tests of
-//! faults ask of it.
+//! An engine in a private folder, on real or scripted kernels, with short names for the requests of fault tests.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use inkcell_engine::Backends;
 use inkcell_engine::api::{
-    CellKernel, CellSource, KernelMode, PythonReport, PythonRequest, Reading, State, Wanted,
+    CellKernel, CellSource, KernelMode, PythonReport, PythonRequest, Reading, Request, Response,
+    RunRequest, State, Wanted,
 };
 use inkcell_engine::artifact::{ArtifactId, ArtifactLimits, ArtifactsConfig, Scope};
 use inkcell_engine::kernel::{
@@ -17,13 +17,16 @@ use inkcell_engine::kernel::{
 use inkcell_engine::output::{ModelOutput, OutputLimits};
 use inkcell_engine::registry::{IdleRule, Limits, OwnerId, SessionKey, SessionName};
 use inkcell_engine::session::{Policy, Retry};
-use inkcell_engine::{Engine, EngineConfig, KernelsConfig, system_random};
+use inkcell_engine::{
+    CallOptions, Engine, EngineConfig, EngineError, KernelsConfig, RunFiles, opened_run, prepared,
+    system_random,
+};
 use inkcell_testkit::wait::until_async;
 use tempfile::TempDir;
 
 pub(crate) const ME: OwnerId = OwnerId(1);
 
-/// Longer than anything here takes on a slow machine.
+/// Longer than any step here takes on a slow machine.
 pub(crate) const LONG: Duration = Duration::from_secs(240);
 
 pub(crate) struct Desk {
@@ -31,11 +34,41 @@ pub(crate) struct Desk {
     pub(crate) dir: TempDir,
 }
 
+/// Runs code, and waits as long as the request says.
+pub(crate) async fn run_code(
+    engine: &Engine,
+    request: PythonRequest,
+    owner: OwnerId,
+) -> Result<PythonReport, EngineError> {
+    match engine.call(Request::Python(request), owner).await? {
+        Response::Python(report) => Ok(*report),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Runs cells of a notebook, and waits as long as the request says.
+pub(crate) async fn run_notebook(
+    engine: &Engine,
+    request: RunRequest,
+    files: &RunFiles,
+    owner: OwnerId,
+) -> Result<PythonReport, EngineError> {
+    let wait = request.wait;
+    let opened = opened_run(request, files).await?;
+    let resolved = engine.resolve(&opened.session_ref(), opened.mode()).await?;
+    let run = prepared(opened, &resolved.chosen, files).await?;
+    let call = engine.submit(run, &resolved.chosen, CallOptions::of(owner)).await?;
+    Ok(match wait {
+        Some(wait) => call.wait(wait).await,
+        None => call.settled().await,
+    })
+}
+
 fn python() -> String {
     std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned())
 }
 
-/// What every engine of these tests is told, with its state below `dir`.
+/// The configuration of every engine in these tests, with its state below `dir`.
 pub(crate) fn config(dir: &Path) -> EngineConfig {
     let state_dir = dir.join("state");
     inkcell_testkit::runner::share(&state_dir);
@@ -75,18 +108,18 @@ pub(crate) fn config(dir: &Path) -> EngineConfig {
     }
 }
 
-/// Code that waits, without using the processor, until a file of this name is in its folder.
+/// Code that waits, without busy looping, until its folder has a file of this name.
 pub(crate) fn wait_for(name: &str) -> String {
     format!("import os, time\nwhile not os.path.exists({name:?}): time.sleep(0.005)")
 }
 
 impl Desk {
-    /// On real kernels, each a process of its own.
+    /// A desk with real kernels, each a process of its own.
     pub(crate) fn new() -> Desk {
         Desk::with(|_| {})
     }
 
-    /// The same with some of its configuration changed.
+    /// A desk with a changed configuration.
     pub(crate) fn with(change: impl FnOnce(&mut EngineConfig)) -> Desk {
         Desk::runners(ForkServer::Off, change)
     }
@@ -98,7 +131,7 @@ impl Desk {
         })
     }
 
-    /// On kernels of another sort.
+    /// A desk with another kernel backend.
     pub(crate) fn on(
         change: impl FnOnce(&mut EngineConfig),
         backend: impl FnOnce(&Path) -> Arc<dyn Backend>,
@@ -120,7 +153,7 @@ impl Desk {
     }
 
     pub(crate) async fn ask(&self, request: PythonRequest) -> PythonReport {
-        self.engine.python(request, ME).await.expect("a report")
+        run_code(&self.engine, request, ME).await.expect("a report")
     }
 
     /// Runs cells in the session of the folder.
@@ -128,14 +161,14 @@ impl Desk {
         self.ask(self.request(cells)).await
     }
 
-    /// Begins a call and does not wait for its end.
+    /// Begins a call without waiting for its end.
     pub(crate) async fn begin(&self, cells: &[&str]) -> PythonReport {
         self.ask(PythonRequest { wait: Some(Duration::ZERO), ..self.request(cells) }).await
     }
 
     /// The end of a call that was begun.
     pub(crate) async fn end(&self, begun: &PythonReport) -> PythonReport {
-        let report = self.engine.result(&begun.execution, LONG).await.expect("it is known");
+        let report = self.engine.find_call(&begun.execution).expect("it is known").wait(LONG).await;
         assert!(report.state.is_end(), "{report:?}");
         report
     }
@@ -144,7 +177,7 @@ impl Desk {
         self.engine.key(None, self.dir.path(), None)
     }
 
-    /// All bytes of the artifact that an output speaks of.
+    /// All bytes of the artifact that an output names.
     pub(crate) fn stored(&self, output: &ModelOutput) -> Vec<u8> {
         let stored = output.artifact.as_ref().expect("an artifact");
         let id = ArtifactId::parse(&stored.id).expect("an id");
@@ -156,7 +189,7 @@ impl Desk {
         std::fs::write(self.dir.path().join(name), "").expect("written");
     }
 
-    /// Waits until a file is there that a cell makes.
+    /// Waits until a cell has created this file.
     pub(crate) async fn seen(&self, name: &str) {
         let path = self.dir.path().join(name);
         until_async(name, async || path.exists()).await;
@@ -187,7 +220,7 @@ pub(crate) fn text(report: &PythonReport, cell: usize) -> String {
     report.cells[cell].output.text()
 }
 
-/// The text of the only cell of a call that ended well.
+/// The text of the only cell of a successful call.
 pub(crate) fn told(report: &PythonReport) -> String {
     assert_eq!(report.state, State::Done, "{report:?}");
     text(report, 0).trim_end().to_owned()

@@ -1,17 +1,17 @@
-//! Faults of output as the engine's callers see them: floods, odd bytes, storms of displays, giants,
-//! threads that go on, watchers that do not read.
+//! Faults of output, as callers see them: floods, odd bytes, storms of displays, giants, threads that go on, watchers
+//! that do not read.
 
 use std::time::Duration;
 
 use inkcell_engine::api::State;
 use inkcell_engine::artifact::ArtifactLimits;
-use inkcell_engine::journal::{Item, Seq};
+use inkcell_engine::journal::{JournalItem, Seq};
 use inkcell_engine::output::{Notice, RichKind};
 use inkcell_testkit::need::is_quick;
 
 use crate::faults_kit::{Desk, text, told, wait_for};
 
-/// F-030: every byte of a flood is in the artifact; the report has both ends, the totals and the id.
+/// F-030: the artifact has every byte of a flood; the report has both ends, the totals and the id.
 #[tokio::test]
 async fn a_flood_is_stored_whole_and_shown_by_its_ends() {
     let lines = if is_quick() { 200_000 } else { 2_000_000 };
@@ -42,7 +42,7 @@ async fn a_flood_is_stored_whole_and_shown_by_its_ends() {
     desk.engine.shutdown().await;
 }
 
-/// F-031: one line of 50 MB is stored whole, and both its ends are shown.
+/// F-031: one line of 50 MB is stored completely, and both its ends are shown.
 #[tokio::test]
 async fn one_long_line_is_stored_whole() {
     let desk = Desk::new();
@@ -59,7 +59,7 @@ async fn one_long_line_is_stored_whole() {
     desk.engine.shutdown().await;
 }
 
-/// F-033: bytes that are no text are marked for the reader and exact in the artifact.
+/// F-033: bytes that are not text are marked for the reader and exact in the artifact.
 #[tokio::test]
 async fn odd_bytes_are_marked_and_stored_as_they_were() {
     let desk = Desk::new();
@@ -82,7 +82,7 @@ async fn odd_bytes_are_marked_and_stored_as_they_were() {
     desk.engine.shutdown().await;
 }
 
-/// F-036: output without end stops with its time, and what is stored of it with its quota.
+/// F-036: endless output stops at the time limit, and its artifact at the quota.
 #[tokio::test]
 async fn endless_output_ends_with_its_time_and_its_quota() {
     let limits = ArtifactLimits { session_bytes: 200_000, ..ArtifactLimits::STANDARD };
@@ -100,7 +100,7 @@ async fn endless_output_ends_with_its_time_and_its_quota() {
     desk.engine.shutdown().await;
 }
 
-/// F-037: a watcher that does not read slows nothing, costs bounded memory, and is told what it missed.
+/// F-037: a watcher that does not read delays nothing, costs bounded memory, and learns how much it missed.
 #[tokio::test]
 async fn a_watcher_that_does_not_read_is_told_what_it_missed() {
     let desk = Desk::new();
@@ -109,7 +109,7 @@ async fn a_watcher_that_does_not_read_is_told_what_it_missed() {
         wait_for("gate")
     );
     let begun = desk.begin(&[&code]).await;
-    let mut watch = desk.engine.watch(&begun.execution, Seq(0)).expect("it runs");
+    let mut watch = desk.engine.find_call(&begun.execution).expect("it runs").watch(Seq(0));
     desk.touch("gate");
     let report = desk.end(&begun).await;
     assert_eq!(report.state, State::Done);
@@ -117,11 +117,11 @@ async fn a_watcher_that_does_not_read_is_told_what_it_missed() {
     let (mut next, mut missed, mut held) = (0, 0, 0);
     while let Some(item) = watch.next().await {
         match item {
-            Item::Gap { missed: some } => {
+            JournalItem::Gap { missed: some } => {
                 missed += some;
                 next += some;
             }
-            Item::Entry(seq, event) => {
+            JournalItem::Entry(seq, event) => {
                 assert_eq!(seq.0, next);
                 next += 1;
                 held += format!("{event:?}").len().min(1 << 20);
@@ -129,12 +129,12 @@ async fn a_watcher_that_does_not_read_is_told_what_it_missed() {
         }
     }
     assert!(missed > 0 && next > missed, "{missed} of {next}");
-    // What is kept for it is a quarter of a mebibyte, whose bytes are printed here as text.
+    // The buffer for it is a quarter of a mebibyte, printed here byte by byte as text.
     assert!(held < 4 << 20, "{held}");
     desk.engine.shutdown().await;
 }
 
-/// F-038: what a thread prints after its cell is lost nowhere, harms no cell, and is nobody's error.
+/// F-038: output of a thread after its cell is never lost, harms no cell, and is not an error.
 #[tokio::test]
 async fn a_thread_that_prints_on_harms_no_cell() {
     let desk = Desk::new();
@@ -147,7 +147,7 @@ async fn a_thread_that_prints_on_harms_no_cell() {
     all.push_str(&text(&second, 0));
     desk.seen("ticked").await;
     for _ in 0..2 {
-        // What came while nothing ran comes with the next cell; a moment later nothing is on its way.
+        // Output between cells comes with the next cell; a moment later none is in flight.
         let third = desk.run(&["time.sleep(0.05)\nprint('third')"]).await;
         assert_eq!(third.state, State::Done);
         all.push_str(&text(&third, 0));
@@ -232,23 +232,23 @@ async fn giant_forms_are_stored_and_described() {
     desk.engine.shutdown().await;
 }
 
-/// F-096: of fifty watchers one stands still; the others see everything, and the code is not held up.
+/// F-096: if one of fifty watchers stops reading, the others see everything and the code is not held up.
 #[tokio::test]
 async fn of_fifty_watchers_one_may_stand_still() {
     let desk = Desk::new();
     let code =
         format!("{}\nfor n in range(100_000): print('%09d' % n + 'x' * 90)", wait_for("gate"));
     let begun = desk.begin(&[&code]).await;
-    let mut still = desk.engine.watch(&begun.execution, Seq(0)).expect("it runs");
+    let mut still = desk.engine.find_call(&begun.execution).expect("it runs").watch(Seq(0));
     let watchers: Vec<_> = (0..49)
         .map(|_| {
-            let mut watch = desk.engine.watch(&begun.execution, Seq(0)).expect("it runs");
+            let mut watch = desk.engine.find_call(&begun.execution).expect("it runs").watch(Seq(0));
             tokio::spawn(async move {
                 let mut seen = 0;
                 while let Some(item) = watch.next().await {
                     seen += match item {
-                        Item::Entry(..) => 1,
-                        Item::Gap { missed } => missed,
+                        JournalItem::Entry(..) => 1,
+                        JournalItem::Gap { missed } => missed,
                     };
                 }
                 seen
@@ -263,6 +263,9 @@ async fn of_fifty_watchers_one_may_stand_still() {
         all.push(watcher.await.expect("a watcher"));
     }
     assert!(all[0] > 0 && all.iter().all(|seen| *seen == all[0]), "{all:?}");
-    assert!(matches!(still.next().await, Some(Item::Gap { .. })), "it is told what it missed");
+    assert!(
+        matches!(still.next().await, Some(JournalItem::Gap { .. })),
+        "it is told what it missed"
+    );
     desk.engine.shutdown().await;
 }

@@ -1,4 +1,4 @@
-//! Looking at a session's names through the engine, on real kernels.
+//! Inspection of a session's names through the engine, on real kernels.
 
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ fn named(name: &str) -> Inspect {
     Inspect::Name { name: name.to_owned() }
 }
 
-/// Whether the Python of the tests has what these data are made with.
+/// Returns true if the Python of the tests has pandas, which makes the test data.
 fn has_pandas(test: &str) -> bool {
     let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
     inkcell_testkit::need::python_package(test, &python, "pandas")
@@ -131,7 +131,7 @@ async fn a_table_has_its_columns_nulls_ranges_and_first_rows() {
     assert_eq!((s.lengths, s.distinct), (Some((1, 2)), Some(2)));
     assert!(t.min.as_deref().is_some_and(|min| min.starts_with("2024-01-02")), "{t:?}");
     assert_eq!(table, desk.table("df").await);
-    // A list of dicts is a table when it is asked for as one.
+    // A list of dicts is a table only on request.
     assert_eq!(desk.digest("rows").await.table, None);
     let rows = desk.table("rows").await;
     assert_eq!((rows.rows, rows.columns[0].nulls), (2, Some(1)));
@@ -180,7 +180,7 @@ async fn help_and_completion() {
     desk.engine.shutdown().await;
 }
 
-/// Names are followed, never evaluated, so that looking changes nothing and cannot hang.
+/// Names are followed and never evaluated, so that an inspection changes nothing and cannot hang.
 #[tokio::test]
 async fn code_of_the_user_is_not_run_by_a_look() {
     for shell in [Shell::Lite, Shell::IPython] {
@@ -232,7 +232,7 @@ async fn a_name_that_is_not_there_has_a_nearest() {
     desk.engine.shutdown().await;
 }
 
-/// A question does not wait for the cell that runs, and does not harm it.
+/// A question does not wait for the running cell, and does not harm it.
 #[tokio::test]
 async fn a_session_that_runs_a_cell_says_what_it_runs() {
     let desk = Desk::new();
@@ -256,8 +256,8 @@ async fn a_session_that_runs_a_cell_says_what_it_runs() {
     desk.engine.shutdown().await;
 }
 
-/// Looking starts nothing: an unknown session is an error that names those there are, and a kernel that is
-/// gone is told of.
+/// An inspection starts no kernel: an unknown session is an error that names existing ones, and a dead kernel is
+/// reported.
 #[tokio::test]
 async fn there_must_be_something_to_look_at() {
     let desk = Desk::new();
@@ -280,14 +280,14 @@ async fn there_must_be_something_to_look_at() {
         error.to_string().contains("lost its kernel and its variables: it exited with code 3"),
         "{error}"
     );
-    // To look is not to be told: the next call still is.
+    // An inspection does not deliver the note: the next call still does.
     assert_eq!(desk.run(&["1"]).await.cells[0].notes.len(), 1);
     desk.engine.restart(&desk.key()).await.expect("it is there");
     assert!(matches!(desk.refused(named("x")).await, InspectError::NoKernel { .. }));
     desk.engine.shutdown().await;
 }
 
-/// Issue 21, 1: a look sent behind a call sees what the call made, or that it runs on.
+/// Issue 21, 1: an inspection after a call sees the results of the call, or that it still runs.
 #[tokio::test]
 async fn a_look_waits_for_the_calls_before_it() {
     let desk = Desk::new();
@@ -317,7 +317,7 @@ async fn a_look_waits_for_the_calls_before_it() {
 #[tokio::test]
 async fn a_question_that_hangs_or_kills_is_answered() {
     let desk = Desk::new();
-    // The search for modules stands for a file system that does not answer.
+    // The search for modules stands for a file system that does not respond.
     let code = "import os, pkgutil, time\nkept, kept_too = pkgutil.iter_modules, 1\n\
         def hang():\n    while True: time.sleep(0.01)\npkgutil.iter_modules = hang";
     told(&desk.run(&[code]).await);

@@ -1,4 +1,4 @@
-//! What else belongs to a file besides its bytes, and is kept: mode, attributes, access list.
+//! Properties of a file besides its bytes that a save keeps: mode, attributes, access list.
 
 use std::fs::{File, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -38,7 +38,7 @@ fn the_mode_is_kept() {
     }
 }
 
-/// F-066: also where the system would allow it, as it does to its administrator.
+/// F-066: refused even if the system would allow it, as for its administrator.
 #[test]
 fn a_read_only_file_is_refused() {
     let desk = Desk::new();
@@ -51,13 +51,13 @@ fn a_read_only_file_is_refused() {
     assert_eq!(desk.get("nb.ipynb"), small());
     assert_eq!(std::fs::metadata(&path).expect("there").ino(), before);
     assert_eq!(desk.names(), ["nb.ipynb"]);
-    // Where it is asked for, it is done, and the mode stays.
+    // By force the file is written, and its mode stays.
     edit_with(&desk, &SaveOptions { force: Force::Yes, ..options() }).expect("forced");
     assert!(desk.get("nb.ipynb").contains("mine"));
     assert_eq!(mode(&path), 0o444);
 }
 
-/// F-066: where the result goes counts, not where it comes from.
+/// F-066: the destination counts, not the source.
 #[test]
 fn a_read_only_file_is_not_overwritten_as_output_either() {
     let desk = Desk::new();
@@ -134,7 +134,7 @@ fn the_access_list_is_kept() {
     assert_eq!((list_of(&path), mode(&path)), before);
 }
 
-/// F-081: a folder that gives new files an access list gives none to a file that had none.
+/// F-081: a folder that gives new files an access list gives none to a file without one.
 #[test]
 fn the_folder_adds_no_access_list() {
     let desk = Desk::new();
@@ -150,7 +150,7 @@ fn the_folder_adds_no_access_list() {
     assert_eq!((list_of(&path), mode(&path)), (None, 0o640));
 }
 
-/// F-081: the owner is kept where that is allowed; only an administrator can try it.
+/// F-081: the owner is kept where the system allows it; only an administrator can test it.
 #[test]
 fn the_owner_is_kept() {
     let desk = Desk::new();

@@ -1,11 +1,9 @@
-//! A private folder with a state folder beside it, and short names for what tests ask of it.
+//! A private folder with a state folder beside it, and short names for the requests of tests.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use inkcell_engine::notebook::{
-    CellKind, CellRef, EditOp, OutputsAfter, Place as CellPlace, SourceShape,
-};
+use inkcell_engine::notebook::{CellKind, CellPlace, CellRef, EditOp, OutputsAfter, SourceShape};
 use inkcell_engine::{FilesConfig, Notebooks, PathBase, Roots, SaveOptions, system_random};
 use inkcell_testkit::wait::until;
 use tempfile::TempDir;
@@ -21,7 +19,7 @@ impl Desk {
         Desk::with(|_, _| {})
     }
 
-    /// A desk whose configuration is changed first; it is told the working folder.
+    /// A desk with a changed configuration; `change` receives the working folder.
     pub(crate) fn with(change: impl FnOnce(&mut FilesConfig, &Path)) -> Desk {
         let root = tempfile::Builder::new().prefix("inkcell-test-").tempdir().expect("a folder");
         let work = root.path().canonicalize().expect("the folder is there").join("work");
@@ -53,7 +51,7 @@ impl Desk {
     pub(crate) fn put(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         std::fs::write(&path, bytes).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        // As if it had been there for a while: nobody is writing it any more.
+        // Make the file look old, so that no program seems to be writing it.
         let past = std::time::SystemTime::now() - Duration::from_secs(60);
         let file = std::fs::File::options().write(true).open(&path).expect("the file is there");
         file.set_modified(past).expect("a time");
@@ -101,8 +99,8 @@ pub(crate) fn without_ids(sources: &[&str]) -> String {
     )
 }
 
-/// Overwrites bytes of a file where they stand: same size, same file, and the time of its last change
-/// set back, so that only the content tells.
+/// Overwrites bytes of a file in place: same size, same file, and the modification time set back, so that only the
+/// content differs.
 pub(crate) fn overwrite_in_place(path: &Path, old: &str, new: &str) {
     assert_eq!(old.len(), new.len(), "the size must not tell");
     let before = std::fs::metadata(path).expect("the file is there");
@@ -114,7 +112,7 @@ pub(crate) fn overwrite_in_place(path: &Path, old: &str, new: &str) {
     file.set_modified(before.modified().expect("a time")).expect("the time is set back");
 }
 
-/// Waits until a file's times are so old that a change of it must move them.
+/// Waits until a file's times are so old that a change must move them.
 pub(crate) fn let_age(path: &Path) {
     use std::os::unix::fs::MetadataExt;
     until("the clock to move", || {

@@ -1,11 +1,12 @@
-//! What a caller lends to the code of one call: variables that come and go with it, and word of its being stopped.
+//! Extras that a caller lends to the code of one call: variables that come and go with it, and a notice when it is
+//! stopped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use inkcell_engine::Lent;
 use inkcell_engine::api::{ExecutionId, PythonRequest, State, Wanted};
+use inkcell_engine::{CallOptions, Lent};
 use tokio_util::sync::CancellationToken;
 
 use crate::faults_kit::{Desk, LONG, ME, text, told};
@@ -13,7 +14,7 @@ use crate::faults_kit::{Desk, LONG, ME, text, told};
 const NAMES: [&str; 4] =
     ["PI_TOOL_BRIDGE_URL", "PI_TOOL_BRIDGE_TOKEN", "PI_TOOL_BRIDGE_SESSION", "PI_TOOL_BRIDGE_RUN"];
 
-/// What a cell sees of the variables.
+/// The variables as a cell sees them.
 const SEEN: &str = "import os\nprint([os.environ.get('PI_TOOL_BRIDGE_' + name) \
                     for name in 'URL TOKEN SESSION RUN'.split()])";
 
@@ -26,11 +27,13 @@ fn lent(values: [&str; 4]) -> Lent {
 
 async fn begin(desk: &Desk, request: PythonRequest, lent: Lent) -> ExecutionId {
     let chosen = desk.engine.choose(&request.cwd, &Wanted::default()).await.expect("a Python");
-    desk.engine.start_with(request, &chosen, ME, None, lent).await.expect("it begins")
+    let options = CallOptions { lent, ..CallOptions::of(ME) };
+    let call = desk.engine.submit(request, &chosen, options).await.expect("it begins");
+    call.id().clone()
 }
 
-/// B:E-30, B:X-40: the bridge's variables are those of one run. Each cell of it has them, also when the one before
-/// changed them; no other session has them, and the next run of the same session does not.
+/// B:E-30, B:X-40: the bridge's variables belong to one run. Each cell of it has them, even if the one before changed
+/// them. Other sessions and the next run of the same session do not have them.
 #[tokio::test]
 async fn the_variables_of_a_run_come_and_go_with_it() {
     let desk = Desk::new();
@@ -39,7 +42,7 @@ async fn the_variables_of_a_run_come_and_go_with_it() {
     let shell = "import subprocess\nsubprocess.run('echo $PI_TOOL_BRIDGE_TOKEN', shell=True);";
     let request = desk.request(&[SEEN, spoil, SEEN, shell]);
     let id = begin(&desk, request, lent(["u", "t", "s", "r"])).await;
-    let report = desk.engine.settled(&id).await.expect("a report");
+    let report = desk.engine.find_call(&id).expect("a report").settled().await;
     assert_eq!(report.state, State::Done, "{report:?}");
     let all = "['u', 't', 's', 'r']\n";
     assert_eq!((text(&report, 0).as_str(), text(&report, 2).as_str()), (all, all));
@@ -49,18 +52,18 @@ async fn the_variables_of_a_run_come_and_go_with_it() {
     desk.engine.shutdown().await;
 }
 
-/// B:E-30: only what is set anew before every cell can be taken back, so nothing else is lent.
+/// B:E-30: only variables that are set again before every cell can be taken back, so no others are lent.
 #[tokio::test]
 async fn other_variables_are_not_lent() {
     let desk = Desk::new();
     let env = vec![("SOMETHING".to_owned(), "x".to_owned())];
     let request = desk.request(&["import os\nprint(os.environ.get('SOMETHING'))"]);
     let id = begin(&desk, request, Lent { env, ..Lent::default() }).await;
-    assert_eq!(told(&desk.engine.settled(&id).await.expect("a report")), "None");
+    assert_eq!(told(&desk.engine.find_call(&id).expect("a report").settled().await), "None");
     desk.engine.shutdown().await;
 }
 
-/// Says whether it was dropped.
+/// Reports when it is dropped.
 struct Held(Arc<AtomicBool>);
 
 impl Drop for Held {
@@ -69,8 +72,8 @@ impl Drop for Held {
     }
 }
 
-/// B:X-41: what is held for a run is there for all of it and gone before anybody hears that it is over. Code that
-/// ends by itself, well or not, was not made to stop.
+/// B:X-41: a held value exists during the whole run and is dropped before any reader hears of the end. Code that ends
+/// by itself, well or not, was not stopped.
 #[tokio::test]
 async fn what_is_held_goes_with_the_run() {
     let desk = Desk::new();
@@ -84,7 +87,7 @@ async fn what_is_held_goes_with_the_run() {
         desk.seen("begun").await;
         assert!(!dropped.load(Ordering::SeqCst), "the run goes on");
         desk.touch("gate");
-        let report = desk.engine.settled(&id).await.expect("a report");
+        let report = desk.engine.find_call(&id).expect("a report").settled().await;
         assert_eq!(report.state, state);
         assert!(dropped.load(Ordering::SeqCst), "the run is over");
         assert!(!stopping.is_cancelled());
@@ -95,8 +98,7 @@ async fn what_is_held_goes_with_the_run() {
     desk.engine.shutdown().await;
 }
 
-/// B:X-41: whoever lent something hears at once that code is made to stop, whoever wants that, and also while the
-/// code does not care.
+/// B:X-41: the lender hears at once that code is being stopped, whatever the cause, even while the code ignores it.
 #[tokio::test]
 async fn that_code_is_made_to_stop_is_told_before_it_has() {
     let desk = Desk::new();
@@ -115,20 +117,21 @@ async fn that_code_is_made_to_stop_is_told_before_it_has() {
             }
         };
         match way {
-            "taken back" => desk.engine.cancel(&id).expect("it is known"),
+            "taken back" => desk.engine.find_call(&id).expect("it is known").cancel(),
             "interrupted" => desk.engine.interrupt(&desk.key()).expect("it is known"),
             _ => {}
         }
         let heard = async {
             tokio::time::timeout(LONG, stopping.cancelled()).await.expect("it is told");
             if way != "restarted" {
-                let report = desk.engine.result(&id, Duration::ZERO).await.expect("it is known");
+                let report =
+                    desk.engine.find_call(&id).expect("it is known").wait(Duration::ZERO).await;
                 assert_eq!(report.state, State::Running, "{way}");
             }
             desk.touch("gate");
         };
         tokio::join!(restart, heard);
-        let report = desk.engine.settled(&id).await.expect("a report");
+        let report = desk.engine.find_call(&id).expect("a report").settled().await;
         assert!(report.state.is_end(), "{way}: {report:?}");
         for name in ["begun", "gate"] {
             std::fs::remove_file(desk.dir.path().join(name)).expect("it is there");

@@ -1,4 +1,4 @@
-//! One writer at a time: who waits, how long, and what a killed one leaves behind.
+//! One writer at a time: who waits, how long, and the remnants of a killed writer.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn edit_with(desk: &Desk, options: &SaveOptions) -> Result<(), EngineError> {
         .map(drop)
 }
 
-/// The only lock file of a desk with one notebook; it is made by a change that changes nothing.
+/// The only lock file of a desk with one notebook, created by a change without effect.
 fn lock_file(desk: &Desk) -> PathBuf {
     desk.notebooks.change("nb.ipynb", &options(), |_, _| Ok(())).expect("nothing to do");
     let folder = desk.state().join("locks");
@@ -28,7 +28,7 @@ fn lock_file(desk: &Desk) -> PathBuf {
     folder.join(&names[0])
 }
 
-/// How often this process has a file open.
+/// Number of descriptors with which this process has a file open.
 fn openings(path: &Path) -> usize {
     let path = path.canonicalize().expect("the file is there");
     let descriptors = std::fs::read_dir("/proc/self/fd").expect("descriptors").flatten();
@@ -54,7 +54,7 @@ fn a_file_that_is_being_edited_is_busy() {
     assert_eq!(error.to_string(), "nb.ipynb is being edited by another inkcell; waited 0 s for it");
     assert_eq!(error.next_step(), Some(NextStep::TryLater));
     assert_eq!(desk.get("nb.ipynb"), small());
-    // Reading and trying out need no lock, and other files have their own.
+    // Reads and dry runs need no lock, and other files have their own.
     desk.notebooks.read("nb.ipynb").expect("read");
     edit_with(&desk, &SaveOptions { mode: Mode::DryRun, ..options() }).expect("tried out");
     desk.notebooks.create("other.ipynb", None).expect("made");
@@ -78,14 +78,14 @@ fn a_second_writer_waits_for_the_first() {
     assert!(desk.get("nb.ipynb").contains("mine"));
 }
 
-/// A lock belongs to a process: when that is killed, the next writer goes on at once.
+/// A lock belongs to a process: once that is killed, the next writer goes on at once.
 #[test]
 fn a_killed_holder_frees_the_lock() {
     let desk = patient(Duration::from_secs(600));
     let path = lock_file(&desk);
     let lock = File::options().write(true).open(&path).expect("a lock file");
     lock.lock().expect("locked");
-    // The child inherits the locked file as its standard input and holds it alone from then on.
+    // The child inherits the locked file as its standard input and is then its only holder.
     let mut child = Command::new("sleep")
         .arg("600")
         .stdin(Stdio::from(lock))
@@ -103,14 +103,14 @@ fn a_killed_holder_frees_the_lock() {
     assert!(desk.get("nb.ipynb").contains("mine"));
 }
 
-/// F-060: what a killed writer left is removed by the next one, and nothing else is.
+/// F-060: the next writer removes the temporary file of a killed one, and no other file.
 #[test]
 fn the_next_writer_removes_what_a_killed_one_left() {
     let temp = ".inkcell-0123456789abcdef.tmp";
     let table = [
         (temp, true),
         (".inkcell-0123456789abcdef.tmp\n", true),
-        // None of these is a name we give, so none is touched.
+        // None of these is a temporary name of inkcell, so none is removed.
         ("precious.ipynb", false),
         (".inkcell-short.tmp", false),
         (".inkcell-0123456789abcdeg.tmp", false),
@@ -129,7 +129,7 @@ fn the_next_writer_removes_what_a_killed_one_left() {
     }
 }
 
-/// A state folder that cannot be used is told by name; nothing is written without a lock.
+/// The error names a state folder that cannot be used, and no file is written without a lock.
 #[test]
 fn without_a_lock_nothing_is_written() {
     let desk = patient(Duration::from_secs(60));
@@ -141,7 +141,8 @@ fn without_a_lock_nothing_is_written() {
     desk.notebooks.read("nb.ipynb").expect("read");
 }
 
-/// F-065: two processes whose state folders differ have different locks; no edit of either is lost.
+/// F-065: two processes with different state folders have different locks; no edit of either is
+/// lost.
 #[test]
 fn writers_with_different_state_folders_lose_nothing() {
     let desk = Desk::new();
@@ -159,7 +160,7 @@ fn writers_with_different_state_folders_lose_nothing() {
                 });
                 for number in 0..each {
                     let op = crate::kit::insert(
-                        inkcell_engine::notebook::Place::End,
+                        inkcell_engine::notebook::CellPlace::End,
                         &format!("w{writer}-{number}"),
                     );
                     let ops = [op];

@@ -1,7 +1,7 @@
-//! Operations as JSON: every one with its fields, other names for them, and what does not fit.
+//! Operations as JSON: each with its fields, aliases of fields, and invalid input.
 
 use inkcell_engine::notebook::{
-    CellKind, CellRef, EditOp, Matches, MetaChange, OutputsAfter, Place, SourceShape,
+    CellKind, CellPlace, CellRef, EditOp, Matches, MetaChange, OutputsAfter, SourceShape,
 };
 use inkcell_engine::{Kind, parse_ops};
 
@@ -20,7 +20,7 @@ fn tags(add: &[&str], remove: &[&str]) -> EditOp {
     EditOp::SetTags { cell: CellRef::Index(0), add: owned(add), remove: owned(remove) }
 }
 
-fn inserted(at: Place, kind: CellKind, source: &str) -> EditOp {
+fn inserted(at: CellPlace, kind: CellKind, source: &str) -> EditOp {
     EditOp::Insert { at, kind, source: source.to_owned() }
 }
 
@@ -47,31 +47,31 @@ fn every_operation_is_read() {
             r#"{"op": "replace", "cell": -1, "source": "", "outputs": "clear"}"#,
             replaced(CellRef::Index(-1), "", None, OutputsAfter::Clear),
         ),
-        (r#"{"op": "insert", "source": "x"}"#, inserted(Place::End, CellKind::Code, "x")),
+        (r#"{"op": "insert", "source": "x"}"#, inserted(CellPlace::End, CellKind::Code, "x")),
         (
             r#"{"op": "insert", "source": "x", "type": "markdown", "after": 0}"#,
-            inserted(Place::After(zero()), CellKind::Markdown, "x"),
+            inserted(CellPlace::After(zero()), CellKind::Markdown, "x"),
         ),
         (
             r#"{"op": "insert", "source": "x", "before": "ab12"}"#,
-            inserted(Place::Before(text("ab12")), CellKind::Code, "x"),
+            inserted(CellPlace::Before(text("ab12")), CellKind::Code, "x"),
         ),
         (
             r#"{"op": "insert", "source": "x", "at": "start"}"#,
-            inserted(Place::Start, CellKind::Code, "x"),
+            inserted(CellPlace::Start, CellKind::Code, "x"),
         ),
         (
             r#"{"op": "insert", "source": "x", "at": "end"}"#,
-            inserted(Place::End, CellKind::Code, "x"),
+            inserted(CellPlace::End, CellKind::Code, "x"),
         ),
         (r#"{"op": "delete", "cell": 0}"#, EditOp::Delete { cell: zero() }),
         (
             r#"{"op": "move", "cell": 0, "after": 2}"#,
-            EditOp::Move { cell: zero(), to: Place::After(CellRef::Index(2)) },
+            EditOp::Move { cell: zero(), to: CellPlace::After(CellRef::Index(2)) },
         ),
         (
             r#"{"op": "move", "cell": 0, "at": "start"}"#,
-            EditOp::Move { cell: zero(), to: Place::Start },
+            EditOp::Move { cell: zero(), to: CellPlace::Start },
         ),
         (
             r#"{"op": "type", "cell": 0, "type": "markdown"}"#,
@@ -205,7 +205,7 @@ fn what_is_no_json_is_told_as_such() {
     }
 }
 
-/// Depth is refused or ignored, never recursed into.
+/// Deep nesting is refused or ignored, without recursion.
 #[test]
 fn depth_does_not_exhaust_the_stack() {
     const DEEP: usize = 200_000;
@@ -219,11 +219,11 @@ fn depth_does_not_exhaust_the_stack() {
     parse_ops(&source, DEFAULT).expect_err("refused");
 }
 
-/// A source may be given as notebooks store it.
+/// A source may have the form in which notebooks store it.
 #[test]
 fn a_source_may_be_a_list_of_lines() {
     let ops = parse_ops(r#"{"op": "insert", "source": ["a\n", "b"]}"#, DEFAULT).expect("read");
-    assert_eq!(ops, [inserted(Place::End, CellKind::Code, "a\nb")]);
+    assert_eq!(ops, [inserted(CellPlace::End, CellKind::Code, "a\nb")]);
     let error = parse_ops(r#"{"op": "insert", "source": ["a", 1]}"#, DEFAULT).expect_err("refused");
     assert!(
         error.to_string().ends_with("source is [\"a\", 1]; it is a list of strings"),

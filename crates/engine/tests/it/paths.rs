@@ -36,13 +36,13 @@ fn edit(desk: &Desk, path: &str) {
     done.unwrap_or_else(|error| panic!("{path:?}: {error}"));
 }
 
-/// F-082: the name that was given is the name that is used, byte for byte.
+/// F-082: names are used exactly as given, byte for byte.
 #[test]
 fn odd_names_are_names() {
     let longest = format!("{}.ipynb", "n".repeat(249));
     for name in NAMES.iter().copied().chain([longest.as_str()]) {
         let desk = Desk::new();
-        // Paths are literal but for a tilde that stands alone, so that is given with its folder.
+        // Paths are literal except for a lone tilde, which is given with its folder.
         let given = if name == "~" { "./~" } else { name };
         if is_notebook_path(name) {
             let made = desk.notebooks.create(given, None);
@@ -109,7 +109,7 @@ fn paths_start_at_the_working_folder_and_a_tilde_is_home() {
     }
 }
 
-/// F-083: the folder of a path can go away at any time.
+/// F-083: the folder of a path can vanish at any time.
 #[test]
 fn a_folder_that_vanishes_is_told() {
     let desk = Desk::new();

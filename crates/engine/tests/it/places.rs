@@ -1,4 +1,4 @@
-//! What a path leads to: links, other names of the same file, and things that are no files.
+//! Destinations of a path: links, other names of the same file, and entries that are not files.
 
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
@@ -73,7 +73,7 @@ fn a_loop_of_links_is_an_error_of_the_caller() {
     }
 }
 
-/// F-067: the other names of a file keep the old content, and that is said.
+/// F-067: the other names of a file keep the old content, and the result says so.
 #[test]
 fn other_names_of_the_file_keep_the_old_content() {
     let desk = Desk::new();
@@ -86,7 +86,7 @@ fn other_names_of_the_file_keep_the_old_content() {
     assert_eq!(std::fs::metadata(&path).expect("there").nlink(), 1);
 }
 
-/// F-067: nothing here may wait for a writer, a reader or a peer.
+/// F-067: no operation here may wait for a writer, a reader or a peer.
 #[test]
 fn what_is_no_file_is_refused_at_once() {
     let desk = Desk::new();
@@ -126,7 +126,7 @@ fn what_is_no_file_is_refused_at_once() {
     drop(socket);
 }
 
-/// F-067: what the system keeps under `/proc` and `/dev` is no file of anyone's, and may be a link to one.
+/// F-067: entries under `/proc` and `/dev` are not files of a user, and may be links to one.
 #[test]
 fn a_file_of_procfs_is_neither_read_nor_written() {
     let desk = Desk::new();

@@ -16,10 +16,14 @@ use inkcell_engine::kernel::{
 };
 use inkcell_engine::output::{ModelOutput, OutputLimits};
 use inkcell_engine::registry::{IdleRule, Limits, OwnerId, SessionName};
-use inkcell_engine::session::{Note, Policy, Retry};
-use inkcell_engine::{Engine, EngineConfig, EngineError, KernelsConfig, Kind, system_random};
+use inkcell_engine::session::{CallNote, Policy, Retry};
+use inkcell_engine::{
+    CallOptions, Engine, EngineConfig, EngineError, KernelsConfig, Kind, system_random,
+};
 use tempfile::TempDir;
 use tokio::sync::mpsc;
+
+use crate::faults_kit::run_code;
 
 const ME: OwnerId = OwnerId(1);
 
@@ -106,7 +110,7 @@ impl Desk {
     }
 
     async fn run(&self, cells: &[&str]) -> PythonReport {
-        self.engine.python(self.request(cells), ME).await.expect("a report")
+        run_code(&self.engine, self.request(cells), ME).await.expect("a report")
     }
 }
 
@@ -118,7 +122,7 @@ fn states(report: &PythonReport) -> Vec<State> {
     report.cells.iter().map(|cell| cell.state).collect()
 }
 
-/// B:X-04: cells run in order in one kernel that remembers, and the first that fails stops the call.
+/// B:X-04: cells run in order in one kernel that keeps its state, and the first failing cell stops the call.
 #[tokio::test]
 async fn a_session_remembers_and_a_failing_cell_stops_the_call() {
     let desk = Desk::new();
@@ -137,7 +141,7 @@ async fn a_session_remembers_and_a_failing_cell_stops_the_call() {
     assert!(desk.engine.sessions().is_empty());
 }
 
-/// Two clocks: the caller's waiting ends before the work, which goes on and can be asked for, and stopped.
+/// Two clocks: the caller's wait ends before the code, which goes on, can be polled, and can be stopped.
 #[tokio::test]
 async fn a_call_outlives_its_waiting() {
     let desk = Desk::new();
@@ -145,35 +149,37 @@ async fn a_call_outlives_its_waiting() {
     let code = "import os, time\nprint('begun', flush=True)\nwhile not os.path.exists('gate'): time.sleep(0.01)\n'over'";
     let mut request = desk.request(&[code]);
     request.wait = Some(Duration::from_millis(200));
-    let report = desk.engine.python(request, ME).await.expect("a report");
+    let report = run_code(&desk.engine, request, ME).await.expect("a report");
     assert_eq!(report.state, State::Running);
-    // What was written so far is there, though nothing came after it.
+    // Output so far is there, although none followed it.
     let id = report.execution.clone();
     let mut seen = texts(&report);
     for _ in 0..600 {
         if seen == ["begun\n"] {
             break;
         }
-        let later = desk.engine.result(&id, Duration::from_millis(100)).await.expect("it");
+        let later = desk.engine.find_call(&id).expect("it").wait(Duration::from_millis(100)).await;
         seen = texts(&later);
     }
     assert_eq!(seen, ["begun\n"]);
     std::fs::write(gate, "").expect("written");
-    let report = desk.engine.result(&report.execution, Duration::from_secs(60)).await.expect("it");
+    let report =
+        desk.engine.find_call(&report.execution).expect("it").wait(Duration::from_secs(60)).await;
     assert_eq!((report.state, texts(&report)), (State::Done, vec!["begun\n'over'\n".to_owned()]));
 
     let mut request = desk.request(&["import time\nwhile True: time.sleep(0.01)"]);
     request.wait = Some(Duration::from_millis(200));
-    let report = desk.engine.python(request, ME).await.expect("a report");
-    desk.engine.cancel(&report.execution).expect("it is known");
-    let report = desk.engine.result(&report.execution, Duration::from_secs(60)).await.expect("it");
+    let report = run_code(&desk.engine, request, ME).await.expect("a report");
+    desk.engine.find_call(&report.execution).expect("it is known").cancel();
+    let report =
+        desk.engine.find_call(&report.execution).expect("it").wait(Duration::from_secs(60)).await;
     assert_eq!(report.state, State::Cancelled);
-    let unknown = desk.engine.result(&ExecutionId("x0".to_owned()), Duration::ZERO).await.err();
+    let unknown = desk.engine.find_call(&ExecutionId("x0".to_owned())).err();
     assert_eq!(unknown.as_ref().map(EngineError::kind), Some(Kind::NotFound));
     desk.engine.shutdown().await;
 }
 
-/// B:O-08 Output beyond the budget is stored whole, and the report says where.
+/// B:O-08 Output beyond the budget is stored completely, and the report says where.
 #[tokio::test]
 async fn what_does_not_fit_is_stored_whole() {
     let desk = Desk::new();
@@ -196,13 +202,13 @@ async fn a_kernel_of_one_call_is_gone_after_it() {
     let desk = Desk::new();
     let mut request = desk.request(&["import os\nos.getpid()"]);
     request.mode = KernelMode::PerCall;
-    let report = desk.engine.python(request, ME).await.expect("a report");
+    let report = run_code(&desk.engine, request, ME).await.expect("a report");
     assert_eq!(report.state, State::Done);
     assert!(desk.engine.sessions().is_empty());
     desk.engine.shutdown().await;
 }
 
-/// Everything a call says goes to whoever taps it, who may be slow; nothing is lost, and nothing is stored.
+/// A tap receives every event of a call, even if it is slow; no event is lost, and no artifact is stored.
 #[tokio::test]
 async fn a_caller_that_taps_gets_everything() {
     let desk = Desk::new();
@@ -210,7 +216,8 @@ async fn a_caller_that_taps_gets_everything() {
     (request.mode, request.reading) = (KernelMode::PerCall, Reading::Elsewhere);
     let chosen = desk.engine.choose(&request.cwd, &Wanted::default()).await.expect("a kernel");
     let (sender, mut receiver) = mpsc::channel(1);
-    let id = desk.engine.start(request, &chosen, ME, Some(sender)).await.expect("an id");
+    let options = CallOptions { tap: Some(sender), ..CallOptions::of(ME) };
+    let call = desk.engine.submit(request, &chosen, options).await.expect("an id");
     let mut texts = [Vec::new(), Vec::new()];
     while let Some((cell, event)) = receiver.recv().await {
         if let KernelEvent::Exec { event: ExecEvent::Stream { data, .. }, .. } = event {
@@ -220,14 +227,14 @@ async fn a_caller_that_taps_gets_everything() {
     let wanted: String = (0..50_000).map(|n| format!("line {n}\n")).collect();
     assert!(texts[0] == wanted.as_bytes(), "{} bytes", texts[0].len());
     assert_eq!(texts[1], b"end\n");
-    let report = desk.engine.settled(&id).await.expect("a report");
+    let report = call.settled().await;
     assert_eq!((report.state, report.undelivered_bytes), (State::Done, 0));
     assert_eq!(report.cells[0].output, ModelOutput::default());
     assert!(!desk.dir.path().join("state/artifacts").exists() || desk.stored() == 0);
     desk.engine.shutdown().await;
 }
 
-/// F-023: code that nobody hears is stopped.
+/// F-023: code without a listener is stopped.
 #[tokio::test]
 async fn a_caller_that_goes_away_ends_its_call() {
     let desk = Desk::new();
@@ -235,35 +242,36 @@ async fn a_caller_that_goes_away_ends_its_call() {
     (request.mode, request.timeout) = (KernelMode::PerCall, None);
     let chosen = desk.engine.choose(&request.cwd, &Wanted::default()).await.expect("a kernel");
     let (sender, mut receiver) = mpsc::channel(1);
-    let id = desk.engine.start(request, &chosen, ME, Some(sender)).await.expect("an id");
+    let options = CallOptions { tap: Some(sender), ..CallOptions::of(ME) };
+    let call = desk.engine.submit(request, &chosen, options).await.expect("an id");
     receiver.recv().await.expect("something");
     drop(receiver);
-    let report = desk.engine.settled(&id).await.expect("a report");
+    let report = call.settled().await;
     assert_eq!(report.state, State::Cancelled);
     assert!(report.undelivered_bytes > 0);
     desk.engine.shutdown().await;
 }
 
-/// F-091 B:K-08 B:X-21: a call that waits for its turn is taken back at once.
+/// F-091 B:K-08 B:X-21: a call that waits for its turn is cancelled at once.
 #[tokio::test]
 async fn a_call_that_waits_is_taken_back_at_once() {
     let desk = Desk::new();
     let mut long = desk.request(&["import time\nwhile True: time.sleep(0.01)"]);
     long.wait = Some(Duration::from_millis(100));
-    let first = desk.engine.python(long, ME).await.expect("a report");
+    let first = run_code(&desk.engine, long, ME).await.expect("a report");
     let mut waiting = desk.request(&["print('never')"]);
     waiting.wait = Some(Duration::from_millis(100));
-    let second = desk.engine.python(waiting, ME).await.expect("a report");
+    let second = run_code(&desk.engine, waiting, ME).await.expect("a report");
     assert_eq!(second.state, State::Queued);
-    desk.engine.cancel(&second.execution).expect("it is known");
-    let second = desk.engine.settled(&second.execution).await.expect("it");
+    desk.engine.find_call(&second.execution).expect("it is known").cancel();
+    let second = desk.engine.find_call(&second.execution).expect("it").settled().await;
     assert_eq!((second.state, texts(&second)), (State::Cancelled, vec![String::new()]));
-    let first = desk.engine.result(&first.execution, Duration::ZERO).await.expect("it");
+    let first = desk.engine.find_call(&first.execution).expect("it").wait(Duration::ZERO).await;
     assert_eq!(first.state, State::Running, "the other call goes on");
     desk.engine.shutdown().await;
 }
 
-/// When the engine has ended, so has every kernel, also one that belongs to a call under way.
+/// After the engine has ended no kernel is left, even if a call was under way.
 #[tokio::test]
 async fn nothing_is_left_after_the_engine() {
     let code = "import os, signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n\
@@ -274,7 +282,8 @@ async fn nothing_is_left_after_the_engine() {
         request.mode = mode;
         let chosen = desk.engine.choose(&request.cwd, &Wanted::default()).await.expect("a kernel");
         let (sender, mut receiver) = mpsc::channel(8);
-        let id = desk.engine.start(request, &chosen, ME, Some(sender)).await.expect("an id");
+        let options = CallOptions { tap: Some(sender), ..CallOptions::of(ME) };
+        let call = desk.engine.submit(request, &chosen, options).await.expect("an id");
         let pid = loop {
             let (_, event) = receiver.recv().await.expect("an event");
             if let KernelEvent::Exec { event: ExecEvent::Stream { data, .. }, .. } = event {
@@ -283,14 +292,14 @@ async fn nothing_is_left_after_the_engine() {
         };
         assert!(Path::new(&format!("/proc/{pid}")).exists());
         let shutdown = desk.engine.shutdown();
-        let (report, ()) = tokio::join!(desk.engine.settled(&id), shutdown);
-        assert!(report.expect("it").state.is_end());
+        let (report, ()) = tokio::join!(call.settled(), shutdown);
+        assert!(report.state.is_end());
         assert!(!Path::new(&format!("/proc/{pid}")).exists(), "{mode:?}");
         assert_eq!(desk.session_files(), 0);
     }
 }
 
-/// B:E-30: programs that a cell starts can find out where they are.
+/// B:E-30: programs that a cell starts can find their session.
 #[tokio::test]
 async fn a_session_has_a_file_that_goes_with_it() {
     let desk = Desk::new();
@@ -302,7 +311,7 @@ async fn a_session_has_a_file_that_goes_with_it() {
     for mode in [KernelMode::Session, KernelMode::PerCall] {
         let mut request = desk.request(&[code]);
         request.mode = mode;
-        let report = desk.engine.python(request, ME).await.expect("a report");
+        let report = run_code(&desk.engine, request, ME).await.expect("a report");
         assert_eq!(texts(&report), ["default runner True True 0o600\n"], "{report:?}");
     }
     // Two calls of one session see the same file.
@@ -315,16 +324,16 @@ async fn a_session_has_a_file_that_goes_with_it() {
     assert_eq!(desk.session_files(), 0);
 }
 
-/// B:E-30: a session that takes the place of one that was just closed has a file as well.
+/// B:E-30: a session that replaces one just closed has a file as well.
 #[tokio::test]
 async fn the_next_session_of_the_same_name_has_its_file_too() {
     let desk = Desk::new();
     let engine = desk.engine.clone();
     let request = desk.request(&["import os\nos.path.exists(os.environ['PI_SESSION_FILE'])"]);
-    // In a task of its own, which is woken in no particular order among those that wait for the same end.
+    // A separate task: the order in which tasks waiting for the same end wake is not fixed.
     let often = tokio::spawn(async move {
         for _ in 0..20 {
-            let report = engine.python(request.clone(), ME).await.expect("a report");
+            let report = run_code(&engine, request.clone(), ME).await.expect("a report");
             assert_eq!(texts(&report), ["True\n"]);
             let key = engine.key(None, &request.cwd, None);
             engine.close(&key).await.expect("it is there");
@@ -335,14 +344,14 @@ async fn the_next_session_of_the_same_name_has_its_file_too() {
     desk.engine.shutdown().await;
 }
 
-/// B:K-12 B:K-13: a cell may begin with a new kernel, in the middle of a call too.
+/// B:K-12 B:K-13: a cell may begin with a new kernel, even in the middle of a call.
 #[tokio::test]
 async fn a_reset_forgets_and_the_rest_of_the_call_goes_on() {
     let desk = Desk::new();
     desk.run(&["x = 1"]).await;
     let mut request = desk.request(&["x += 1", "'x' in globals()", "y = 5", "y"]);
     request.cells[1].kernel = CellKernel::Fresh;
-    let report = desk.engine.python(request, ME).await.expect("a report");
+    let report = run_code(&desk.engine, request, ME).await.expect("a report");
     assert_eq!(report.state, State::Done);
     assert_eq!(texts(&report)[1..], ["False\n", "", "5\n"]);
     assert_eq!(report.cells[1].count, Some(1), "the count begins anew");
@@ -350,8 +359,7 @@ async fn a_reset_forgets_and_the_rest_of_the_call_goes_on() {
     desk.engine.shutdown().await;
 }
 
-/// B:K-03 B:K-18: another name, another folder or another interpreter is another session, and a new engine
-/// knows none.
+/// B:K-03 B:K-18: another name, folder or interpreter is another session, and a new engine has none.
 #[tokio::test]
 async fn sessions_are_told_apart_by_name_folder_and_interpreter() {
     let desk = Desk::new();
@@ -366,23 +374,23 @@ async fn sessions_are_told_apart_by_name_folder_and_interpreter() {
     let mut explicit = desk.request(&code);
     explicit.wanted = Wanted::interpreter(Some(python()));
     for request in [named, elsewhere, explicit] {
-        let report = desk.engine.python(request, ME).await.expect("a report");
+        let report = run_code(&desk.engine, request, ME).await.expect("a report");
         assert_eq!(texts(&report), ["False\n"]);
     }
-    // However it is spelled, the same folder is the same session.
+    // Any spelling of the same folder means the same session.
     let mut spelled = desk.request(&code);
     spelled.cwd = other.join("..");
-    let report = desk.engine.python(spelled, ME).await.expect("a report");
+    let report = run_code(&desk.engine, spelled, ME).await.expect("a report");
     assert_eq!(texts(&report), ["True\n"]);
     assert_eq!(desk.engine.sessions().len(), 4);
     desk.engine.shutdown().await;
     assert!(Desk::new().engine.sessions().is_empty());
 }
 
-/// B:K-10 B:K-11 F-002: what is done about code whose kernel dies is the policy's; the next call works.
+/// B:K-10 B:K-11 F-002: the policy decides about code whose kernel dies; the next call works.
 #[tokio::test]
 async fn code_whose_kernel_dies_is_run_again_as_the_policy_says() {
-    // Dies as often as there are files to remove.
+    // Dies once for each file it can remove.
     let code = "import os\nfor name in ('a', 'b'):\n    if os.path.exists(name):\n        \
                 os.remove(name)\n        os.kill(os.getpid(), 9)\nprint('went well')";
     let table: [(Retry, &[&str], State, bool); 5] = [
@@ -401,7 +409,11 @@ async fn code_whose_kernel_dies_is_run_again_as_the_policy_says() {
         let what = format!("{retry:?} {deaths:?}: {report:?}");
         assert_eq!(report.state, wanted, "{what}");
         let notes = &report.cells[0].notes;
-        assert_eq!(notes.iter().any(|note| matches!(note, Note::RanTwice(_))), is_twice, "{what}");
+        assert_eq!(
+            notes.iter().any(|note| matches!(note, CallNote::RanTwice(_))),
+            is_twice,
+            "{what}"
+        );
         let is_given_up = matches!(report.cells[0].end, Some(EndReport::GivenUp));
         assert_eq!(is_given_up, deaths.len() == 2, "{what}");
         let next = desk.run(&["'again'"]).await;

@@ -1,4 +1,4 @@
-//! Which sessions there are, on scripted kernels with the clock held still.
+//! The set of sessions, on scripted kernels with a simulated clock.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use inkcell_engine::kernel::BackendKind;
 use inkcell_engine::registry::{
     AttachError, IdleRule, Keep, Limits, OwnerId, Registry, SessionKey, SessionName,
 };
-use inkcell_engine::session::{CellEnd, CloseReason, Loss, Note, Retry, Session};
+use inkcell_engine::session::{CallNote, CellEnd, CloseReason, Loss, Retry, Session};
 use inkcell_testkit::scripted::{Asked, ScriptedBackend, Step};
 
 use crate::sessions::{run, session};
@@ -47,8 +47,8 @@ impl Desk {
         self.registry.attach(&key(name), owner, wait, make).await
     }
 
-    /// Uses a session for one cell and gives what its reader is told.
-    async fn use_it(&self, name: &str) -> Vec<Note> {
+    /// Uses a session for one cell and returns the notes for its reader.
+    async fn use_it(&self, name: &str) -> Vec<CallNote> {
         let session = self.attach(name, ME, NOW).await.expect("a session");
         let mut turn = session.turn().await.expect("a turn");
         let (ran, _) = run(&mut turn, "1").await;
@@ -77,13 +77,13 @@ async fn the_one_that_was_idle_longest_makes_room_and_its_next_user_is_told() {
     desk.use_it("c").await;
     assert_eq!(desk.names(), ["a", "c"]);
     let notes = desk.use_it("b").await;
-    let [Note::StateLost(Loss::Closed { reason: CloseReason::Evicted, .. })] = notes[..] else {
+    let [CallNote::StateLost(Loss::Closed { reason: CloseReason::Evicted, .. })] = notes[..] else {
         panic!("{notes:?}")
     };
     assert_eq!(desk.use_it("b").await, [], "once is enough");
 }
 
-/// B:K-05 F-093: one that is at work is never closed; the next is waited for.
+/// B:K-05 F-093: a busy session is never closed; the next session waits for it.
 #[tokio::test(start_paused = true)]
 async fn a_busy_session_is_never_closed_for_another() {
     let desk = Desk::new(1, IdleRule::Never);
@@ -102,7 +102,7 @@ async fn a_busy_session_is_never_closed_for_another() {
     assert_eq!(desk.names(), ["b"]);
 }
 
-/// B:K-05 F-093: the caller is told which session was closed for its own.
+/// B:K-05 F-093: the caller learns which session was closed for its own.
 #[tokio::test(start_paused = true)]
 async fn whoever_takes_the_place_of_another_is_told() {
     let desk = Desk::new(1, IdleRule::Never);
@@ -112,12 +112,12 @@ async fn whoever_takes_the_place_of_another_is_told() {
     let b = key("b");
     let attach = || desk.registry.attach_with(&b, ME, NOW, make, Session::clone);
     let room =
-        Note::MadeRoom { session: SessionName("a".to_owned()), reason: CloseReason::Evicted };
+        CallNote::MadeRoom { session: SessionName("a".to_owned()), reason: CloseReason::Evicted };
     assert_eq!(attach().await.expect("a place").notes, [room]);
     assert_eq!(attach().await.expect("the same session").notes, [], "nobody was closed for it");
 }
 
-/// F-093: a watched session is not closed for another, until nobody watches it any more.
+/// F-093: a watched session is not closed for another until its last watcher leaves.
 #[tokio::test(start_paused = true)]
 async fn a_watched_session_is_never_closed_for_another() {
     let desk = Desk::new(2, IdleRule::Never);
@@ -157,12 +157,12 @@ async fn an_idle_session_is_closed_and_its_next_user_is_told() {
     assert_eq!(desk.count(|asked| matches!(asked, Asked::Shutdown(_))), 1);
     let notes = desk.use_it("a").await;
     assert!(
-        matches!(notes[..], [Note::StateLost(Loss::Closed { reason: CloseReason::Idle, .. })]),
+        matches!(notes[..], [CallNote::StateLost(Loss::Closed { reason: CloseReason::Idle, .. })]),
         "{notes:?}"
     );
 }
 
-/// B:K-06: a client that is there keeps its session.
+/// B:K-06: a client that stays keeps its session.
 #[tokio::test(start_paused = true)]
 async fn a_session_with_an_owner_stays() {
     let desk = Desk::new(4, IdleRule::WithoutOwner(HOUR));

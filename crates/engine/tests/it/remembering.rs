@@ -1,4 +1,4 @@
-//! How much an engine remembers of calls that are over, and the error for one that is gone.
+//! Memory for finished calls, and the error for a forgotten one.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use inkcell_testkit::scripted::{Script, ScriptedBackend, Step};
 
 use crate::faults_kit::Desk;
 
-/// The bound, however many calls there were.
+/// The bound, for any number of calls.
 const BOUND: usize = 32 << 20;
 
-/// Thousands of calls in several sessions, of which some say much and most say little, leave no more than the bound.
-/// The first gives an error that says so, and the last is there.
+/// Thousands of calls in several sessions, some with much output and most with little, leave at most the bound. The
+/// first call is forgotten with a clear error, and the last is there.
 #[tokio::test]
 async fn what_is_remembered_does_not_grow_with_the_calls() {
     let backend = ScriptedBackend::new();

@@ -1,8 +1,8 @@
-//! What every face asks of the engine in the same way: whole texts, replacements, cleaning, new files.
+//! Requests that all faces make in the same way: whole texts, replacements, cleaning, new files.
 
 use inkcell_engine::notebook::{EditReport, MarkerIds, Matches, SubError};
 use inkcell_engine::{
-    Cleaning, Effect, EngineError, IfMissing, Kind, Mode, NextStep, SaveOptions, Saved, Version,
+    Cleaning, EngineError, FileEffect, IfMissing, Kind, Mode, NextStep, SaveOptions, Saved, Version,
 };
 use inkcell_testkit::laws::KEEP_ALL;
 use inkcell_testkit::notebooks::small;
@@ -19,14 +19,14 @@ fn put(
     desk.notebooks.change(path, &options, |notebook, base| base.put_text(notebook, text, KEEP_ALL))
 }
 
-/// Text that begins with `{` is the JSON of a notebook and is stored as it is.
+/// Text that begins with `{` is the JSON of a notebook and is stored as given.
 #[test]
 fn a_whole_notebook_is_stored_as_it_is() {
     let desk = Desk::new();
     let odd = format!("\u{feff} {}  \n", small());
-    assert_eq!(put(&desk, "nb.ipynb", &odd, None).expect("made").effect, Effect::Written);
+    assert_eq!(put(&desk, "nb.ipynb", &odd, None).expect("made").effect, FileEffect::Written);
     assert_eq!(desk.get("nb.ipynb"), odd);
-    assert_eq!(put(&desk, "nb.ipynb", &odd, None).expect("same").effect, Effect::Nothing);
+    assert_eq!(put(&desk, "nb.ipynb", &odd, None).expect("same").effect, FileEffect::Nothing);
     let table = [
         ("{", "the text for nb.ipynb is no notebook: it begins like the JSON of a notebook, but "),
         ("{\"cells\": []}", "the text for nb.ipynb is no notebook: \"nbformat\" must be 4"),
@@ -39,7 +39,7 @@ fn a_whole_notebook_is_stored_as_it_is() {
         assert_eq!(error.kind(), Kind::Invalid);
         assert_eq!(desk.get("nb.ipynb"), odd);
     }
-    // What was made from an older version cannot be told from what it would undo.
+    // A whole notebook from an older version cannot be merged: it would undo the change.
     let seen = desk.notebooks.read("nb.ipynb").expect("read").version;
     desk.put("nb.ipynb", small().replace("x = 1", "theirs"));
     let error = put(&desk, "nb.ipynb", &odd, Some(seen)).err().expect("refused");
@@ -56,7 +56,7 @@ fn only_a_notebook_is_made_from_a_text() {
     let error = put(&desk, "nb.ipynb", "", None).err().expect("refused");
     assert_eq!(error.next_step(), Some(NextStep::MakeFirst("nb.ipynb")));
     assert!(desk.names().is_empty());
-    // A notebook that is there may have any name.
+    // An existing notebook may have any name.
     desk.put("notes.txt", small());
     let text = desk.notebooks.read("notes.txt").expect("read").notebook;
     let text = text.to_text(MarkerIds::Auto).expect("text");
@@ -76,7 +76,7 @@ fn a_part_is_not_taken_for_the_whole() {
     desk.notebooks.note_part(&opened, &[front.as_bytes(), back.as_bytes()]);
     let error = put(&desk, "nb.ipynb", cut, None).err().expect("refused");
     assert_eq!(error.next_step(), Some(NextStep::ReadWhole("nb.ipynb")));
-    assert_eq!(put(&desk, "nb.ipynb", &text, None).expect("same").effect, Effect::Nothing);
+    assert_eq!(put(&desk, "nb.ipynb", &text, None).expect("same").effect, FileEffect::Nothing);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn text_is_replaced_across_cells() {
     assert_eq!(error.kind(), Kind::Invalid);
 }
 
-/// A file that is no notebook is changed as it is at the end, not as it was when it was first read.
+/// A file other than a notebook is changed as it is at the end, not as it was at the first read.
 #[test]
 fn a_plain_file_that_moves_is_read_again() {
     let desk = Desk::new();
@@ -111,7 +111,7 @@ fn a_plain_file_that_moves_is_read_again() {
         Ok([old.expect("a file"), b" and mine"].concat())
     });
     let saved = saved.expect("written");
-    assert_eq!((saved.effect, saved.is_new, saved.bytes), (Effect::Written, false, 15));
+    assert_eq!((saved.effect, saved.is_new, saved.bytes), (FileEffect::Written, false, 15));
     assert_eq!((desk.get("a.txt").as_str(), calls), ("theirs and mine", 2));
     let refused = desk
         .notebooks
@@ -120,7 +120,7 @@ fn a_plain_file_that_moves_is_read_again() {
     assert_eq!(desk.get("a.txt"), "theirs and mine");
 }
 
-/// One word for what became of a change, in every case.
+/// One effect describes the result of a change in every case.
 #[test]
 fn the_effect_tells_what_became_of_it() {
     let desk = Desk::new();
@@ -134,11 +134,11 @@ fn the_effect_tells_what_became_of_it() {
             .expect("worked out");
         saved.effect
     };
-    assert_eq!(change(&dry, "mine"), Effect::WouldWrite);
+    assert_eq!(change(&dry, "mine"), FileEffect::WouldWrite);
     assert_eq!(desk.get("nb.ipynb"), small());
-    assert_eq!(change(&options(), "mine"), Effect::Written);
-    assert_eq!(change(&options(), "mine"), Effect::Nothing);
-    assert_eq!(change(&dry, "mine"), Effect::Nothing);
+    assert_eq!(change(&options(), "mine"), FileEffect::Written);
+    assert_eq!(change(&options(), "mine"), FileEffect::Nothing);
+    assert_eq!(change(&dry, "mine"), FileEffect::Nothing);
 }
 
 #[test]
@@ -159,10 +159,10 @@ fn a_clean_notebook_keeps_its_bytes() {
         done.expect("cleaned").effect
     };
     clean(&[]);
-    assert_eq!(clean(&[]), Effect::Nothing);
-    assert_eq!(clean(&["k"]), Effect::Written);
+    assert_eq!(clean(&[]), FileEffect::Nothing);
+    assert_eq!(clean(&["k"]), FileEffect::Written);
     assert!(!desk.get("nb.ipynb").contains("\"k\""));
-    assert_eq!(clean(&["k"]), Effect::Nothing);
+    assert_eq!(clean(&["k"]), FileEffect::Nothing);
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn ids_follow_from_the_given_randomness() {
     assert_eq!(ids(), ids());
 }
 
-/// B:V-23: the largest limit there is limits nothing.
+/// B:V-23: the largest possible limit limits nothing.
 #[test]
 fn no_limit_is_a_limit() {
     let desk = Desk::with(|config, _| config.max_bytes = u64::MAX);
@@ -195,7 +195,7 @@ fn no_limit_is_a_limit() {
     );
 }
 
-/// Whether a file is in the way is told without reading it.
+/// A file in the way is reported without being read.
 #[test]
 fn a_file_in_the_way_is_not_read() {
     let desk = Desk::with(|config, _| config.max_bytes = 10_000);

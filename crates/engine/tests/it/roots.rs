@@ -1,4 +1,4 @@
-//! Folders that paths must stay in, decided on what a path leads to.
+//! Folders that paths must stay in; the decision uses the destination of a path.
 
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use inkcell_testkit::notebooks::small;
 
 use crate::kit::{Desk, options};
 
-/// A desk whose paths must stay in `proj`; beside it stands what must not be touched.
+/// A desk whose paths must stay in `proj`; files beside it must not be touched.
 fn confined() -> Desk {
     let desk = Desk::with(|config, work| config.roots = Roots::Only(vec![work.join("proj")]));
     for folder in ["proj", "proj/sub", "proj-evil", "outside"] {
@@ -110,7 +110,7 @@ fn paths_that_stay_inside_are_allowed_however_they_are_spelled() {
     }
 }
 
-/// S-042: a folder that is exchanged for a link again and again never leads a write outside.
+/// S-042: a folder that keeps changing places with a link never leads a write outside.
 #[test]
 fn a_folder_that_turns_into_a_link_leads_nowhere() {
     let desk = confined();
@@ -141,7 +141,7 @@ fn a_folder_that_turns_into_a_link_leads_nowhere() {
                 }
             }
         });
-        // A busy machine may need longer for both to have happened.
+        // A busy machine may need longer for both to happen.
         let (end, last) = (Instant::now() + lasts, Instant::now() + 20 * lasts);
         let create = SaveOptions { if_missing: IfMissing::CreateNotebook, ..options() };
         for round in 0.. {
@@ -164,7 +164,7 @@ fn a_folder_that_turns_into_a_link_leads_nowhere() {
     assert!(written > 0 && refused > 0, "{written} written, {refused} refused");
 }
 
-/// S-041: a second list of folders takes away and never gives.
+/// S-041: a second list of folders can only take permissions away.
 #[test]
 fn a_second_list_of_folders_only_narrows() {
     let desk = confined();

@@ -16,7 +16,7 @@ use inkcell_testkit::notebooks::pretty;
 use inkcell_testkit::wait::until_async;
 use serde_json::{Value, json};
 
-use crate::faults_kit::{Desk, LONG, ME, wait_for};
+use crate::faults_kit::{Desk, LONG, ME, run_notebook, wait_for};
 
 /// A desk with notebooks on it.
 pub(crate) struct Rig {
@@ -24,7 +24,7 @@ pub(crate) struct Rig {
     pub(crate) files: RunFiles,
 }
 
-/// A fixed time, so that what is written can be compared.
+/// A fixed time, so that the written notes can be compared.
 fn noon() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_micros(1_700_000_000_123_456)
 }
@@ -42,7 +42,7 @@ impl Rig {
         };
         let notebooks = Notebooks::new(config);
         let outputs = SizePolicy::Whole;
-        // However busy the disk is, the file is there when a cell has ended.
+        // With any disk load, the file is saved when a cell has ended.
         let cheap_save = Duration::MAX;
         Rig { desk, files: RunFiles { notebooks, outputs, clock: noon, cheap_save } }
     }
@@ -63,7 +63,7 @@ impl Rig {
         std::fs::write(self.desk.dir.path().join("a.ipynb"), pretty(&notebook)).expect("a file");
     }
 
-    /// A notebook of code cells and nothing else.
+    /// A notebook of code cells only.
     pub(crate) fn code(&self, sources: &[&str]) {
         self.put(&sources.iter().map(|source| (*source, json!({}))).collect::<Vec<_>>());
     }
@@ -91,7 +91,7 @@ impl Rig {
     }
 
     pub(crate) async fn run(&self, request: RunRequest) -> PythonReport {
-        self.desk.engine.notebook(request, &self.files, ME).await.expect("a report")
+        run_notebook(&self.desk.engine, request, &self.files, ME).await.expect("a report")
     }
 
     pub(crate) fn file(&self, name: &str) -> Value {
@@ -99,7 +99,7 @@ impl Rig {
         serde_json::from_str(&text).expect("JSON")
     }
 
-    /// What a cell of the file shows: streams as text, results by their plain form, errors by name.
+    /// The outputs of a cell in the file: streams as text, results by their plain form, errors by name.
     pub(crate) fn shown(&self, cell: usize) -> Vec<String> {
         let cell = &self.file("a.ipynb")["cells"][cell];
         let joined = |value: &Value| match value {
@@ -127,7 +127,7 @@ pub(crate) fn notes(report: &PythonReport) -> &[RunNote] {
     &report.notebook.as_ref().expect("a notebook").notes
 }
 
-/// All cells run in order in one kernel, and outputs and counts are in the file; nothing else is changed.
+/// All cells run in order in one kernel. Outputs and counts are in the file, and no other part changes.
 #[tokio::test]
 async fn a_notebook_runs_and_only_outputs_and_counts_change() {
     let rig = Rig::new();
@@ -150,7 +150,7 @@ async fn a_notebook_runs_and_only_outputs_and_counts_change() {
         after["cells"][at]["outputs"] = json!([]);
     }
     assert_eq!(after, before);
-    // The session is the notebook's own, and remembers.
+    // The session belongs to the notebook and keeps its state.
     let only = CellChoice { list: Some("2".to_owned()), ..CellChoice::default() };
     let again = rig.run(RunRequest { cells: only, ..rig.request() }).await;
     assert_eq!((again.state, again.cells[0].count), (State::Done, Some(3)));
@@ -161,8 +161,8 @@ async fn a_notebook_runs_and_only_outputs_and_counts_change() {
     rig.desk.engine.shutdown().await;
 }
 
-/// F-080: the first error stops the run; what came before is kept, the failing cell has its error, and the rest
-/// is as it was.
+/// F-080: the first error stops the run. Earlier outputs are kept, the failing cell has its error, and the rest is
+/// unchanged.
 #[tokio::test]
 async fn an_error_stops_the_run_unless_it_is_allowed() {
     let rig = Rig::new();
@@ -181,7 +181,7 @@ async fn an_error_stops_the_run_unless_it_is_allowed() {
     rig.desk.engine.shutdown().await;
 }
 
-/// Tags of others are understood.
+/// Tags of other programs work.
 #[tokio::test]
 async fn tags_say_what_may_fail_and_what_is_skipped() {
     let rig = Rig::new();
@@ -201,7 +201,7 @@ async fn tags_say_what_may_fail_and_what_is_skipped() {
     rig.desk.engine.shutdown().await;
 }
 
-/// The time of each cell, and after it the next one runs when errors are allowed. F-080
+/// Each cell has a time limit; after it, the next cell runs if errors are allowed. F-080
 #[tokio::test]
 async fn a_cell_that_takes_too_long_is_stopped() {
     let rig = Rig::new();
@@ -222,12 +222,12 @@ async fn a_cell_that_takes_too_long_is_stopped() {
     rig.desk.engine.shutdown().await;
 }
 
-/// The time of the whole run is up also where cells may fail: none begins after it.
+/// The limit of the whole run holds even if cells may fail: no cell begins after it.
 #[tokio::test]
 async fn no_cell_begins_after_the_time_of_the_run() {
     let rig = Rig::new();
     rig.code(&["x = 1", "import time\ntime.sleep(600)", "open('never', 'w')"]);
-    // Enough for the start and the first cell, also where the machine is busy.
+    // Enough for the start and the first cell, even on a busy machine.
     let limit = Some(Duration::from_secs(10));
     let request = RunRequest { timeout: limit, on_error: OnError::GoOn, ..rig.request() };
     let report = rig.run(request).await;
@@ -237,7 +237,7 @@ async fn no_cell_begins_after_the_time_of_the_run() {
     rig.desk.engine.shutdown().await;
 }
 
-/// F-080: a kernel that dies stops the run also when errors are allowed; what it said is kept.
+/// F-080: a kernel that dies stops the run even if errors are allowed; its output is kept.
 #[tokio::test]
 async fn a_death_is_in_the_file() {
     let rig = Rig::new();
@@ -250,7 +250,7 @@ async fn a_death_is_in_the_file() {
     rig.desk.engine.shutdown().await;
 }
 
-/// `SystemExit` stops the run, well or not as its status says.
+/// `SystemExit` stops the run; its status decides between success and error.
 #[tokio::test]
 async fn an_exit_ends_the_run() {
     let rig = Rig::new();
@@ -264,16 +264,16 @@ async fn an_exit_ends_the_run() {
     rig.desk.engine.shutdown().await;
 }
 
-/// F-079: a source that somebody changes while it runs keeps its change, and outputs that do not belong to it
-/// stay out of the file; a cell that was changed before its turn runs as it is then.
+/// F-079: a source changed by another program during its run keeps the change, and outputs of the old source stay out
+/// of the file. A cell changed before its turn runs with its new source.
 #[tokio::test]
 async fn foreign_edits_survive() {
     let rig = Rig::new();
     let wait = wait_for("go");
     rig.code(&[&format!("print('slow')\n{wait}"), "print('old')", "print('gone')"]);
     let begun = rig.run(RunRequest { wait: Some(Duration::ZERO), ..rig.request() }).await;
-    let mut watch = rig.desk.engine.watch(&begun.execution, Seq(0)).expect("a watch");
-    // The first cell has begun when it says something.
+    let mut watch = rig.desk.engine.find_call(&begun.execution).expect("a watch").watch(Seq(0));
+    // The first cell has begun once it prints.
     while let Some(item) = watch.next().await {
         if format!("{item:?}").contains("slow") {
             break;
@@ -297,7 +297,7 @@ async fn foreign_edits_survive() {
     rig.desk.engine.shutdown().await;
 }
 
-/// Another output leaves the notebook alone.
+/// A run with another output file leaves the notebook alone.
 #[tokio::test]
 async fn a_run_can_be_written_elsewhere() {
     let rig = Rig::new();
@@ -311,13 +311,13 @@ async fn a_run_can_be_written_elsewhere() {
     rig.desk.engine.shutdown().await;
 }
 
-/// One run at a time, and the other is told.
+/// One run at a time; a second one is refused with a reason.
 #[tokio::test]
 async fn a_second_run_of_a_notebook_is_refused() {
     let rig = Rig::new();
     rig.code(&[&wait_for("go")]);
     let begun = rig.run(RunRequest { wait: Some(Duration::ZERO), ..rig.request() }).await;
-    let refused = rig.desk.engine.notebook(rig.request(), &rig.files, ME).await;
+    let refused = run_notebook(&rig.desk.engine, rig.request(), &rig.files, ME).await;
     let Err(EngineError::Session(SessionError::RunUnderWay { .. })) = refused else {
         panic!("{refused:?}");
     };
@@ -327,7 +327,7 @@ async fn a_second_run_of_a_notebook_is_refused() {
     rig.desk.engine.shutdown().await;
 }
 
-/// A second run into the same file is refused before it touches anything.
+/// A second run into the same file is refused before it touches any file.
 #[tokio::test]
 async fn a_run_into_a_file_that_another_run_has_leaves_it_alone() {
     let rig = Rig::new();
@@ -339,7 +339,7 @@ async fn a_run_into_a_file_that_another_run_has_leaves_it_alone() {
         rig.desk.dir.path().join("b.ipynb").exists() && has_output()
     })
     .await;
-    let refused = rig.desk.engine.notebook(request(), &rig.files, ME).await;
+    let refused = run_notebook(&rig.desk.engine, request(), &rig.files, ME).await;
     assert!(refused.is_err(), "{refused:?}");
     assert!(has_output(), "the output of the first run is gone");
     std::fs::write(rig.desk.dir.path().join("go"), "").expect("a file");
@@ -347,7 +347,7 @@ async fn a_run_into_a_file_that_another_run_has_leaves_it_alone() {
     rig.desk.engine.shutdown().await;
 }
 
-/// A run that stopped goes on where it stopped, and what it had done is not done again.
+/// A stopped run goes on where it stopped, and completed cells do not run again.
 #[tokio::test]
 async fn a_run_is_resumed() {
     let rig = Rig::new();
@@ -363,13 +363,13 @@ async fn a_run_is_resumed() {
     rig.desk.engine.shutdown().await;
 }
 
-/// What is refused before anything runs.
+/// Requests that are refused before any cell runs.
 #[tokio::test]
 async fn what_cannot_be_run_is_refused_at_once() {
     let rig = Rig::new();
     rig.code(&["1"]);
     let refusal = async |request: RunRequest| {
-        let refused = rig.desk.engine.notebook(request, &rig.files, ME).await;
+        let refused = run_notebook(&rig.desk.engine, request, &rig.files, ME).await;
         refused.expect_err("it is refused").to_string()
     };
     let list = |list: &str| CellChoice { list: Some(list.to_owned()), ..CellChoice::default() };
@@ -394,7 +394,7 @@ async fn what_cannot_be_run_is_refused_at_once() {
     rig.desk.engine.shutdown().await;
 }
 
-/// What other runners note is noted when it is asked for, and not otherwise.
+/// Notes of other runners are written on request only.
 #[tokio::test]
 async fn times_are_written_when_asked_for() {
     let rig = Rig::new();
@@ -419,19 +419,19 @@ async fn times_are_written_when_asked_for() {
     rig.desk.engine.shutdown().await;
 }
 
-/// A caller that goes away stops nothing, and one that takes the run back stops it: what was done is saved.
+/// A caller that goes away stops nothing, and one that cancels the run stops it: completed cells are saved.
 #[tokio::test]
 async fn a_run_that_is_taken_back_is_saved() {
     let rig = Rig::new();
     rig.code(&["print('one')", "print('two')\nimport time\ntime.sleep(600)", "print('three')"]);
     let begun = rig.run(RunRequest { wait: Some(Duration::ZERO), ..rig.request() }).await;
-    let mut watch = rig.desk.engine.watch(&begun.execution, Seq(0)).expect("a watch");
+    let mut watch = rig.desk.engine.find_call(&begun.execution).expect("a watch").watch(Seq(0));
     while let Some(item) = watch.next().await {
         if format!("{item:?}").contains("two") {
             break;
         }
     }
-    rig.desk.engine.cancel(&begun.execution).expect("it runs");
+    rig.desk.engine.find_call(&begun.execution).expect("it runs").cancel();
     let report = rig.desk.end(&begun).await;
     assert_eq!(states(&report), [State::Done, State::Cancelled, State::NeverRun]);
     assert!(matches!(report.cells[1].end, Some(EndReport::Stopped { .. })), "{report:?}");

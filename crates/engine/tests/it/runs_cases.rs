@@ -1,5 +1,4 @@
-//! What people know from other programs that run notebooks: what stops a run and what does not, and what is left
-//! of outputs.
+//! Cases known from other programs that run notebooks: what stops a run, and which outputs remain.
 
 use std::time::Duration;
 
@@ -22,7 +21,7 @@ pub(crate) fn only(list: &str) -> CellChoice {
     CellChoice { list: Some(list.to_owned()), ..CellChoice::default() }
 }
 
-/// F-080: a cell's old outputs go when it runs, also when it shows nothing; those of cells that are not run stay.
+/// F-080: a cell's old outputs go when it runs, even if it shows none; those of cells that do not run stay.
 #[tokio::test]
 async fn old_outputs_go_with_the_run_of_their_cell() {
     let rig = Rig::new();
@@ -49,7 +48,7 @@ async fn old_outputs_go_with_the_run_of_their_cell() {
     rig.desk.engine.shutdown().await;
 }
 
-/// F-080: what a cell showed before it failed is in the file, and the error after it.
+/// F-080: the file has the outputs of a failed cell, followed by the error.
 #[tokio::test]
 async fn a_failing_cell_keeps_what_it_showed() {
     let rig = Rig::new();
@@ -69,7 +68,8 @@ async fn a_failing_cell_keeps_what_it_showed() {
     rig.desk.engine.shutdown().await;
 }
 
-/// F-080: one cell may fail by its metadata, or all by the notebook's; another one still stops the run.
+/// F-080: metadata of a cell allows that cell to fail, metadata of the notebook all cells; any other failure stops the
+/// run.
 #[tokio::test]
 async fn metadata_allows_errors() {
     let rig = Rig::new();
@@ -89,7 +89,7 @@ async fn metadata_allows_errors() {
     rig.desk.engine.shutdown().await;
 }
 
-/// F-080: input is refused at once; the run stops there, or goes on where errors are allowed.
+/// F-080: input is refused at once; the run stops there, or goes on if errors are allowed.
 #[tokio::test]
 async fn input_is_refused() {
     let rig = Rig::new();
@@ -120,8 +120,8 @@ async fn the_file_is_saved_after_each_cell() {
     rig.desk.engine.shutdown().await;
 }
 
-/// F-080: a kernel that dies is told, whatever it dies of; the cells before it are in the file, and those after it
-/// are as they were.
+/// F-080: the death of a kernel is reported, whatever its cause. Cells before it are in the file, and cells after it
+/// are unchanged.
 #[tokio::test]
 async fn a_death_is_told_whatever_it_dies_of() {
     let rig = Rig::new();
@@ -141,8 +141,7 @@ async fn a_death_is_told_whatever_it_dies_of() {
     rig.desk.engine.shutdown().await;
 }
 
-/// F-080: a cell that does not listen to the interrupt costs the kernel, and with it the rest of the run, also
-/// where errors are allowed.
+/// F-080: a cell that ignores the interrupt costs the kernel and so the rest of the run, even if errors are allowed.
 #[tokio::test]
 async fn a_cell_that_cannot_be_stopped_stops_the_run() {
     let rig = Rig::new();
@@ -157,8 +156,7 @@ async fn a_cell_that_cannot_be_stopped_stops_the_run() {
     rig.desk.engine.shutdown().await;
 }
 
-/// Runs of several notebooks at once do not get into each other's way, also where one kernel is used by nobody
-/// else and one folder by all.
+/// Parallel runs of several notebooks do not disturb each other, even if one has its own kernel and all share a folder.
 #[tokio::test]
 async fn notebooks_run_side_by_side() {
     let rig = Rig::new();
@@ -189,7 +187,7 @@ async fn notebooks_run_side_by_side() {
     rig.desk.engine.shutdown().await;
 }
 
-/// The file has what the last run did, and its times are known to the next one.
+/// The file has the results of the last run, and the next run knows the times.
 #[tokio::test]
 async fn how_long_cells_took_is_known_to_the_next_run() {
     let rig = Rig::new();
@@ -204,7 +202,7 @@ async fn how_long_cells_took_is_known_to_the_next_run() {
     };
     let first = rig.run(RunRequest { on_error: OnError::GoOn, ..rig.request() }).await;
     assert_eq!(took(&first), [None, Some(Duration::from_secs_f64(2.5)), None]);
-    // One that failed says nothing; what the run did not come to keeps what was known.
+    // A failed cell gives no time; cells that the run does not reach keep the known times.
     let second = rig.run(rig.request()).await;
     assert_eq!(states(&second), [State::Done, State::Error, State::NeverRun]);
     let known = took(&second);
@@ -215,8 +213,7 @@ async fn how_long_cells_took_is_known_to_the_next_run() {
     rig.desk.engine.shutdown().await;
 }
 
-/// A path with odd characters, and one that is a link: the file behind it gets the outputs, and its folder is
-/// What was written elsewhere before is replaced by a run, and gone on with when that is asked for.
+/// A run into another file replaces an earlier result there, or continues it on request.
 #[tokio::test]
 async fn a_run_elsewhere_begins_anew_or_goes_on() {
     use inkcell_engine::api::RunStart;
@@ -240,7 +237,7 @@ async fn a_run_elsewhere_begins_anew_or_goes_on() {
     rig.desk.engine.shutdown().await;
 }
 
-/// Times that were noted for JupyterLab are not in the way of a run that notes none.
+/// Times noted for JupyterLab do not disturb a run that notes none.
 #[tokio::test]
 async fn noted_times_stay_when_no_times_are_wanted() {
     let rig = Rig::new();
@@ -253,7 +250,7 @@ async fn noted_times_stay_when_no_times_are_wanted() {
     rig.desk.engine.shutdown().await;
 }
 
-/// The cell that has a timeout in its metadata is the one that is stopped; an argument counts before it.
+/// A cell's own timeout from its metadata applies; an argument takes precedence.
 #[tokio::test]
 async fn the_timeout_that_was_asked_for_counts_first() {
     let rig = Rig::new();
@@ -305,7 +302,7 @@ async fn the_state_of_widgets_is_stored() {
     rig.desk.engine.shutdown().await;
 }
 
-/// Displays of earlier cells are changed by later ones.
+/// Later cells change displays of earlier ones.
 #[tokio::test]
 async fn an_update_reaches_an_earlier_cell() {
     let rig = Rig::new();
@@ -314,7 +311,7 @@ async fn an_update_reaches_an_earlier_cell() {
     assert_eq!(report.state, State::Done);
     assert_eq!(rig.shown(0), ["'two'"]);
     assert!(rig.shown(2).is_empty());
-    // The kernel lives on, and a later run reaches it too, unless the cell is another one by now.
+    // The kernel lives on, and a later run can change the display, too, unless the cell has changed.
     let mut notebook = rig.file("a.ipynb");
     let path = rig.desk.dir.path().join("a.ipynb");
     for (source, shown) in [("h.update('three')", "'three'"), ("h.update('four')", "'four'")] {
@@ -336,7 +333,7 @@ async fn an_update_reaches_an_earlier_cell() {
     rig.desk.engine.shutdown().await;
 }
 
-/// A cell of a run whose time was up before there was a kernel for it keeps what it had: nothing of it was run.
+/// A cell whose run timed out before a kernel existed keeps its outputs: none of its code ran.
 #[tokio::test]
 async fn a_cell_that_never_began_keeps_its_outputs() {
     let rig = Rig::new();
@@ -354,8 +351,9 @@ async fn a_cell_that_never_began_keeps_its_outputs() {
     rig.desk.engine.shutdown().await;
 }
 
-/// A notebook's kernel has no helpers, so that what passes here passes in Jupyter. A session keeps what it was started
-/// with: code that joins the notebook's has none either, and a notebook that joins another's is told of them.
+/// A notebook's kernel has no helpers, so that code that works here works in Jupyter. A session keeps the helpers it
+/// started with: code that joins the notebook's session has none, and a notebook that joins another session gets a note
+/// about them.
 #[tokio::test]
 async fn a_notebook_starts_without_helpers() {
     let rig = Rig::new();

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::faults_kit::wait_for;
 use crate::runs::{Rig, notes, states, written};
 
-/// What a cell does that waits for the test: it says so, and waits.
+/// Code of a cell that reports its start and waits for the test.
 fn gate(name: &str) -> String {
     format!("open('at-{name}', 'w').close()\n{}", wait_for(&format!("go-{name}")))
 }
@@ -34,13 +34,13 @@ impl Rig {
     }
 }
 
-/// Where the cells are at the end, as they are told.
+/// The final positions of the cells in the report.
 fn places(report: &PythonReport) -> Vec<usize> {
     report.cells.iter().filter_map(|cell| Some(cell.notebook.as_ref()?.index)).collect()
 }
 
-/// F-079: an older copy that is put over the file, as by a checkout or an editor with an old buffer, costs no
-/// outputs: those of cells that ran are there again at the end, and that is told.
+/// F-079: an older copy put over the file, as by a checkout or an editor with an old buffer, costs no outputs. Those of
+/// cells that ran are there again at the end, with a note.
 #[tokio::test]
 async fn an_older_copy_over_the_file_costs_no_outputs() {
     let rig = Rig::new();
@@ -62,7 +62,7 @@ async fn an_older_copy_over_the_file_costs_no_outputs() {
     rig.desk.engine.shutdown().await;
 }
 
-/// F-079: sources that were changed after they ran keep their change, and get no outputs of other sources.
+/// F-079: sources changed after their run keep the change, and get no outputs of other sources.
 #[tokio::test]
 async fn a_source_that_was_changed_after_it_ran_is_left_alone() {
     let rig = Rig::new();
@@ -82,15 +82,15 @@ async fn a_source_that_was_changed_after_it_ran_is_left_alone() {
     rig.desk.engine.shutdown().await;
 }
 
-/// F-079: cells that are moved, put in and taken out while others run are found by their ids, and the report says
-/// where they are at the end.
+/// F-079: cells that are moved, inserted and removed during a run are found by their ids, and the report has their
+/// final positions.
 #[tokio::test]
 async fn cells_that_move_are_found() {
     let rig = Rig::new();
     rig.code(&["print('zero')", &gate("a"), "print('two')", "print('three')", "print('four')"]);
     let begun = rig.begin().await;
     let edit = |cells: &mut Vec<Value>| {
-        // The first, which has run, goes to the end; the third, which has not, goes away; one is new.
+        // The first cell, which has run, goes to the end; the third, which has not, is removed; one is new.
         let first = cells.remove(0);
         cells.remove(1);
         cells.push(first);
@@ -130,8 +130,7 @@ async fn what_is_no_code_any_more_is_not_run() {
     rig.desk.engine.shutdown().await;
 }
 
-/// F-079: in a notebook of nbformat 4.4 cells have no ids; they are known by their place, and by their source
-/// where it is the only one.
+/// F-079: in a notebook of nbformat 4.4 cells have no ids. They are found by position, or by source if it is unique.
 #[tokio::test]
 async fn cells_without_ids_are_found_too() {
     let rig = Rig::new();
@@ -154,8 +153,8 @@ async fn cells_without_ids_are_found_too() {
     rig.desk.engine.shutdown().await;
 }
 
-/// F-079: a file that is broken while its cells run does not stop them. What they show is kept, and goes in when
-/// the file is whole again; what was in it before goes in again, too.
+/// F-079: a file that breaks during a run does not stop it. Outputs are kept and written once the file is repaired,
+/// including those it had before.
 #[tokio::test]
 async fn a_broken_file_costs_nothing() {
     let rig = Rig::new();
@@ -177,7 +176,7 @@ async fn a_broken_file_costs_nothing() {
     rig.desk.engine.shutdown().await;
 }
 
-/// F-083: a folder that vanishes while its notebook runs is told, and the cells that can run do.
+/// F-083: a folder that vanishes during a run is reported, and all cells that can run do.
 #[tokio::test]
 async fn a_folder_that_vanishes_is_told() {
     let rig = Rig::new();
@@ -203,8 +202,8 @@ async fn a_folder_that_vanishes_is_told() {
     rig.desk.engine.shutdown().await;
 }
 
-/// F-079: cells without ids that hold the same code are told apart by their order: whatever is put in or taken out
-/// above them, each runs once.
+/// F-079: order tells cells without ids apart that hold the same code: after any insertion or removal above them, each
+/// runs once.
 #[tokio::test]
 async fn twins_without_ids_run_once_each() {
     for is_put_in in [true, false] {
@@ -230,7 +229,7 @@ async fn twins_without_ids_run_once_each() {
         assert_eq!(report.state, State::Done, "{report:?}");
         let log = std::fs::read_to_string(rig.desk.dir.path().join("log")).expect("a log");
         assert_eq!(log, "bbd", "{is_put_in}");
-        // The cell between them stood at 3.
+        // The cell between them was at position 3.
         let place = if is_put_in { 4 } else { 2 };
         assert_eq!(rig.shown(place), ["x\n"], "{is_put_in}");
         rig.desk.engine.shutdown().await;

@@ -1,14 +1,14 @@
-//! Notebooks, paths and choices that are odd: what is run all the same, and what is refused before anything runs.
+//! Odd notebooks, paths and choices: some run all the same, and some are refused before any cell runs.
 
 use inkcell_engine::api::{CellChoice, CellKernel, RunRequest, State, WriteBack};
 use inkcell_engine::{EngineError, Kind};
 use serde_json::json;
 
-use crate::faults_kit::ME;
+use crate::faults_kit::{ME, run_notebook};
 use crate::runs::{Rig, written};
 use crate::runs_cases::{old, only};
 
-/// A notebook without cells, or without code, is run with nothing to do: no kernel, no change.
+/// A notebook without cells, or without code, runs with nothing to do: no kernel, no change.
 #[tokio::test]
 async fn a_notebook_without_code_is_left_as_it_is() {
     let rig = Rig::new();
@@ -32,7 +32,7 @@ async fn a_notebook_without_code_is_left_as_it_is() {
     rig.desk.engine.shutdown().await;
 }
 
-/// Cells that lack what the format demands are run, and get it.
+/// Cells that lack fields required by the format run, and get them.
 #[tokio::test]
 async fn cells_without_outputs_and_counts_get_them() {
     let rig = Rig::new();
@@ -52,7 +52,7 @@ async fn cells_without_outputs_and_counts_get_them() {
     rig.desk.engine.shutdown().await;
 }
 
-/// F-074: two cells with one id are run, and each gets its own outputs.
+/// F-074: two cells with one id run, and each gets its own outputs.
 #[tokio::test]
 async fn cells_with_the_same_id_get_their_own_outputs() {
     let rig = Rig::new();
@@ -63,7 +63,7 @@ async fn cells_with_the_same_id_get_their_own_outputs() {
     rig.desk.engine.shutdown().await;
 }
 
-/// F-071, F-073: a file that could not take the outputs is refused before anything of it runs, and is left as it is.
+/// F-071, F-073: a file that could not take the outputs is refused before any cell runs, and stays unchanged.
 #[tokio::test]
 async fn what_could_not_be_saved_is_not_run() {
     let rig = Rig::new();
@@ -90,9 +90,9 @@ async fn what_could_not_be_saved_is_not_run() {
         (String::new(), "empty"),
     ] {
         std::fs::write(&path, &text).expect("a file");
-        let refused = rig.desk.engine.notebook(rig.request(), &rig.files, ME).await;
+        let refused = run_notebook(&rig.desk.engine, rig.request(), &rig.files, ME).await;
         let refused = match refused {
-            // A cell that is none is no code either: there is nothing to run.
+            // A malformed cell is not code either, so no cell runs.
             Ok(report) if report.cells.is_empty() => format!("{text} {:?}", "a.ipynb"),
             refused => {
                 let error: EngineError = refused.expect_err(&text);
@@ -107,7 +107,7 @@ async fn what_could_not_be_saved_is_not_run() {
     rig.desk.engine.shutdown().await;
 }
 
-/// A choice that chooses nothing sensible is refused; one of cells that cannot be run is a run of nothing.
+/// A senseless choice is refused; a choice of cells that cannot run is an empty run.
 #[tokio::test]
 async fn choices_are_checked_before_anything_runs() {
     let rig = Rig::new();
@@ -132,7 +132,7 @@ async fn choices_are_checked_before_anything_runs() {
         (ends("cell2", "cell0"), Kind::Invalid),
         (ends("cell2", "nobody"), Kind::NotFound),
     ] {
-        let refused = rig.desk.engine.notebook(request.clone(), &rig.files, ME).await;
+        let refused = run_notebook(&rig.desk.engine, request.clone(), &rig.files, ME).await;
         let error = refused.expect_err(&format!("{:?}", request.cells));
         assert_eq!(error.kind(), kind, "{:?}: {error}", request.cells);
     }
@@ -140,13 +140,14 @@ async fn choices_are_checked_before_anything_runs() {
     assert_eq!((report.state, report.cells.len()), (State::Done, 0));
     assert_eq!(report.notebook.map(|notebook| notebook.skipped), Some(vec![1]));
     assert!(!rig.desk.dir.path().join("ran").exists());
-    // A fresh kernel is asked for by the first cell that runs.
+    // The first cell that runs gets the fresh kernel.
     let last = RunRequest { kernel: CellKernel::Fresh, ..list("2,2,cell2") };
     assert_eq!(rig.run(last).await.cells.len(), 1);
     rig.desk.engine.shutdown().await;
 }
 
-/// where the code works.
+/// Paths with odd characters and links work. The file behind a link gets the outputs, and the code works in that file's
+/// folder.
 #[tokio::test]
 async fn odd_paths_are_run() {
     let rig = Rig::new();
@@ -173,7 +174,7 @@ async fn odd_paths_are_run() {
     rig.desk.engine.shutdown().await;
 }
 
-/// Where the outputs cannot go, nothing runs.
+/// If the outputs cannot be written, no cell runs.
 #[tokio::test]
 async fn an_output_that_cannot_be_written_is_told_before_anything_runs() {
     let rig = Rig::new();
@@ -194,7 +195,7 @@ async fn an_output_that_cannot_be_written_is_told_before_anything_runs() {
         ("", ""),
     ] {
         let request = RunRequest { output: Some(output.to_owned()), ..rig.request() };
-        let refused = rig.desk.engine.notebook(request, &rig.files, ME).await;
+        let refused = run_notebook(&rig.desk.engine, request, &rig.files, ME).await;
         let refused = refused.expect_err(output).to_string();
         assert!(refused.contains(words), "{output}: {refused}");
         assert_eq!(rig.file("a.ipynb"), before, "{output}");

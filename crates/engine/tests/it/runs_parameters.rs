@@ -1,4 +1,4 @@
-//! Notebooks that are run with values for their parameters.
+//! Notebooks run with values for their parameters.
 
 use inkcell_engine::api::{CellChoice, RunNote, RunRequest, RunStart, Stamps, State};
 use inkcell_engine::notebook::{ParameterValue, Parameters};
@@ -24,7 +24,7 @@ fn with_defaults(rig: &Rig) {
     ]);
 }
 
-/// The cell of the values stands after the defaults, runs in its turn, and takes the place of an earlier one.
+/// The cell with the values follows the defaults, runs in its turn, and replaces an earlier one.
 #[tokio::test]
 async fn values_are_in_the_file_and_count() {
     let rig = Rig::new();
@@ -49,7 +49,7 @@ async fn values_are_in_the_file_and_count() {
         assert_eq!(source, format!("# Parameters\nyear = {year}\n"));
         assert!(file["cells"][2]["execution_count"].is_u64());
     }
-    // Nothing else of the notebook is changed: without values it is as it was.
+    // No other part of the notebook changes: without the values it is as before.
     let mut after = rig.file("a.ipynb");
     after["cells"].as_array_mut().unwrap().remove(2);
     for cell in after["cells"].as_array_mut().unwrap() {
@@ -60,7 +60,7 @@ async fn values_are_in_the_file_and_count() {
     rig.desk.engine.shutdown().await;
 }
 
-/// Positions mean the cells as their caller sees them, and the values count whatever is chosen.
+/// Positions mean the cells as the caller sees them, and the values apply to any choice.
 #[tokio::test]
 async fn chosen_cells_are_those_before_the_values_came() {
     let rig = Rig::new();
@@ -96,13 +96,13 @@ async fn what_may_be_a_slip_is_told() {
     let report = rig.run(RunRequest { parameters: parameters.clone(), ..rig.request() }).await;
     assert_eq!((report.state, notes(&report)), (State::Done, &[RunNote::NoDefaults][..]));
     assert_eq!(rig.shown(1), ["3\n"]);
-    // The second time it has a place.
+    // The second time the cell exists.
     let report = rig.run(RunRequest { parameters, ..rig.request() }).await;
     assert_eq!(notes(&report), []);
     rig.desk.engine.shutdown().await;
 }
 
-/// What cannot be written is refused before anything is touched.
+/// Values that cannot be written are refused before anything is touched.
 #[tokio::test]
 async fn a_refused_value_leaves_no_trace() {
     let rig = Rig::new();
@@ -110,7 +110,13 @@ async fn a_refused_value_leaves_no_trace() {
     let before = rig.file("a.ipynb");
     let output = Some("out.ipynb".to_owned());
     let request = RunRequest { parameters: values(&[("not a name", 1)]), output, ..rig.request() };
-    let refused = rig.desk.engine.notebook(request, &rig.files, crate::faults_kit::ME).await;
+    let refused = crate::faults_kit::run_notebook(
+        &rig.desk.engine,
+        request,
+        &rig.files,
+        crate::faults_kit::ME,
+    )
+    .await;
     let problem = refused.unwrap_err().to_string();
     assert!(
         problem.contains("\"not a name\" cannot be the name of a parameter in Python"),
@@ -121,7 +127,8 @@ async fn a_refused_value_leaves_no_trace() {
     rig.desk.engine.shutdown().await;
 }
 
-/// A run into another file can be taken up: with the same values after what is done, with others from them on.
+/// A run into another file can be resumed: with the same values after the completed cells, with other values from their
+/// cell on.
 #[tokio::test]
 async fn a_run_with_values_is_taken_up() {
     let rig = Rig::new();
@@ -142,14 +149,14 @@ async fn a_run_with_values_is_taken_up() {
     let report = rig.run(ask(1, RunStart::Resume)).await;
     assert_eq!((report.state, report.cells.len()), (State::Done, 1), "{report:?}");
     let other = rig.run(ask(2, RunStart::Resume)).await;
-    // The values and all after them.
+    // The values and all cells after them.
     assert_eq!((other.state, other.cells.len()), (State::Done, 3), "{other:?}");
     let none = RunRequest { parameters: Parameters::default(), ..ask(0, RunStart::Resume) };
     assert_eq!(rig.run(none).await.state, State::Done);
     rig.desk.engine.shutdown().await;
 }
 
-/// With papermill's notes the values are among them.
+/// Papermill's notes include the values.
 #[tokio::test]
 async fn values_are_noted_as_papermill_notes_them() {
     let rig = Rig::new();

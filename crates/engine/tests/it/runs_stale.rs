@@ -1,9 +1,9 @@
-//! Cells that are stale: which they are after runs on real kernels, and runs of what is needed.
+//! Stale cells: which they are after runs on real kernels, and runs of the needed cells.
 
 use inkcell_engine::api::{
     CellChoice, CellKernel, OnError, PythonReport, RunRequest, Stamps, State,
 };
-use inkcell_engine::{Because, Freshness, LastRuns, Why, outlined, read_with_runs};
+use inkcell_engine::{Because, Freshness, LastRuns, StaleReason, outlined, read_with_runs};
 use inkcell_testkit::notebooks::pretty;
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn stale(rig: &Rig) -> RunRequest {
     RunRequest { cells: CellChoice::stale(), ..rig.request() }
 }
 
-/// What there is to say about the cells, in the order of the file.
+/// The freshness of the cells, in the order of the file.
 fn marks(rig: &Rig) -> Vec<Freshness> {
     marks_if(rig, |runs| runs)
 }
@@ -35,8 +35,8 @@ fn set(rig: &Rig, cell: usize, source: &str) {
     edit(rig, |cells| cells[cell]["source"] = source.into());
 }
 
-/// The cells that ran, by position, and why.
-fn ran(report: &PythonReport) -> Vec<(usize, Why)> {
+/// The cells that ran, by position, each with the reason.
+fn ran(report: &PythonReport) -> Vec<(usize, StaleReason)> {
     let cells = report.cells.iter().filter_map(|cell| cell.notebook.as_ref());
     let why = |cell: &inkcell_engine::api::NotebookCell| {
         Some((cell.index, cell.why.clone().expect("a reason")))
@@ -52,15 +52,15 @@ fn because(name: &str, cell: usize) -> Because {
     Because::Name { name: name.to_owned(), cell: Some(cell) }
 }
 
-fn changed() -> Why {
-    Why::Marked(Freshness::Changed)
+fn changed() -> StaleReason {
+    StaleReason::Marked(Freshness::Changed)
 }
 
-fn stale_for(name: &str, cell: usize) -> Why {
-    Why::Marked(Freshness::Stale(because(name, cell)))
+fn stale_for(name: &str, cell: usize) -> StaleReason {
+    StaleReason::Marked(Freshness::Stale(because(name, cell)))
 }
 
-/// A change concerns the cell and what depends on it; those run, in order, in the kernel that is there.
+/// A change affects the cell and its dependents; those run, in order, in the existing kernel.
 #[tokio::test]
 async fn stale_cells_run_and_say_why() {
     let rig = Rig::new();
@@ -81,15 +81,15 @@ async fn stale_cells_run_and_say_why() {
     assert_eq!(report.notebook.expect("a notebook").fresh, [1, 2, 4]);
     assert_eq!((rig.shown(3), rig.shown(5)), (vec!["11".to_owned()], vec!["16".to_owned()]));
     assert_eq!(marks(&rig), vec![Freshness::Fresh; 6]);
-    // Nothing is left to do, and the file stays as it is.
+    // No cell needs to run, and the file stays unchanged.
     let before = rig.file("a.ipynb");
     let report = rig.run(stale(&rig)).await;
     assert_eq!((report.state, ran(&report)), (State::Done, Vec::new()));
     assert_eq!(rig.file("a.ipynb"), before);
 }
 
-/// A kernel that has forgotten everything needs the cells that make the names, and no others. They have made the same,
-/// so nothing else becomes stale.
+/// A new kernel needs the cells that make the names, and no others. They yield the same values, so no other cell
+/// becomes stale.
 #[tokio::test]
 async fn a_new_kernel_needs_what_makes_the_names() {
     let rig = Rig::new();
@@ -99,41 +99,42 @@ async fn a_new_kernel_needs_what_makes_the_names() {
     let fresh = |request| RunRequest { kernel: CellKernel::Fresh, ..request };
     let report = rig.run(fresh(stale(&rig))).await;
     assert_eq!(places(&report), [0, 1, 3, 5], "{:?}", ran(&report));
-    let needed = Why::Needed { name: Some("b".to_owned()), by: 5 };
+    let needed = StaleReason::Needed { name: Some("b".to_owned()), by: 5 };
     assert_eq!(ran(&report)[2].1, needed);
     assert_eq!(rig.shown(5), ["1.4"]);
     assert_eq!(marks(&rig), vec![Freshness::Fresh; 6]);
-    // The other kernel is not there to be asked, either: only the next run needs its name.
+    // The earlier kernel cannot be asked, either: only the next run needs this name.
     set(&rig, 4, "big.upper()");
     let report = rig.run(stale(&rig)).await;
     assert_eq!(places(&report), [2, 4]);
     assert_eq!(rig.shown(4), ["'NEVER'"]);
 }
 
-/// A new version of a cell makes other names: what depends on those runs as well, and what does not is left out.
+/// A new version of a cell makes other names: dependents of those run as well, and other cells are left out.
 #[tokio::test]
 async fn what_turns_out_different_is_decided_anew() {
     let rig = Rig::new();
     rig.code(&["n = 1", "m = 1", "k = 1", "n", "k"]);
     rig.run(rig.request()).await;
-    // Nobody can tell before it runs what this makes; afterwards it is a cell that may have made everything.
+    // The names it makes are unknown before it runs; afterwards it may have made everything.
     set(&rig, 1, "exec('n = 7')");
     let report = rig.run(stale(&rig)).await;
     assert_eq!(places(&report), [1, 3], "{:?}", ran(&report));
     assert_eq!((rig.shown(3), rig.shown(4)), (vec!["7".to_owned()], vec!["1".to_owned()]));
     set(&rig, 1, "k = 2");
     let report = rig.run(stale(&rig)).await;
-    // What the kernel holds of n is the other version's; what cell 4 shows is still what cell 2 made.
+    // The kernel holds `n` of the other version; cell 4 still shows the value from cell 2.
     assert_eq!(places(&report), [0, 1, 3], "{:?}", ran(&report));
     assert_eq!((rig.shown(3), rig.shown(4)), (vec!["1".to_owned()], vec!["1".to_owned()]));
-    // And one that tells before it runs.
+    // And a cell whose names are known before it runs.
     set(&rig, 1, "n = 3");
     let report = rig.run(stale(&rig)).await;
     assert_eq!(ran(&report), [(1, changed()), (3, stale_for("n", 1))]);
     assert_eq!(marks(&rig), vec![Freshness::Fresh; 5]);
 }
 
-/// What changes in place is begun anew, cells that ran in another order are told, and one that failed is run again.
+/// Values changed in place are made again from the start, cells that ran in another order are marked, and a failed cell
+/// runs again.
 #[tokio::test]
 async fn order_failures_and_changes_in_place() {
     let rig = Rig::new();
@@ -154,7 +155,7 @@ async fn order_failures_and_changes_in_place() {
     let report = rig.run(stale(&rig)).await;
     assert_eq!(report.state, State::Error);
     assert_eq!(marks(&rig)[1..3], [Freshness::Failed, Freshness::Stale(because("xs", 1))]);
-    // A cell that may fail and does is as it should be.
+    // A cell that may fail and does is fresh.
     edit(&rig, |cells| cells[1]["metadata"] = json!({"tags": ["raises-exception"]}));
     assert_eq!(marks(&rig)[1], Freshness::Fresh);
     let report = rig.run(RunRequest { on_error: OnError::GoOn, ..stale(&rig) }).await;
@@ -162,7 +163,7 @@ async fn order_failures_and_changes_in_place() {
     assert_eq!(marks(&rig), vec![Freshness::Fresh; 4]);
 }
 
-/// A method that gives nothing was called for an effect, also where it is all that a cell does.
+/// A method without a result was called for its effect, even as the only statement of a cell.
 #[tokio::test]
 async fn a_method_called_for_its_effect_changes_what_it_is_called_on() {
     let rig = Rig::new();
@@ -181,7 +182,7 @@ async fn a_method_called_for_its_effect_changes_what_it_is_called_on() {
     assert_eq!(places(&rig.run(stale(&rig)).await), [5], "a look is no change");
 }
 
-/// What is bound on some ways only, or by a function: however often it is run, what has run is fresh.
+/// Names bound on some paths only, or by a function: after any number of runs, cells that ran are fresh.
 #[tokio::test]
 async fn names_that_are_bound_on_some_ways_only_do_not_stay_stale() {
     let rig = Rig::new();
@@ -208,7 +209,7 @@ async fn names_that_are_bound_on_some_ways_only_do_not_stay_stale() {
     assert_eq!(ran(&report), Vec::new());
 }
 
-/// A long record, which is read while the notebook is, says the same as a short one.
+/// A long record, which is read in parallel with the notebook, gives the same marks as a short one.
 #[tokio::test]
 async fn a_long_notebook_is_marked_as_a_short_one_is() {
     let rig = Rig::new();
@@ -229,7 +230,7 @@ async fn a_long_notebook_is_marked_as_a_short_one_is() {
     );
 }
 
-/// Changes that no name of the cell says: of elements, by methods, of modules, of the folder and the environment.
+/// Changes that no name of the cell shows: of elements, by methods, of modules, of the folder and the environment.
 #[tokio::test]
 async fn changes_of_what_a_cell_does_not_name_are_seen() {
     let table: &[(&[&str], usize, &str, &[usize])] = &[
@@ -271,7 +272,7 @@ async fn changes_of_what_a_cell_does_not_name_are_seen() {
     }
 }
 
-/// A file that a cell wrote is another one for the cells below it, in the same run.
+/// A file written by a cell counts as changed for the cells below it, in the same run.
 #[tokio::test]
 async fn what_read_a_file_that_was_written_runs_at_once() {
     let rig = Rig::new();
@@ -291,7 +292,7 @@ async fn what_read_a_file_that_was_written_runs_at_once() {
     assert_eq!(marks(&rig), vec![Freshness::Fresh; 5]);
 }
 
-/// A cell that is put in above those without ids moves them, and what is known of them with them.
+/// A cell inserted above those without ids moves them, and their records with them.
 #[tokio::test]
 async fn cells_without_ids_are_known_where_they_went() {
     let rig = Rig::new();
@@ -313,14 +314,14 @@ async fn cells_without_ids_are_known_where_they_went() {
     let fresh = || Freshness::Fresh;
     assert_eq!(marks(&rig), [fresh(), Freshness::NeverRun, fresh(), fresh()]);
     let report = rig.run(stale(&rig)).await;
-    assert_eq!(ran(&report), [(1, Why::Marked(Freshness::NeverRun))]);
+    assert_eq!(ran(&report), [(1, StaleReason::Marked(Freshness::NeverRun))]);
     assert_eq!(marks(&rig), vec![Freshness::Fresh; 4]);
-    // What was noted is noted for where they are now.
+    // Records belong to the new positions.
     set(&rig, 1, "y = x + 1");
     assert_eq!(marks(&rig), [fresh(), Freshness::Changed, fresh(), fresh()]);
 }
 
-/// Cells without ids are known by their positions, and so are those that share one.
+/// Cells without ids, or with a shared one, are identified by position.
 #[tokio::test]
 async fn cells_without_ids_of_their_own_are_known_by_position() {
     for ids in [json!(null), json!("twin")] {
@@ -350,7 +351,7 @@ async fn cells_without_ids_of_their_own_are_known_by_position() {
     }
 }
 
-/// What is on record travels with the file where that was asked for, and a file that is read is looked at.
+/// On request the records travel with the file, and files that code reads are checked.
 #[tokio::test]
 async fn records_travel_with_the_file() {
     let rig = Rig::new();
@@ -375,7 +376,7 @@ async fn records_travel_with_the_file() {
     assert_eq!(marks(&rig), vec![Freshness::Fresh; 3]);
 }
 
-/// Outputs that wait to be put into the file are no run of somebody else's; another count in the file is.
+/// Outputs that wait for a save do not look like a run of another program; another count in the file does.
 #[tokio::test]
 async fn outputs_that_wait_are_not_taken_for_others_changes() {
     let rig = Rig::new();
@@ -386,18 +387,18 @@ async fn outputs_that_wait_are_not_taken_for_others_changes() {
     let ahead = marks_if(&rig, |runs| LastRuns { is_ahead: true, ..runs });
     assert_eq!(ahead, vec![Freshness::Fresh; 2]);
     let report = rig.run(stale(&rig)).await;
-    assert_eq!(ran(&report), [(0, Why::Marked(Freshness::Unknown))]);
-    // Outputs that somebody took away are made again.
+    assert_eq!(ran(&report), [(0, StaleReason::Marked(Freshness::Unknown))]);
+    // Outputs removed by another program are made again.
     edit(&rig, |cells| {
         cells[1]["execution_count"] = json!(null);
         cells[1]["outputs"] = json!([]);
     });
     let report = rig.run(stale(&rig)).await;
-    assert_eq!(ran(&report), [(1, Why::Marked(Freshness::NeverRun))]);
+    assert_eq!(ran(&report), [(1, StaleReason::Marked(Freshness::NeverRun))]);
 }
 
-/// What another program ran is run again also when it was decided anew meanwhile; cells that are not for running do not
-/// stand in the way.
+/// A cell run by another program runs again, even after a new decision during the run. Cells that cannot run do not
+/// interfere.
 #[tokio::test]
 async fn what_ran_elsewhere_is_run_whatever_else_turns_out() {
     let rig = Rig::new();
@@ -420,7 +421,7 @@ async fn what_ran_elsewhere_is_run_whatever_else_turns_out() {
     assert_eq!(marks(&rig), vec![Freshness::Fresh; 5]);
 }
 
-/// Stale cells are those of the whole notebook: a part of it, or the rest of an earlier run, is something else.
+/// Stale cells are those of the whole notebook: a choice of a part, or a resumed run, is refused.
 #[tokio::test]
 async fn stale_and_a_part_do_not_go_together() {
     let rig = Rig::new();
@@ -431,13 +432,19 @@ async fn stale_and_a_part_do_not_go_together() {
         RunRequest { start: inkcell_engine::api::RunStart::Resume, ..stale(&rig) },
     ];
     for request in refused {
-        let answer = rig.desk.engine.notebook(request, &rig.files, crate::faults_kit::ME).await;
+        let answer = crate::faults_kit::run_notebook(
+            &rig.desk.engine,
+            request,
+            &rig.files,
+            crate::faults_kit::ME,
+        )
+        .await;
         let error = answer.expect_err("it is refused").to_string();
         assert!(error.contains("stale cells") && error.contains("leave out"), "{error}");
     }
 }
 
-/// However many cells are looked at together, and however long their record is, each has the same to be said about it.
+/// Each cell gets the same marks in outlines of any size and with records of any length.
 #[tokio::test]
 async fn many_cells_are_outlined_as_few_are() {
     let rig = Rig::new();

@@ -1,4 +1,4 @@
-//! Sessions on a scripted kernel, with the clock held still.
+//! Sessions on a scripted kernel with a simulated clock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use inkcell_engine::kernel::{
     Rung, Shell, Startup,
 };
 use inkcell_engine::session::{
-    CellEnd, CellRequest, CloseReason, KernelFate, Loss, NotRun, Note, Policy, Ran, ResetEnd,
-    Retry, Session, Turn,
+    CallNote, CellEnd, CellRequest, CloseReason, KernelFate, Loss, NotRun, Policy, ResetEnd, Retry,
+    RunOutcome, Session, Turn,
 };
 use inkcell_testkit::scripted::{Asked, Launch, ScriptedBackend, Step};
 use tokio::sync::{Notify, mpsc};
@@ -50,8 +50,8 @@ fn cell(code: &str) -> CellRequest {
     }
 }
 
-/// Runs a cell and keeps what it wrote.
-pub(crate) async fn run(turn: &mut Turn, code: &str) -> (Ran, String) {
+/// Runs a cell and collects its output.
+pub(crate) async fn run(turn: &mut Turn, code: &str) -> (RunOutcome, String) {
     let (sender, mut events) = mpsc::channel(8);
     let ran = turn.run(cell(code), sender);
     let read = async {
@@ -74,7 +74,7 @@ fn codes(backend: &ScriptedBackend) -> Vec<String> {
     backend.asked().into_iter().filter_map(code).collect()
 }
 
-/// F-090 B:X-03: cells of two calls never interleave, and calls come in order.
+/// F-090 B:X-03: cells of two calls never interleave, and calls run in order.
 #[tokio::test(start_paused = true)]
 async fn fifty_calls_run_one_after_the_other() {
     let backend = ScriptedBackend::new();
@@ -119,7 +119,7 @@ async fn code_that_ignores_everything_is_answered_in_time_with_its_output() {
     assert_eq!((text.as_str(), began.elapsed().as_secs()), ("so far", 14));
     let (ran, _) = run(&mut turn, "next").await;
     assert!(matches!(ran.end.end, CellEnd::Ok));
-    assert!(matches!(ran.end.notes[..], [Note::StateLost(_)]), "{ran:?}");
+    assert!(matches!(ran.end.notes[..], [CallNote::StateLost(_)]), "{ran:?}");
 }
 
 /// F-091
@@ -154,7 +154,7 @@ async fn code_is_run_again_only_when_told_to() {
         let (ran, _) = run(&mut turn, "append").await;
         assert_eq!(codes(&backend).len(), times, "{retry:?}");
         match ran.end.end {
-            CellEnd::Ok => assert!(matches!(ran.end.notes[..], [Note::RanTwice(_)])),
+            CellEnd::Ok => assert!(matches!(ran.end.notes[..], [CallNote::RanTwice(_)])),
             CellEnd::KernelDied(death) => assert_eq!(death.cause, DeathCause::Exit { code: 1 }),
             other => panic!("{other:?}"),
         }
@@ -181,7 +181,7 @@ async fn of_twenty_resets_at_once_one_wins() {
     assert_eq!(launches.count(), 2);
 }
 
-/// B:X-23: what code wrote before its kernel was taken away is delivered, also what nobody had taken by then.
+/// B:X-23: output written before the kernel was taken away is delivered, even if it was still queued.
 #[tokio::test(start_paused = true)]
 async fn a_kernel_that_is_taken_away_is_heard_to_its_end() {
     let backend = ScriptedBackend::new();
@@ -199,7 +199,7 @@ async fn a_kernel_that_is_taken_away_is_heard_to_its_end() {
         if let KernelEvent::Exec { event: ExecEvent::Stream { data, .. }, .. } = event {
             text.push_str(&String::from_utf8_lossy(&data));
         }
-        // One that is slow, so that the kernel is on its way out before all of it is read.
+        // Read slowly, so that the kernel shuts down before all output is read.
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert_eq!(text, "abcd");
@@ -208,7 +208,7 @@ async fn a_kernel_that_is_taken_away_is_heard_to_its_end() {
     assert_eq!((ran.undelivered_bytes, reset.await.expect("a reset")), (0, ResetEnd::Done));
 }
 
-/// A listener that takes its time holds the code up and loses nothing, also where the code has a time of its own.
+/// A slow listener holds up the code and loses nothing, even if the code has a time limit.
 #[tokio::test(start_paused = true)]
 async fn a_listener_that_is_slow_loses_nothing() {
     let backend = ScriptedBackend::new();
@@ -230,7 +230,7 @@ async fn a_listener_that_is_slow_loses_nothing() {
     assert_eq!((text.as_str(), ran.undelivered_bytes), ("abcd", 0), "{ran:?}");
 }
 
-/// A listener that stops reading holds the code up, not the end of its time.
+/// A listener that stops reading holds up the code, but not its time limit.
 #[tokio::test(start_paused = true)]
 async fn a_listener_that_is_stuck_does_not_keep_the_session() {
     let backend = ScriptedBackend::new();

@@ -1,9 +1,8 @@
 //! F-150: sessions, calls, outputs and the store under a schedule of faults that follows from a seed.
 //!
-//! Kernels die, do not start, hang and ignore signals; callers wait, go away, take back; sessions are reset,
-//! closed, evicted; stored output is taken away; time jumps. The clock is tokio's and held still, so hours
-//! pass in a moment. Which of two things that are ready at once comes first is tokio's choice and not the
-//! seed's, so a seed that is given is tried many times.
+//! Kernels die, fail to start, hang and ignore signals. Callers wait, leave and cancel. Sessions are reset, closed and
+//! evicted. Stored output is removed, and time jumps. The clock is tokio's and is paused, so hours pass in a moment. If
+//! two tasks are ready at once, tokio and not the seed chooses the order, so a given seed is tried many times.
 
 mod backend;
 mod client;
@@ -36,7 +35,7 @@ use dice::Dice;
 const CALLS: u64 = 60;
 
 thread_local! {
-    /// Panics on this thread: those of tasks are caught, and must not be overlooked.
+    /// Panics on this thread. Tokio catches those of tasks, and they must not be overlooked.
     static PANICS: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -44,7 +43,7 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text}")))
 }
 
-/// F-150: whatever happens, every call ends once with a true answer, and nothing is left.
+/// F-150: in any event, every call ends once with a true answer, and nothing is left behind.
 #[test]
 fn whatever_happens_every_call_ends_once_and_truly() {
     let before = std::panic::take_hook();
@@ -75,8 +74,8 @@ fn whatever_happens_every_call_ends_once_and_truly() {
     }
 }
 
-/// Asks the interpreter once, on a clock that runs, so that no simulated call has to; which one it is. The
-/// file itself, because what stands before it may want to be asked again in every folder.
+/// Finds the interpreter once, on a running clock, so that no simulated call has to. Returns the executable itself,
+/// because a wrapper before it may have to be asked again in every folder.
 fn know_the_interpreter(dir: &Path) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
@@ -89,7 +88,7 @@ fn know_the_interpreter(dir: &Path) -> String {
     })
 }
 
-/// Lives through one world and says what was wrong in it.
+/// Runs one world and returns its errors.
 fn simulate(seed: u64, dir: &Path, world: u64, python: &str) -> Vec<String> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -98,7 +97,7 @@ fn simulate(seed: u64, dir: &Path, world: u64, python: &str) -> Vec<String> {
         .expect("a runtime");
     let (panics, dir) = (PANICS.with(Cell::get), dir.join(format!("world-{world}")));
     let mut wrong = runtime.block_on(live(seed, &dir, python));
-    // A task that panics is no answer to anybody.
+    // A task that panics gives no caller an answer.
     if PANICS.with(Cell::get) != panics {
         wrong.push("something panicked".to_owned());
     }
@@ -133,7 +132,7 @@ fn rules(dice: &mut Dice, dir: &Path, is_calm: bool) -> EngineConfig {
             limits,
             ..config.artifacts
         },
-        // So little is shown and held that small outputs are stored.
+        // Limits so small that even short outputs are stored.
         output: OutputLimits {
             held_bytes: 2000,
             ..OutputLimits::head_and_tail().with_max_bytes(1500)
@@ -177,7 +176,7 @@ async fn live(seed: u64, dir: &Path, python: &str) -> Vec<String> {
     }
     let chaos = tokio::spawn(chaos(Arc::clone(&world), dice.split()));
     if dice.percent(30) {
-        // The end comes in the midst of it.
+        // The shutdown comes in the middle.
         tokio::time::sleep(dice.pause(Duration::from_secs(200))).await;
     } else {
         for task in &mut tasks {
@@ -195,7 +194,7 @@ async fn live(seed: u64, dir: &Path, python: &str) -> Vec<String> {
         log.wrong(format!("{} kernels are alive after the shutdown", log.alive()));
     }
     for task in tasks {
-        // Whoever still asks is refused, so that everybody comes to an end.
+        // Calls still waiting are refused, so that all callers end.
         if !task.is_finished() && tokio::time::timeout(30 * minute, task).await.is_err() {
             log.wrong("somebody still waits after the shutdown".to_owned());
         }
@@ -204,7 +203,7 @@ async fn live(seed: u64, dir: &Path, python: &str) -> Vec<String> {
     log.all_wrong()
 }
 
-/// B:K-11 as seen from outside: so many launches in a row, and then it is given up and said.
+/// B:K-11 as seen from outside: after the allowed number of launches in a row, the session is given up with a report.
 fn check_restarts(world: &World) {
     if !world.is_calm {
         return;
@@ -219,7 +218,7 @@ fn check_restarts(world: &World) {
     }
 }
 
-/// What befalls a world from outside.
+/// Faults from outside that befall a world.
 async fn chaos(world: Arc<World>, mut dice: Dice) {
     let engine = &world.engine;
     let store = world.config.artifacts.state_dir.join("artifacts");
@@ -245,7 +244,7 @@ async fn chaos(world: Arc<World>, mut dice: Dice) {
                 tokio::time::advance(dice.pause(Duration::from_secs(7200))).await;
             }
             80..86 => {
-                // Stored output is removed, and at times something else stands in its place.
+                // Stored output is removed, and sometimes a file takes the folder's place.
                 world.losses.fetch_add(1, Ordering::Relaxed);
                 let _ = std::fs::remove_dir_all(&store);
                 if dice.percent(50) {

@@ -10,11 +10,11 @@ use inkcell_engine::api::{
 };
 use inkcell_engine::kernel::{ForkServer, Origin, RunnerBackend, RunnerConfig, ZygoteState};
 use inkcell_engine::registry::{IdleRule, Keep, SessionName};
-use inkcell_engine::session::{CloseReason, Loss, Note};
+use inkcell_engine::session::{CallNote, CloseReason, Loss};
 use inkcell_engine::{EngineError, Kind, SessionError};
 use inkcell_testkit::wait::until_async;
 
-use crate::faults_kit::{Desk, LONG, ME, told, wait_for};
+use crate::faults_kit::{Desk, LONG, ME, run_code, told, wait_for};
 
 impl Desk {
     fn session(&self, name: &str) -> SessionRef {
@@ -43,7 +43,7 @@ impl Desk {
         }
     }
 
-    async fn start(&self, name: &str) -> (SessionReport, Vec<Note>) {
+    async fn start(&self, name: &str) -> (SessionReport, Vec<CallNote>) {
         match self.verb(KernelRequest::Start(self.session(name))).await {
             KernelReport::Started { session, notes } => (*session, notes),
             other => panic!("{other:?}"),
@@ -78,7 +78,7 @@ async fn a_session_is_started_seen_and_stopped() {
     assert_eq!((started.state, notes), (SessionPhase::Idle, Vec::new()));
     assert_eq!((started.owners, started.keep, started.lost), (1, Keep::WhileUsed, None));
     assert_eq!(started.cwd, desk.dir.path().canonicalize().expect("the folder"));
-    // Nothing was run that counts, and a second start changes nothing.
+    // No counted code ran, and a second start changes nothing.
     assert_eq!(
         pid(&desk.start("work").await.0),
         started.kernel.as_ref().and_then(|k| k.pid).expect("it")
@@ -108,7 +108,7 @@ async fn a_session_is_started_seen_and_stopped() {
     desk.engine.shutdown().await;
 }
 
-/// Why a kernel is no copy of the fork server is part of its status, and so is that it is one.
+/// The status says if a kernel is a copy of the fork server, and if not, why.
 #[tokio::test]
 async fn the_status_says_how_the_kernel_came_to_be() {
     let desk = Desk::new();
@@ -141,7 +141,7 @@ async fn the_status_says_how_the_kernel_came_to_be() {
     desk.engine.shutdown().await;
 }
 
-/// A kernel that has much to say while it starts is ready all the same.
+/// A kernel with much output during its start still becomes ready.
 #[tokio::test]
 async fn a_kernel_that_talks_is_started() {
     let desk = Desk::new();
@@ -170,7 +170,7 @@ async fn what_runs_is_seen_interrupted_and_restarted() {
     let queued = {
         let request = desk.named("work", &["x"]);
         let engine = desk.engine.clone();
-        tokio::spawn(async move { engine.python(request, ME).await.expect("a report") })
+        tokio::spawn(async move { run_code(&engine, request, ME).await.expect("a report") })
     };
     let status = desk.status("work").await;
     let running = status.running.expect("what runs");
@@ -179,7 +179,7 @@ async fn what_runs_is_seen_interrupted_and_restarted() {
         (running.title.as_str(), running.execution),
         ("open('begun', 'w').close()", Some(begun.execution.clone()))
     );
-    // A start does not wait for the cell: there is a kernel.
+    // A start does not wait for the cell: the kernel exists.
     assert_eq!(desk.start("work").await.0.state, SessionPhase::Busy);
     assert_eq!(desk.interrupt("work").await, InterruptFate::Interrupted);
     assert_eq!(desk.end(&begun).await.state, State::Error);
@@ -198,7 +198,7 @@ async fn what_runs_is_seen_interrupted_and_restarted() {
     desk.engine.shutdown().await;
 }
 
-/// Issue 21, 6: an interrupt reports what became of the code.
+/// Issue 21, 6: an interrupt reports its effect on the code.
 #[tokio::test]
 async fn an_interrupt_tells_what_became_of_the_code() {
     let desk = Desk::new();
@@ -231,7 +231,7 @@ async fn an_interrupt_tells_what_became_of_the_code() {
     desk.engine.shutdown().await;
 }
 
-/// Issue 21, 6: an interrupt that comes before the code, and before its kernel, ends the code.
+/// Issue 21, 6: an interrupt that arrives before the code and its kernel ends the code.
 #[tokio::test]
 async fn an_interrupt_right_behind_a_call_ends_its_code() {
     let desk = Desk::new();
@@ -250,7 +250,7 @@ async fn an_interrupt_right_behind_a_call_ends_its_code() {
     desk.engine.shutdown().await;
 }
 
-/// Issue 21, 1: what was asked for before a restart never runs in the kernel after it.
+/// Issue 21, 1: calls made before a restart never run in the kernel after it.
 #[tokio::test]
 async fn a_restart_takes_back_the_calls_before_it() {
     let desk = Desk::new();
@@ -272,7 +272,7 @@ async fn a_restart_takes_back_the_calls_before_it() {
     desk.engine.shutdown().await;
 }
 
-/// B:K-06: one that is kept stays; of the other its next user is told, also by a start.
+/// B:K-06: a kept session stays; the next user of the other one is told, even by a start.
 #[tokio::test]
 async fn a_kept_session_outlives_idle_time() {
     let hour = Duration::from_secs(3600);
@@ -298,14 +298,15 @@ async fn a_kept_session_outlives_idle_time() {
     let wanted = "there is no session left any more: it was closed because nobody used it ";
     assert!(error.to_string().starts_with(wanted) && error.kind() == Kind::NotFound, "{error}");
     let (_, notes) = desk.start("left").await;
-    let [Note::StateLost(Loss::Closed { reason: CloseReason::Idle, ago })] = notes[..] else {
+    let [CallNote::StateLost(Loss::Closed { reason: CloseReason::Idle, ago })] = notes[..] else {
         panic!("{notes:?}")
     };
     assert!(ago >= hour / 2, "{ago:?}");
     desk.engine.shutdown().await;
 }
 
-/// A session is found from its own folder only, and the error says where the one of that name is.
+/// A session is found only from its own folder, and the error names the folder of the session with
+/// that name.
 #[tokio::test]
 async fn a_session_of_another_folder_is_another_one() {
     let desk = Desk::new();
@@ -324,7 +325,7 @@ async fn a_session_of_another_folder_is_another_one() {
         };
         assert!(known[0].starts_with("work in /") && error.kind() == Kind::NotFound, "{known:?}");
     }
-    // One that was made with an interpreter of its own is found without it.
+    // A session with an explicit interpreter is found without naming it.
     let python = desk.status("work").await.kernel.expect("a kernel").executable;
     let own = SessionRef { wanted: Wanted::interpreter(Some(python)), ..desk.session("own") };
     desk.verb(KernelRequest::Start(own.clone())).await;

@@ -1,11 +1,11 @@
-//! Edits against an older version: carried over, refused cell by cell, or not known.
+//! Edits against an older version: carried over, refused cell by cell, or unknown.
 
 use std::fs::File;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use inkcell_engine::notebook::{CellRef, EditOp, EditReport, MetaChange, Place};
-use inkcell_engine::{EngineError, Fate, Kind, SaveOptions, Saved, Version};
+use inkcell_engine::notebook::{CellPlace, CellRef, EditOp, EditReport, MetaChange};
+use inkcell_engine::{CellFate, EngineError, Kind, SaveOptions, Saved, Version};
 use inkcell_testkit::laws::KEEP_ALL;
 use inkcell_testkit::notebooks::small;
 
@@ -36,7 +36,7 @@ fn desk_with(text: &str) -> (Desk, Version) {
 #[test]
 fn indexes_mean_the_cells_the_caller_saw() {
     let (desk, seen) = desk_with(&small());
-    apply(&desk, None, &[insert(Place::Start, "top"), insert(Place::Start, "top too")])
+    apply(&desk, None, &[insert(CellPlace::Start, "top"), insert(CellPlace::Start, "top too")])
         .expect("done");
     let saved = apply(&desk, Some(seen), &[replace(at(1), "carried")]).expect("merged");
     assert_eq!(saved.merged, Some(seen));
@@ -44,11 +44,11 @@ fn indexes_mean_the_cells_the_caller_saw() {
     // The same by id and from the end.
     apply(&desk, Some(seen), &[EditOp::Delete { cell: at(-1) }]).expect("merged");
     let by_id = CellRef::Text("intro-md".to_owned());
-    apply(&desk, Some(seen), &[insert(Place::After(by_id), "after")]).expect("merged");
+    apply(&desk, Some(seen), &[insert(CellPlace::After(by_id), "after")]).expect("merged");
     assert_eq!(sources(&desk), ["top", "top too", "# Title\n\nSome prose.", "after", "carried"]);
 }
 
-/// F-064: of cells that look alike, one that is gone cannot be told from the others.
+/// F-064: a removed cell cannot be told from equal cells that remain.
 #[test]
 fn a_twin_is_not_taken_for_another() {
     let (desk, seen) = desk_with(&without_ids(&["same", "same", "same", "other"]));
@@ -60,7 +60,7 @@ fn a_twin_is_not_taken_for_another() {
     apply(&desk, Some(seen), &[replace(at(3), "told apart")]).expect("merged");
 }
 
-/// F-064: the notebook's own metadata are something an edit names too.
+/// F-064: an edit can name the notebook's own metadata, too.
 #[test]
 fn metadata_of_the_notebook_that_changed_are_a_conflict() {
     let (desk, seen) = desk_with(&small());
@@ -79,10 +79,10 @@ fn metadata_of_the_notebook_that_changed_are_a_conflict() {
 #[test]
 fn cells_without_ids_are_known_by_their_content() {
     let (desk, seen) = desk_with(&without_ids(&["a", "b", "b", "c"]));
-    apply(&desk, None, &[insert(Place::Start, "top"), replace(at(3), "C")]).expect("done");
+    apply(&desk, None, &[insert(CellPlace::Start, "top"), replace(at(3), "C")]).expect("done");
     apply(&desk, Some(seen), &[replace(at(2), "second b")]).expect("merged");
     assert_eq!(sources(&desk), ["top", "a", "b", "second b", "C"]);
-    // A cell that has changed cannot be told from one that was deleted.
+    // A changed cell cannot be told from a deleted one.
     let error = apply(&desk, Some(seen), &[replace(at(3), "mine")]).err().expect("a conflict");
     assert!(error.to_string().ends_with("cell 3 is gone"), "{error}");
 }
@@ -95,7 +95,7 @@ fn the_current_version_needs_no_merge() {
     assert_eq!(saved.merged, None);
 }
 
-/// F-064: each named cell that differs is listed once, with what became of it.
+/// F-064: each named cell that differs is listed once, with what happened to it.
 #[test]
 fn a_conflict_names_every_cell_that_differs() {
     let (desk, seen) = desk_with(&small());
@@ -107,18 +107,18 @@ fn a_conflict_names_every_cell_that_differs() {
     let EngineError::Conflict { yours, current, cells, .. } = &error else { panic!("{error}") };
     assert_eq!((*yours, *current), (seen, Version::of(before.as_bytes())));
     let listed: Vec<_> = cells.iter().map(|cell| (cell.cell.index, cell.fate)).collect();
-    assert_eq!(listed, [(1, Fate::Changed), (2, Fate::Gone)]);
+    assert_eq!(listed, [(1, CellFate::Changed), (2, CellFate::Gone)]);
     assert_eq!(desk.get("nb.ipynb"), before);
 }
 
-/// F-064: a run is not an edit, so outputs that came meanwhile are no conflict.
+/// F-064: a run is not an edit, so new outputs are not a conflict.
 #[test]
 fn outputs_that_came_meanwhile_are_no_conflict() {
     let (desk, seen) = desk_with(&small());
     desk.put("nb.ipynb", small().replace("hi\\n", "ho\\n"));
     let saved = apply(&desk, Some(seen), &[EditOp::Delete { cell: at(0) }]).expect("merged");
     assert_eq!(saved.merged, Some(seen));
-    // Metadata are part of the cell.
+    // Metadata belong to the cell.
     let (desk, seen) = desk_with(&small());
     desk.put("nb.ipynb", small().replacen("\"metadata\": {}", "\"metadata\": {\"a\": 1}", 1));
     let error =
@@ -143,13 +143,13 @@ fn an_unknown_version_is_refused() {
     assert_eq!(desk.get("nb.ipynb"), small());
 }
 
-/// F-064: the older text is compared with what it was made from, not with what is there now.
+/// F-064: the older text is compared with the version it was made from, not with the current one.
 #[test]
 fn an_older_text_changes_only_what_it_changed() {
     let (desk, seen) = desk_with(&small());
     let opened = desk.notebooks.read("nb.ipynb").expect("a notebook");
     let text = opened.notebook.to_text(inkcell_engine::notebook::MarkerIds::Off).expect("text");
-    apply(&desk, None, &[insert(Place::Start, "top"), replace(at(2), "theirs")]).expect("done");
+    apply(&desk, None, &[insert(CellPlace::Start, "top"), replace(at(2), "theirs")]).expect("done");
     let write = |text: &str| {
         let options = SaveOptions { base: Some(seen), ..options() };
         desk.notebooks.change("nb.ipynb", &options, |notebook, base| {
@@ -164,13 +164,13 @@ fn an_older_text_changes_only_what_it_changed() {
     assert_eq!(sources(&desk), merged);
 }
 
-/// The last 64 versions of a file are known, no more.
+/// Only the last 64 versions of a file are known.
 #[test]
 fn old_versions_are_forgotten() {
     let (desk, first) = desk_with(&small());
     let mut versions = vec![first];
     for number in 0..70 {
-        // Records are told apart by their times, so each but the newest gets an old one of its own.
+        // Records are ordered by time, so each but the newest gets an old one of its own.
         let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000 + number);
         let last = record(&desk, versions[versions.len() - 1]);
         File::options().write(true).open(last).and_then(|f| f.set_modified(time)).expect("set");
@@ -180,7 +180,7 @@ fn old_versions_are_forgotten() {
     let known: Vec<bool> =
         versions.iter().map(|&version| record(&desk, version).exists()).collect();
     assert_eq!(known.iter().filter(|known| **known).count(), 64);
-    let ops = [insert(Place::End, "mine")];
+    let ops = [insert(CellPlace::End, "mine")];
     for (version, known) in versions.iter().zip(known) {
         match apply(&desk, Some(*version), &ops) {
             Ok(_) => assert!(known, "{version} was forgotten"),
@@ -202,7 +202,7 @@ fn record(desk: &Desk, version: Version) -> PathBuf {
     folder.join(&names[0]).join(version.to_string())
 }
 
-/// A record that is damaged makes its version unknown; nothing is guessed from it.
+/// A damaged record makes its version unknown; its content is not guessed.
 #[test]
 fn a_damaged_record_is_no_record() {
     for damage in [
@@ -220,7 +220,7 @@ fn a_damaged_record_is_no_record() {
     }
 }
 
-/// Versions are known of so many files; those that were not used for longest are forgotten.
+/// A limited number of files has known versions; the least recently used ones are forgotten.
 #[test]
 fn files_that_were_not_used_for_long_are_forgotten() {
     const MAX_FILES: usize = 2000;

@@ -1,13 +1,10 @@
 //! The arguments of the commands for whoever lets an agent use inkcell.
 //!
-//! Owns their names and help, as `args.rs` does for the others.
+//! Owns their names and help, as `args/mod.rs` does for the others.
 
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
-
-use crate::exposure::ToolSet;
-use crate::setup::{Client, Scope};
 
 #[derive(ClapArgs, Debug)]
 #[command(
@@ -47,32 +44,10 @@ pub(crate) enum ClientArg {
     Goose,
 }
 
-impl From<ClientArg> for Client {
-    fn from(given: ClientArg) -> Client {
-        match given {
-            ClientArg::ClaudeCode => Client::ClaudeCode,
-            ClientArg::Cursor => Client::Cursor,
-            ClientArg::Vscode => Client::VsCode,
-            ClientArg::Codex => Client::Codex,
-            ClientArg::Zed => Client::Zed,
-            ClientArg::Goose => Client::Goose,
-        }
-    }
-}
-
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ScopeArg {
     User,
     Project,
-}
-
-impl From<ScopeArg> for Scope {
-    fn from(given: ScopeArg) -> Scope {
-        match given {
-            ScopeArg::User => Scope::User,
-            ScopeArg::Project => Scope::Project,
-        }
-    }
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -155,12 +130,31 @@ pub(crate) struct Mcp {
     pub(crate) inspect: bool,
 }
 
-impl From<ToolsArg> for ToolSet {
-    fn from(given: ToolsArg) -> ToolSet {
-        match given {
-            ToolsArg::Default => ToolSet::Default,
-            ToolsArg::Compat => ToolSet::Compat,
-            ToolsArg::All => ToolSet::All,
-        }
-    }
+#[derive(ClapArgs, Debug)]
+#[command(
+    after_help = "A tool answers as it answers an agent: its text is printed, --json has the whole reply. A call \
+        that fails ends with a code of the table (inkcell --help). Sessions end with the command: what one call \
+        set is not there for the next; several cells of one call share a session.\n\n\
+        Examples:\n  \
+        inkcell tool --list\n  \
+        inkcell tool notebook_read '{\"path\": \"nb.ipynb\", \"view\": \"outline\"}'\n  \
+        inkcell tool python '{\"cells\": [{\"code\": \"x = 20\"}, {\"code\": \"x + 1\"}]}'\n  \
+        inkcell tool write - < arguments.json"
+)]
+pub(crate) struct Tool {
+    /// Its name.
+    #[arg(required_unless_present = "list")]
+    pub(crate) name: Option<String>,
+    /// Its arguments, an object; - reads it from standard input. None when left out.
+    #[arg(value_name = "JSON", conflicts_with = "list")]
+    pub(crate) arguments: Option<String>,
+    /// Show which tools there are; with a name, that one with its arguments.
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Whose tools; what both have is as inkcell's own profile has it, unless compat is asked for.
+    #[arg(long, value_enum, default_value_t = ToolsArg::All)]
+    pub(crate) tools: ToolsArg,
+    /// Write images into this folder; without it their stored files are named.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) images: Option<PathBuf>,
 }

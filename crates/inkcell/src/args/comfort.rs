@@ -1,6 +1,6 @@
 //! The arguments of the commands that make the others easier to type and to look up.
 //!
-//! Owns their names and help, as `args.rs` does for the others.
+//! Owns their names and help, as `args/mod.rs` does for the others.
 
 use std::path::PathBuf;
 

@@ -1,8 +1,16 @@
 //! The arguments of the commands that have to do with hosts and their sessions.
 //!
-//! Owns their names and help, as `args.rs` does for the others.
+//! Owns their names and help, as `args/mod.rs` does for the others.
 
 use clap::{Args as ClapArgs, Subcommand};
+
+/// Whether a command may use a host that stays.
+#[derive(ClapArgs, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct HostArgs {
+    /// Use no host that stays: everything ends with the command. It is so where CI is set, too.
+    #[arg(long)]
+    pub(crate) no_host: bool,
+}
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct HostCommand {

@@ -1,16 +1,15 @@
 //! The arguments of the commands that have to do with Python.
 //!
-//! Owns their names and help, as `args.rs` does for the others.
+//! Owns their names and help, as `args/mod.rs` does for the others.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
-use inkcell_engine::kernel::{Pattern, Shell};
+use inkcell_engine::kernel::{BackendKind, EnvPattern, Shell};
 use serde::{Deserialize, Serialize};
 
-use super::kernels::WhichKernel;
-use crate::cli::hosts::HostArgs;
+use super::hosts::HostArgs;
 
 /// Which Python, and where it works.
 #[derive(ClapArgs, Debug)]
@@ -23,6 +22,40 @@ pub(crate) struct PythonArgs {
     pub(crate) python: Option<String>,
 }
 
+/// Which kernel.
+#[derive(ClapArgs, Debug, Default)]
+pub(crate) struct WhichKernel {
+    /// What makes the kernel; python.backend when left out, or what the notebook's kernel needs.
+    #[arg(long, value_enum)]
+    pub(crate) backend: Option<BackendArg>,
+    /// An installed Jupyter kernel, or one of the gateway, by its name; see inkcell kernel specs.
+    #[arg(long, value_name = "NAME", conflicts_with = "existing")]
+    pub(crate) kernel: Option<String>,
+    /// A Jupyter kernel that runs already, by its connection file. It is not ended.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) existing: Option<PathBuf>,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum BackendArg {
+    /// inkcell's own, which needs nothing but Python.
+    Runner,
+    /// A Jupyter kernel of this machine.
+    Zmq,
+    /// A kernel on a Jupyter gateway or server: that of gateway.url, or one of this machine that is shared.
+    Gateway,
+}
+
+impl From<BackendArg> for BackendKind {
+    fn from(given: BackendArg) -> BackendKind {
+        match given {
+            BackendArg::Runner => BackendKind::Runner,
+            BackendArg::Zmq => BackendKind::Zmq,
+            BackendArg::Gateway => BackendKind::Gateway,
+        }
+    }
+}
+
 /// Which kernel, and how it begins.
 #[derive(ClapArgs, Debug)]
 pub(crate) struct KernelArgs {
@@ -33,7 +66,7 @@ pub(crate) struct KernelArgs {
     pub(crate) shell: Option<ShellArg>,
     /// Let this variable reach the code: NAME, NAME=VALUE, or a glob such as 'AWS_*' (may be repeated).
     #[arg(long = "env", value_name = "NAME", value_parser = pattern)]
-    pub(crate) env: Vec<Pattern>,
+    pub(crate) env: Vec<EnvPattern>,
     /// Let every variable reach the code, whatever env.mode says; inkcell's own secrets do not.
     #[arg(long)]
     pub(crate) env_all: bool,
@@ -168,6 +201,6 @@ pub(super) fn seconds(given: &str) -> Result<Duration, String> {
     }
 }
 
-fn pattern(given: &str) -> Result<Pattern, String> {
+fn pattern(given: &str) -> Result<EnvPattern, String> {
     given.parse().map_err(|error: inkcell_engine::kernel::PatternError| error.to_string())
 }

@@ -1,17 +1,15 @@
-//! The arguments of `inkcell run`.
+//! The arguments of `inkcell run`, for one notebook and for a batch.
 //!
-//! Owns their names and help, as `args.rs` does for the others.
+//! Owns their names and help, as `args/mod.rs` does for the others.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use inkcell_engine::api::Stamps;
 
-use super::batch::BatchArgs;
 use super::parameters::ParameterArgs;
 use super::python::{KernelArgs, PythonArgs, seconds};
-use crate::batch::{is_axis, is_glob};
 
 #[derive(ClapArgs, Debug)]
 #[command(
@@ -123,45 +121,6 @@ impl Run {
     pub(crate) fn given(&self) -> impl Iterator<Item = &str> {
         std::iter::once(&self.path).chain(&self.more).map(String::as_str)
     }
-
-    /// Whether an argument is not a notebook and belongs to the matrix.
-    pub(crate) fn is_axis(&self, given: &str) -> bool {
-        !self.batch.matrix.is_empty() && is_axis(given)
-    }
-
-    /// Whether this is more than one notebook run once.
-    pub(crate) fn is_batch(&self) -> bool {
-        let path = Path::new(&self.path);
-        let is_pattern = is_glob(&self.path) && !path.exists();
-        let is_many = !self.is_elsewhere() && (is_pattern || path.is_dir());
-        !self.more.is_empty() || self.batch.is_wanted() || is_many
-    }
-
-    /// The notebooks that were named one by one, if there are several and nothing says where their outputs go.
-    pub(crate) fn undecided(&self) -> Vec<&str> {
-        let is_named = |given: &&str| {
-            let path = Path::new(given);
-            !self.is_axis(given) && (path.exists() || !is_glob(given)) && !path.is_dir()
-        };
-        let mut named: Vec<&str> = self.given().filter(is_named).collect();
-        named.dedup();
-        let is_decided = self.in_place || self.output.is_some() || named.len() < 2;
-        if is_decided { Vec::new() } else { named }
-    }
-
-    /// Whether a server has it; what looks like a pattern there is a name, or what follows an address.
-    fn is_elsewhere(&self) -> bool {
-        self.on_server || crate::gateways::is_address(&self.path)
-    }
-
-    /// The notebook's own folder, where it is on this machine.
-    pub(crate) fn folder(&self) -> Option<&Path> {
-        if self.is_elsewhere() {
-            return None;
-        }
-        let first = self.given().find(|given| !self.is_axis(given)).unwrap_or(&self.path);
-        Path::new(first).parent().filter(|folder| !folder.as_os_str().is_empty())
-    }
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -181,5 +140,56 @@ impl From<RecordArg> for Stamps {
             RecordArg::Papermill => Stamps::Papermill,
             RecordArg::Inkcell => Stamps::Inkcell,
         }
+    }
+}
+
+#[derive(ClapArgs, Debug, Default)]
+#[command(next_help_heading = "Batches")]
+pub(crate) struct BatchArgs {
+    /// Run N notebooks in parallel; by default, as many as cores and memory allow.
+    #[arg(short, long, value_name = "N", value_parser = jobs)]
+    pub(crate) jobs: Option<usize>,
+    /// Run every notebook with every combination of these values: year=2022,2023 region=a,b. Each combination needs an
+    /// output of its own.
+    #[arg(long, value_name = "NAME=VALUES")]
+    pub(crate) matrix: Vec<String>,
+    /// Run the cells up to the parameters once for all combinations, and go on from there in copies of the kernel (Linux,
+    /// backend runner).
+    #[arg(long, conflicts_with_all = ["record", "cells", "from", "to"])]
+    pub(crate) share_prefix: bool,
+    /// Begin no other notebook after one that failed; those that run go on to their end.
+    #[arg(long)]
+    pub(crate) fail_fast: bool,
+    /// Try those that failed once more.
+    #[arg(long)]
+    pub(crate) retry_failed: bool,
+    /// Write what became of each notebook to this file, as JUnit XML.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
+    /// The same as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+}
+
+impl BatchArgs {
+    /// Whether any of them was given.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.jobs.is_some()
+            || !self.matrix.is_empty()
+            || self.share_prefix
+            || self.fail_fast
+            || self.retry_failed
+            || self.junit.is_some()
+            || self.report.is_some()
+    }
+}
+
+/// More kernels than this is a slip.
+const MOST: usize = 4096;
+
+fn jobs(given: &str) -> Result<usize, String> {
+    match given.parse() {
+        Ok(jobs @ 1..=MOST) => Ok(jobs),
+        _ => Err(format!("it is a number from 1 to {MOST}")),
     }
 }

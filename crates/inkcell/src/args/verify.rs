@@ -1,6 +1,6 @@
 //! The arguments of `inkcell verify`.
 //!
-//! Owns their names and help, as `args.rs` does for the others.
+//! Owns their names and help, as `args/mod.rs` does for the others.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,28 +1,28 @@
 //! Patterns of paths, for shells that did not expand them.
 //!
-//! Owns what a pattern matches: `*`, `?` and `[...]` within a name, `**` for folders below. As in a shell, names that
-//! begin with a dot are matched only where the pattern says the dot. It must not know which files there are.
+//! Owns the rules of matching: `*`, `?` and `[...]` within a name, `**` for folders below. As in a shell, names
+//! that begin with a dot match only if the pattern spells the dot. It must not know which files exist.
 
-/// A pattern, taken apart at its slashes.
+/// A pattern, split at its slashes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Glob {
-    /// Whether it begins at the root.
+    /// Set if the pattern begins at the root.
     pub(crate) is_absolute: bool,
     pub(crate) pieces: Vec<Piece>,
 }
 
-/// What stands between two slashes.
+/// One part of a pattern between two slashes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Piece {
-    /// A name as it is.
+    /// A literal name without wildcards.
     Name(String),
-    /// A name with signs in it.
+    /// A name with wildcards in it.
     Pattern(String),
-    /// Any number of folders, also none.
+    /// Any number of folders, including none.
     Folders,
 }
 
-/// Whether a path has signs of a pattern in it.
+/// Returns whether a path contains wildcards.
 pub(crate) fn is_glob(path: &str) -> bool {
     path.contains(['*', '?', '['])
 }
@@ -36,7 +36,7 @@ impl Glob {
                 piece => Piece::Name(piece.to_owned()),
             });
         let mut pieces: Vec<Piece> = pieces.collect();
-        // Folders of folders are folders, and a file of any depth has a name.
+        // Repeated `**` match the same as one, and a final `**` means files at any depth.
         pieces.dedup_by(|later, earlier| *later == Piece::Folders && *earlier == Piece::Folders);
         if pieces.last() == Some(&Piece::Folders) {
             pieces.push(Piece::Pattern("*".to_owned()));
@@ -46,7 +46,7 @@ impl Glob {
 }
 
 impl Piece {
-    /// Whether a name is one that this means.
+    /// Returns whether this part matches a name.
     pub(crate) fn matches(&self, name: &str) -> bool {
         let is_hidden = name.starts_with('.');
         match self {
@@ -64,7 +64,7 @@ impl Piece {
     }
 }
 
-/// Whether a name fits a pattern. The last star is the only one that is ever tried again, so that no pattern takes long.
+/// Returns whether a name matches a pattern. Only the last star is ever tried again, so that no pattern takes long.
 fn fits(pattern: &[char], name: &[char]) -> bool {
     let (mut p, mut n) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
@@ -79,7 +79,7 @@ fn fits(pattern: &[char], name: &[char]) -> bool {
             Some('[') => match class(&pattern[p..], name[n]) {
                 Class::Fits(length) => Some(length),
                 Class::Differs => None,
-                // A bracket that is never closed is a sign like any other.
+                // A bracket that is never closed is a literal character.
                 Class::Open => (name[n] == '[').then_some(1),
             },
             Some(sign) => (*sign == name[n]).then_some(1),
@@ -98,17 +98,17 @@ fn fits(pattern: &[char], name: &[char]) -> bool {
 }
 
 enum Class {
-    /// With the length of the class.
+    /// The character matches, with the length of the class.
     Fits(usize),
     Differs,
     Open,
 }
 
-/// Whether a sign is one of those in brackets, which stand at the beginning.
+/// Matches a character against the bracket expression at the start of the pattern.
 fn class(pattern: &[char], sign: char) -> Class {
     let is_negated = matches!(pattern.get(1), Some('!' | '^'));
     let first = if is_negated { 2 } else { 1 };
-    // A closing bracket that comes first is one of the signs.
+    // A closing bracket that comes first is one of the characters.
     let Some(end) = (first + 1..pattern.len()).find(|at| pattern[*at] == ']') else {
         return Class::Open;
     };
@@ -155,7 +155,7 @@ mod tests {
         }
     }
 
-    /// What is slow in a matcher that tries every way is quick here.
+    /// A pattern that is slow in a backtracking matcher is quick here.
     #[test]
     fn many_stars_do_not_take_long() {
         let pattern = Piece::Pattern(format!("{}b", "a*".repeat(60)));

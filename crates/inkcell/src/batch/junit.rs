@@ -1,7 +1,7 @@
 //! A batch as JUnit XML, which every CI shows.
 //!
-//! Owns the elements: a row is a test case; one that ended well at its second try is a flaky one, as Maven's Surefire
-//! writes it. It must not know where the text goes.
+//! Owns the elements: a row is a test case; one that ended well at its second try is a flaky one, as Maven's
+//! Surefire writes it. It must not know where the text goes.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -31,7 +31,7 @@ pub(crate) fn junit(report: &BatchReport) -> String {
     out
 }
 
-/// What a row is to those who read such files: a failure is the code's, an error is everything else's.
+/// The class of a row for readers of such files: a failure comes from the code, an error from anything else.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Passed,
@@ -62,7 +62,7 @@ fn case(row: &RowReport, out: &mut String) {
     let took = row.tries.iter().map(|one| one.took).sum();
     let (class, name) = (escaped(&class), escaped(&short.name()));
     let file = escaped(&row.row.input);
-    // Writing into a text cannot fail.
+    // Writing to a string cannot fail.
     let _ = write!(
         out,
         "    <testcase classname=\"{class}\" name=\"{name}\" file=\"{file}\" time=\"{}\"",
@@ -80,7 +80,7 @@ fn case(row: &RowReport, out: &mut String) {
         }
         (kind, Some(_)) => {
             let tag = if kind == Kind::Failure { "failure" } else { "error" };
-            // The first one is the one that counts, and those after it are its repetitions.
+            // The first try is the one that counts, and the others are its repetitions.
             for (at, one) in row.tries.iter().enumerate() {
                 element(if at == 0 { tag } else { "rerunFailure" }, one, &mut body);
             }
@@ -118,7 +118,7 @@ fn time(time: Duration) -> String {
     format!("{:.3}", time.as_secs_f64())
 }
 
-/// Text for XML. Signs that no XML may hold, even escaped, are shown by their numbers.
+/// Text for XML. Characters that XML forbids, even escaped, are shown by their numbers.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for sign in text.chars() {
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(text, wanted);
     }
 
-    /// Nothing that a notebook says can make the file one that cannot be read.
+    /// No text of a notebook can make the file unreadable.
     #[test]
     fn every_sign_can_be_written() {
         for sign in (0..=0x1_0000).filter_map(char::from_u32) {

@@ -1,11 +1,11 @@
 //! A matrix of parameters: names with the values that each takes, and their combinations.
 //!
-//! Owns how an axis is written and the order of the combinations. What a value is of, a number or a text, is decided
-//! where parameters are.
+//! Owns the syntax of an axis and the order of the combinations. The type of a value, number or text, is decided
+//! with the other parameters.
 
 use thiserror::Error;
 
-/// All axes. Without any there is one combination, which sets nothing.
+/// All axes. Without any, there is one combination, which sets nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Matrix {
     axes: Vec<Axis>,
@@ -18,7 +18,7 @@ pub(crate) struct Axis {
     pub(crate) values: Vec<String>,
 }
 
-/// Why there is no matrix.
+/// The reason why a matrix is refused.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub(crate) enum MatrixError {
     #[error("{given:?} is not NAME=VALUE,VALUE; for example year=2022,2023")]
@@ -39,10 +39,10 @@ pub(crate) enum MatrixError {
     TooMany { rows: usize, most: usize },
 }
 
-/// More is a slip of the pen.
+/// The most combinations; more are a typo.
 const MOST: usize = 100_000;
 
-/// Whether an argument beside notebooks is one more axis.
+/// Returns whether an argument among notebooks is one more axis.
 pub(crate) fn is_axis(given: &str) -> bool {
     let is_name = |name: &str| is_identifier(name) || name.is_empty();
     !given.ends_with(".ipynb") && given.split_once('=').is_some_and(|(name, _)| is_name(name))
@@ -82,7 +82,7 @@ impl Matrix {
         self.axes.iter().map(|axis| axis.name.as_str())
     }
 
-    /// Every combination; the last name changes first, as in a table that is read line by line.
+    /// Every combination; the last name changes first, like the digits of a counter.
     pub(crate) fn combinations(&self) -> Vec<Vec<(String, String)>> {
         let mut all = vec![Vec::new()];
         for axis in &self.axes {
@@ -130,13 +130,13 @@ impl Axis {
     }
 }
 
-/// A value, and whether quotes keep its commas and blanks.
+/// A value, and whether quotes protect its commas and blanks.
 enum Written {
     Plain(String),
     Quoted(String),
 }
 
-/// The values between commas; a quote inside of quotes is written twice. None where one is not closed.
+/// The values between commas; a quote inside quotes is doubled. None if a quote is not closed.
 fn split(text: &str) -> Option<Vec<Written>> {
     let mut values = Vec::new();
     let mut rest = text;
@@ -194,7 +194,7 @@ mod tests {
         }
     }
 
-    /// Bad input is one sentence that says what to write.
+    /// Each error is one sentence that says what to write.
     #[test]
     fn what_is_no_matrix_is_told_in_a_sentence() {
         let table = [

@@ -1,7 +1,7 @@
-//! Many notebooks as one piece of work: which rows there are, what begins when, what is told in the end.
+//! Many notebooks as one piece of work: the rows, the order in which they begin, the final report.
 //!
-//! Owns every decision about a batch. It is pure: paths, values and ends come in, rows, orders and texts go out. It must
-//! not know files, kernels, terminals or a clock.
+//! Owns every decision about a batch. It is pure: paths, values and ends come in, rows, orders and texts go out. It
+//! must not know files, kernels, terminals or a clock.
 
 mod glob;
 mod junit;
@@ -21,4 +21,4 @@ pub(crate) use record::{Past, Record, RowKey, source};
 pub(crate) use report::{BatchReport, Fate, RowReport, Stopped, Trouble, Try};
 pub(crate) use schedule::{Again, OnFailure, Retries, RowEnd, RowId, Schedule, Task};
 pub(crate) use template::Template;
-pub(crate) use width::{Asked, Machine, Width};
+pub(crate) use width::{Machine, Parallelism, Width};

@@ -1,7 +1,7 @@
-//! The rows of a batch: every notebook with every combination of parameters, and where each is written.
+//! The rows of a batch: every notebook with every combination of parameters, and the output of each.
 //!
-//! Owns which outputs are refused before anything runs. Where a name leads is told by the caller: it must not know the
-//! file system.
+//! Owns which outputs are refused before anything runs. The caller resolves names: this must not know the file
+//! system.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -16,14 +16,14 @@ use super::template::{Template, TemplateError};
 pub(crate) struct Row {
     /// The notebook, as it was given.
     pub(crate) input: String,
-    /// Where it is written; in place where this says nothing.
+    /// The output file; in place if none.
     pub(crate) output: Option<String>,
     /// The parameters of the matrix, as they were written.
     pub(crate) values: Vec<(String, String)>,
 }
 
 impl Row {
-    /// What people call it.
+    /// The name of the row for people.
     pub(crate) fn name(&self) -> String {
         if self.values.is_empty() {
             return self.input.clone();
@@ -34,7 +34,7 @@ impl Row {
     }
 }
 
-/// Why nothing is run.
+/// The reason why nothing is run.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub(crate) enum PlanError {
     #[error(transparent)]
@@ -55,16 +55,17 @@ pub(crate) enum PlanError {
     NoNotebook { output: String },
 }
 
-/// What decides about outputs.
+/// The rules that decide about outputs.
 pub(crate) struct Naming<'a> {
     pub(crate) template: Option<&'a Template>,
     /// Parameters that are the same for all rows; a template may name them.
     pub(crate) fixed: &'a [(String, String)],
-    /// Where a name leads, links followed.
+    /// Resolves a name, following links.
     pub(crate) real: &'a dyn Fn(&str) -> PathBuf,
 }
 
-/// Every notebook with every combination, in the order in which they were given. A notebook that was named twice is one.
+/// Every notebook with every combination, in the order in which they were given. A notebook that was named twice
+/// counts once.
 pub(crate) fn rows(
     inputs: &[String],
     matrix: &Matrix,
@@ -120,7 +121,7 @@ pub(crate) fn rows(
     Ok(rows)
 }
 
-/// A field that would have told two rows apart.
+/// A field that would have distinguished two rows.
 fn missing_field(matrix: &Matrix, rows: &[Row], row: &Row) -> String {
     let values = |name: &str, row: &Row| {
         row.values.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
@@ -138,15 +139,15 @@ fn missing_field(matrix: &Matrix, rows: &[Row], row: &Row) -> String {
     }
 }
 
-/// Rows of one notebook that differ in nothing but parameters, and so can share what comes before these.
+/// Rows of one notebook that differ only in parameters, and so can share the cells before these.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Shared {
     pub(crate) input: String,
-    /// The places of its rows.
+    /// The indexes of its rows.
     pub(crate) rows: Vec<usize>,
 }
 
-/// Which rows could share a beginning: those of a notebook that has several.
+/// The rows that could share a beginning: those of a notebook that has several.
 pub(crate) fn shared(rows: &[Row]) -> Vec<Shared> {
     let mut all: Vec<Shared> = Vec::new();
     for (at, row) in rows.iter().enumerate() {
@@ -164,7 +165,7 @@ mod tests {
     use super::*;
 
     fn real(name: &str) -> PathBuf {
-        // A link, for the tests.
+        // The tests treat this prefix as a link.
         PathBuf::from("/work").join(name.replace("link/", "nb/"))
     }
 
@@ -194,7 +195,7 @@ mod tests {
         assert_eq!(groups[1], Shared { input: "nb/b.ipynb".to_owned(), rows: vec![2, 3] });
     }
 
-    /// In place, and each file once, by whatever name.
+    /// Outputs in place, and each file once, by whatever name.
     #[test]
     fn a_notebook_that_is_named_twice_is_one() {
         let rows = planned(&["nb/a.ipynb", "link/a.ipynb", "b.ipynb"], &[], None).unwrap();
@@ -203,10 +204,10 @@ mod tests {
         assert!(shared(&rows).is_empty());
     }
 
-    /// Each is refused before anything runs, in a sentence that says what to write.
+    /// Each is refused before anything runs, with a sentence that says what to write.
     #[test]
     fn outputs_that_cannot_be_are_refused() {
-        /// Notebooks, axes, a template, and what is said.
+        /// Notebooks, axes, a template, and the expected error.
         type Case =
             (&'static [&'static str], &'static [&'static str], Option<&'static str>, &'static str);
         let cases: [Case; 6] = [

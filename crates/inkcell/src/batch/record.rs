@@ -1,18 +1,18 @@
-//! What is noted about a batch while it runs, so that it can be taken up after it was killed.
+//! The record of a batch while it runs, so that it can be resumed after it was killed.
 //!
-//! Owns the lines: one when a row ended well, with what its notebook held then. It is pure: it must not know where the
-//! lines are kept.
+//! Owns the lines: one for each row that ended well, with a digest of its notebook at that time. It is pure: it
+//! must not know where the lines are kept.
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// Which row it is, whatever its place in the plan.
+/// The identity of a row, whatever its place in the plan.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(crate) struct RowKey(String);
 
-/// What a batch is, by what decides about its rows.
+/// The identity of a batch, from everything that decides about its rows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Record {
     name: String,
@@ -22,12 +22,12 @@ pub(crate) struct Record {
 #[derive(Serialize, Deserialize)]
 struct Line {
     row: RowKey,
-    /// What the notebook's cells were.
+    /// The digest of the notebook's cells.
     source: String,
 }
 
 impl RowKey {
-    /// By where it comes from and goes to, and its parameters.
+    /// The key for this input, this output and these parameters.
     pub(crate) fn of(input: &Path, output: &Path, values: &[(String, String)]) -> RowKey {
         let mut hasher = Hasher::default();
         hasher.add(input.as_os_str().as_encoded_bytes());
@@ -40,7 +40,7 @@ impl RowKey {
     }
 }
 
-/// What a notebook's cells are, in a short text: kinds, sources and tags, and not what a run writes.
+/// A digest of a notebook's cells: types, sources and tags, and nothing that a run writes.
 pub(crate) fn source<'a>(cells: impl Iterator<Item = (&'a str, &'a str, &'a [String])>) -> String {
     let mut hasher = Hasher::default();
     for (kind, source, tags) in cells {
@@ -53,7 +53,7 @@ pub(crate) fn source<'a>(cells: impl Iterator<Item = (&'a str, &'a str, &'a [Str
 }
 
 impl Record {
-    /// The batch that these words mean, said in this folder.
+    /// The batch that these arguments mean in this folder.
     pub(crate) fn of<'a>(folder: &Path, words: impl IntoIterator<Item = &'a str>) -> Record {
         let mut hasher = Hasher::default();
         hasher.add(folder.as_os_str().as_encoded_bytes());
@@ -61,12 +61,12 @@ impl Record {
         Record { name: hasher.finish() }
     }
 
-    /// A name for its file.
+    /// The name of its file.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The line that says that a row ended well.
+    /// The line that records a row that ended well.
     pub(crate) fn line(row: &RowKey, source: &str) -> String {
         let line = Line { row: row.clone(), source: source.to_owned() };
         let mut text = serde_json::to_string(&line).unwrap_or_default();
@@ -75,21 +75,21 @@ impl Record {
     }
 }
 
-/// What an earlier run of the batch has done.
+/// The finished rows of an earlier run of the batch.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Past {
     done: HashMap<RowKey, String>,
 }
 
 impl Past {
-    /// From the lines there are. What was cut off, or is no such line, says nothing.
+    /// Parses the lines of a record. A line that is cut off or malformed is ignored.
     pub(crate) fn parse(text: &str) -> Past {
         let lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
         let lines = lines.filter_map(|line| serde_json::from_str::<Line>(line).ok());
         Past { done: lines.map(|line| (line.row, line.source)).collect() }
     }
 
-    /// Whether a row was done, and with this notebook.
+    /// Returns whether a row is finished, and with this notebook.
     pub(crate) fn has(&self, row: &RowKey, source: &str) -> bool {
         self.done.get(row).is_some_and(|known| known == source)
     }
@@ -99,7 +99,7 @@ impl Past {
     }
 }
 
-/// A digest in which no two lists of texts are the same.
+/// A digest that differs for any two different lists of texts.
 #[derive(Default)]
 struct Hasher(blake3::Hasher);
 
@@ -123,7 +123,7 @@ mod tests {
         RowKey::of(Path::new(input), Path::new("out"), &values)
     }
 
-    /// Also a line that a kill has cut in the middle does no harm.
+    /// A line that a kill has cut in the middle does no harm.
     #[test]
     fn what_was_done_is_known_again() {
         let mut text = Record::line(&key("a", "1"), "old");

@@ -1,4 +1,4 @@
-//! What became of a batch, for people and programs.
+//! The result of a batch, for people and programs.
 //!
 //! Owns the shape of the report, its words and the exit code. It must not know how rows were run.
 
@@ -12,37 +12,36 @@ use super::plan::Row;
 use crate::exit::Exit;
 use crate::output::count;
 
-/// All of it. What is counted is counted from the rows.
+/// The whole result. Counts are computed from the rows.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct BatchReport {
     pub(crate) rows: Vec<RowReport>,
     pub(crate) took: Duration,
-    /// When it began, in RFC 3339.
+    /// The start of the batch, in RFC 3339.
     pub(crate) began: String,
-    /// How many ran at once.
+    /// The number of rows that ran at once.
     pub(crate) jobs: usize,
     pub(crate) stopped: Option<Stopped>,
-    /// What its reader must know besides.
+    /// Remarks for the reader of the report.
     pub(crate) notes: Vec<String>,
 }
 
-/// Why not everything was begun.
+/// The reason why not every row was begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stopped {
     ByFailure,
     BySignal,
 }
 
-/// One row.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct RowReport {
     pub(crate) row: Row,
     pub(crate) fate: Fate,
-    /// Each time that it was run, the first one first.
+    /// All tries of the row, the first one first.
     pub(crate) tries: Vec<Try>,
 }
 
-/// What became of a row in the end.
+/// The final state of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Fate {
@@ -50,40 +49,40 @@ pub(crate) enum Fate {
     /// Cells failed, and `--allow-errors` let it go on.
     FailedCells,
     Failed,
-    /// It was stopped by whoever ran the batch.
+    /// The user stopped it.
     Cancelled,
-    /// An earlier run of the batch had done it.
+    /// An earlier run of the batch had finished it.
     Unchanged,
-    /// It was never begun.
+    /// The row was never begun.
     NotRun,
 }
 
-/// One time that a row was run.
+/// One try of a row.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub(crate) struct Try {
-    /// In the word that `inkcell run --json` has for it.
+    /// The status in the words of `inkcell run --json`.
     pub(crate) status: &'static str,
     #[serde(serialize_with = "code")]
     pub(crate) exit: Exit,
     #[serde(serialize_with = "seconds", rename = "seconds")]
     pub(crate) took: Duration,
-    /// How many cells ran.
+    /// The number of cells that ran.
     pub(crate) cells: usize,
-    /// How many of them failed although the notebook does not allow it.
+    /// The number of failed cells that the notebook does not allow to fail.
     pub(crate) failed_cells: usize,
     pub(crate) error: Option<Trouble>,
 }
 
-/// Why a row did not end well.
+/// The reason why a row did not end well.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub(crate) struct Trouble {
-    /// In a word or two, such as the name of the exception.
+    /// A word or two, such as the name of the exception.
     pub(crate) kind: String,
-    /// In one line.
+    /// The reason in one line.
     pub(crate) message: String,
-    /// The position of the cell, where it was one.
+    /// The index of the cell, if a cell failed.
     pub(crate) cell: Option<usize>,
-    /// All there is to say about it.
+    /// The full text, such as a traceback.
     pub(crate) details: String,
 }
 
@@ -95,7 +94,7 @@ fn seconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_f64(time.as_secs_f64())
 }
 
-/// How many rows have which fate.
+/// The number of rows for each fate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub(crate) struct Counts {
     pub(crate) all: usize,
@@ -145,7 +144,7 @@ impl BatchReport {
         counts
     }
 
-    /// The exit code: that of the rows that failed where they agree, else the one for code that failed.
+    /// The exit code: that of the failed rows if they agree, else the one for failed code.
     pub(crate) fn exit(&self) -> Exit {
         let failed = self.rows.iter().filter(|row| row.fate == Fate::Failed);
         let mut codes = failed.map(|row| row.last().map_or(Exit::Failed, |last| last.exit));
@@ -157,7 +156,7 @@ impl BatchReport {
         }
     }
 
-    /// For programs. The keys are those of `inkcell run --json`, where there are such.
+    /// The report as JSON. Its keys are those of `inkcell run --json` where possible.
     pub(crate) fn to_json(&self) -> Value {
         let counts = self.counts();
         let status = match self.stopped {
@@ -178,7 +177,7 @@ impl BatchReport {
         })
     }
 
-    /// For people: what failed, then how many of what. `time` says a duration as they read it.
+    /// The report for people: the failures, then the counts. `time` formats a duration.
     pub(crate) fn lines(&self, time: impl Fn(Duration) -> String) -> Vec<String> {
         let mut lines = Vec::new();
         for row in &self.rows {
@@ -264,7 +263,7 @@ pub(super) mod tests {
         }
     }
 
-    /// The code of the shell: of all that failed where they agree, else 1.
+    /// The exit code: that of all failures if they agree, else 1.
     #[test]
     fn exit_codes_are_those_of_the_rows() {
         let failed = |exit| row("x", Fate::Failed, vec![tried(exit, None)]);

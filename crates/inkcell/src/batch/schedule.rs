@@ -1,38 +1,38 @@
-//! What of a batch begins next.
+//! The next step of a batch.
 //!
-//! Owns the order, how many run at once, what a failure stops and who is tried again. It is a machine without a clock:
-//! it is told of ends and says what to begin. It must not know what a row is.
+//! Owns the order, the number of rows at once, the effect of a failure and the second tries. It is a machine
+//! without a clock: ends come in, and the next tasks go out. It must not know what a row is.
 
 use std::collections::{BTreeSet, VecDeque};
 
-/// A row, by its place in the plan.
+/// A row, by its index in the plan.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct RowId(pub(crate) usize);
 
-/// What can be begun.
+/// A unit of work that can be begun.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) enum Task {
-    /// What rows have in common, by the place of the group.
+    /// The common beginning of a group of rows, by the index of the group.
     Prefix(usize),
     Row(RowId),
 }
 
-/// What a failure means for the rest.
+/// The effect of a failure on the rest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum OnFailure {
     GoOn,
-    /// Nothing more is begun; what runs goes on to its end.
+    /// Nothing more is begun; running rows go on to their end.
     Stop,
 }
 
-/// Whether rows that failed are tried once more.
+/// How often a failed row is tried again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Retries {
     None,
     Once,
 }
 
-/// How a row ended, as far as that matters here.
+/// The end of a row, as far as it matters here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RowEnd {
     Well,
@@ -47,7 +47,7 @@ pub(crate) struct Schedule {
     retries: Retries,
     waiting: VecDeque<Task>,
     running: BTreeSet<Task>,
-    /// Rows that wait for what they have in common, by group.
+    /// Rows that wait for their common beginning, by group.
     held: Vec<Vec<RowId>>,
     /// Rows that have been tried before.
     tried: BTreeSet<RowId>,
@@ -55,8 +55,8 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// Rows in the order in which they are to begin. Those of a group wait for its prefix, which stands in the place of
-    /// the first of them.
+    /// A schedule of these rows, in this order. The rows of a group wait for their common beginning, which takes
+    /// the position of the first of them.
     pub(crate) fn new(
         rows: impl IntoIterator<Item = RowId>,
         groups: &[Vec<RowId>],
@@ -89,7 +89,7 @@ impl Schedule {
         }
     }
 
-    /// What is to begin now, if there is room for it. It counts as running from here on.
+    /// The task to begin now, if there is room for one. It counts as running from here on.
     pub(crate) fn next(&mut self) -> Option<Task> {
         if self.is_stopped || self.running.len() >= self.width {
             return None;
@@ -99,8 +99,8 @@ impl Schedule {
         Some(task)
     }
 
-    /// What rows have in common was run, or cannot be: its rows come before those that were not thought of yet, since
-    /// what they share is there now.
+    /// A common beginning has run, or cannot run: its rows come before rows that have not begun, since what they
+    /// share exists now.
     pub(crate) fn prefix_ended(&mut self, group: usize) {
         self.running.remove(&Task::Prefix(group));
         let held = self.held.get_mut(group).map(std::mem::take).unwrap_or_default();
@@ -109,7 +109,7 @@ impl Schedule {
         }
     }
 
-    /// A row is over. Whether it will be tried again.
+    /// A row is over. Returns whether it will be tried again.
     pub(crate) fn ended(&mut self, row: RowId, end: RowEnd) -> Again {
         self.running.remove(&Task::Row(row));
         let is_first = self.tried.insert(row);
@@ -117,9 +117,9 @@ impl Schedule {
             RowEnd::Well => Again::No,
             RowEnd::Failed if is_first && self.retries == Retries::Once && !self.is_stopped => {
                 match self.on_failure {
-                    // The others have their first try before anybody has a second.
+                    // All rows have their first try before any row has a second.
                     OnFailure::GoOn => self.waiting.push_back(Task::Row(row)),
-                    // Whether all stops is to be known soon.
+                    // The second try comes at once, since it decides whether the batch stops.
                     OnFailure::Stop => self.waiting.push_front(Task::Row(row)),
                 }
                 Again::Yes
@@ -133,7 +133,7 @@ impl Schedule {
         }
     }
 
-    /// Somebody wants an end: nothing more is begun.
+    /// The user wants an end: nothing more is begun.
     pub(crate) fn stop(&mut self) {
         self.is_stopped = true;
     }
@@ -142,21 +142,21 @@ impl Schedule {
         self.is_stopped
     }
 
-    /// Whether a row needs what it shares with others: it runs, or will be begun for the first time. Second tries come when
-    /// all others have had their turn, and what they share would have to be kept for as many groups as there are.
+    /// Returns whether a row needs its common beginning: it runs, or will be begun for the first time. Second tries
+    /// come after all other rows, and for them the beginnings of as many groups would have to be kept.
     pub(crate) fn needs(&self, row: RowId) -> bool {
         let task = Task::Row(row);
         let is_to_come = !self.tried.contains(&row) && self.waiting.contains(&task);
         self.running.contains(&task) || (!self.is_stopped && is_to_come)
     }
 
-    /// Whether nothing runs and nothing will be begun.
+    /// Returns whether nothing runs and nothing will be begun.
     pub(crate) fn is_over(&self) -> bool {
         self.running.is_empty() && (self.is_stopped || self.waiting.is_empty())
     }
 }
 
-/// Whether a row is tried again.
+/// Says whether a row is tried again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Again {
     Yes,
@@ -193,7 +193,7 @@ mod tests {
         assert!(one.is_over());
     }
 
-    /// Whoever failed is tried when all others have had their turn, and once.
+    /// A failed row is tried again after all others have had their turn, and only once.
     #[test]
     fn a_second_try_comes_last() {
         let mut one = schedule(3, 1, OnFailure::GoOn, Retries::Once);
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!((one.next(), one.is_over()), (None, false));
         one.ended(RowId(1), RowEnd::Well);
         assert!(one.is_over() && one.is_stopped());
-        // With another try it is that one that counts, and it comes next.
+        // With another try, that try decides, and it comes next.
         let mut one = schedule(3, 1, OnFailure::Stop, Retries::Once);
         begun(&mut one);
         assert_eq!(one.ended(RowId(0), RowEnd::Failed), Again::Yes);
@@ -259,7 +259,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens: never more than there is room for, every row once, or twice if it failed, and an end.
+        /// In every case: never more rows than there is room for, every row once, or twice if it failed, and an
+        /// end.
         #[test]
         fn every_row_has_its_turn(
             rows in 0usize..20,

@@ -1,6 +1,6 @@
 //! Names of outputs with fields in braces: `out/{stem}-{year}.ipynb`.
 //!
-//! Owns which fields there are and what a value looks like in a name. It must not know which files there are.
+//! Owns the list of fields and the form of a value in a name. It must not know which files exist.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ enum Part {
     Field(String),
 }
 
-/// Why a name is no template.
+/// The reason why a template is refused.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub(crate) enum TemplateError {
     #[error("a brace is not closed in {template:?}; a brace itself is written {{{{ or }}}}")]
@@ -31,11 +31,11 @@ fn known(fields: &[String]) -> String {
     fields.iter().map(|field| format!("{{{field}}}")).collect::<Vec<_>>().join(", ")
 }
 
-/// What every row has, beside its parameters.
+/// The fields of every row, besides its parameters.
 const OWN: [&str; 4] = ["stem", "name", "parent", "index"];
 
 impl Template {
-    /// A name that ends with a slash means the notebooks' own names in that folder.
+    /// Parses a template. A final slash means the notebooks' own names in that folder.
     pub(crate) fn parse(text: &str) -> Result<Template, TemplateError> {
         let open = || TemplateError::OpenBrace { template: text.to_owned() };
         let whole = if text.ends_with('/') { format!("{text}{{name}}") } else { text.to_owned() };
@@ -78,7 +78,7 @@ impl Template {
         unknown.map_or(Ok(()), |field| Err(TemplateError::Unknown { field, fields: fields() }))
     }
 
-    /// The name for one row. A parameter comes before a field of the same name.
+    /// The name for one row. A parameter takes precedence over a field of the same name.
     pub(crate) fn fill(&self, input: &str, index: usize, values: &[(String, String)]) -> String {
         let path = Path::new(input);
         let text = |part: Option<&std::ffi::OsStr>| {
@@ -110,7 +110,7 @@ fn is_own(field: &str) -> bool {
     OWN.contains(&field)
 }
 
-/// A value as a part of a name: it opens no folder and leads out of none.
+/// A value as a part of a name, which opens no folder and leads out of none.
 fn in_a_name(value: &str) -> String {
     if value == "." || value == ".." {
         return "_".repeat(value.len());
@@ -144,7 +144,7 @@ mod tests {
             let template = Template::parse(template).unwrap();
             assert_eq!(template.fill(input, 2, &values()), wanted);
         }
-        // Somebody's own parameter comes first.
+        // A parameter of the user takes precedence.
         let own = [("name".to_owned(), "mine".to_owned())];
         assert_eq!(Template::parse("{name}").unwrap().fill("x.ipynb", 0, &own), "mine");
     }

@@ -1,4 +1,4 @@
-//! `inkcell artifacts`: what is stored, and its removal.
+//! `inkcell artifacts`: lists stored output, and removes it.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,7 +9,7 @@ use inkcell_engine::output::size;
 use inkcell_engine::{EngineError, Kind};
 use serde_json::{Value, json};
 
-use super::python::text;
+use crate::app::python::text;
 use crate::args::{Artifacts, ArtifactsCommand, ListArtifacts, RemoveArtifacts};
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, count};
@@ -32,7 +32,7 @@ pub(crate) fn run(
     }
 }
 
-/// Where output is stored, with the limits that are set.
+/// The store for output, with the limits of the settings.
 pub(super) fn store(settings: &Settings) -> Store {
     Store::new(artifacts_config(settings))
 }
@@ -50,7 +50,7 @@ fn list(args: &ListArtifacts, store: &Store, output: &mut Output) -> Result<Exit
         table(&shown, now).iter().try_for_each(|line| output.line(line))
     };
     written.map_err(Failure::of_output)?;
-    // What is asked for is on one stream, what is said about it on the other.
+    // The list is on one stream, and remarks about it are on the other.
     output.flush().map_err(Failure::of_output)?;
     match &args.session {
         Some(name) if shown.is_empty() => {
@@ -89,7 +89,7 @@ fn remove(args: &RemoveArtifacts, store: &Store, output: &mut Output) -> Result<
     if args.all {
         return tell_removed(&store.remove_all(|_| true)?, store, output);
     }
-    // All are looked for first: a slip in one id removes nothing.
+    // Look all of them up first: a typo in one id removes nothing.
     let mut ids: Vec<ArtifactId> = Vec::new();
     for reference in &args.ids {
         let found = store.find_reference(reference, Scope::All)?;
@@ -136,7 +136,7 @@ fn tell_removed(removed: &Removed, store: &Store, output: &mut Output) -> Result
     Ok(Exit::Ok)
 }
 
-/// Why artifacts went, for programs and for people.
+/// The reason why artifacts were removed, for programs and for people.
 fn why(reason: RemovedFor) -> (&'static str, &'static str) {
     match reason {
         RemovedFor::Age => ("age", "too old"),
@@ -185,7 +185,7 @@ fn kept_json(kept: Kept) -> Value {
     json!({"artifacts": kept.artifacts, "bytes": kept.bytes})
 }
 
-/// What is stored, in columns.
+/// The stored artifacts, in columns.
 fn table(shown: &[&ArtifactInfo], now: SystemTime) -> Vec<String> {
     let row = |info: &&ArtifactInfo| {
         let lines = info.lines.map_or_else(|| "-".to_owned(), |lines| lines.to_string());
@@ -219,7 +219,7 @@ fn state_words(state: &ArtifactState) -> String {
     }
 }
 
-/// A time in one number that people can compare.
+/// An age as a single number that people can compare.
 fn age_text(age: Duration) -> String {
     match age.as_secs() {
         seconds @ 0..60 => format!("{seconds}s"),
@@ -229,7 +229,7 @@ fn age_text(age: Duration) -> String {
     }
 }
 
-/// An artifact for programs.
+/// An artifact as JSON.
 pub(super) fn to_json(info: &ArtifactInfo) -> Value {
     let (state, problem) = match &info.state {
         ArtifactState::Complete => ("complete", None),

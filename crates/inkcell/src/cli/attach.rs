@@ -1,35 +1,34 @@
-//! `inkcell attach`: a session seen from outside: what happened in it, then what happens.
+//! `inkcell attach`: follows a session from outside: its past events, then new ones.
 //!
-//! Owns the terminal meanwhile: keys that expand or leave, and when what is seen is brought up to date. What is shown is
-//! made by `render/transcript`; what runs is not touched.
+//! Owns the terminal meanwhile: keys that expand or leave, and when the view is updated. `view/transcript` renders
+//! the events; the running code is not affected.
 
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::heard::Heard;
-use super::hosts::{self, Met};
+use super::signal_thread::SignalThread;
 use crate::args::Attach;
-use crate::client::{Asked, Client, Step};
+use crate::client::hosts::{self, HostSession};
+use crate::client::{Client, Exchange, Step};
 use crate::exit::{Exit, Failure};
 use crate::host::{Answer, Ask, HostEvent};
 use crate::output::Output;
-use crate::render::execution::{Area, Expansion};
-use crate::render::live::Colour;
-use crate::render::repaint::Repaint;
-use crate::render::transcript::Transcript;
-use crate::render::transcript::piped::Piped;
-use crate::screen::{self, Key, Keys, Looks, Pages, Place, Waker, asking, size};
 use crate::settings::Settings;
+use crate::term::screen::{self, Key, Keys, Looks, Pages, Place, Waker, asking, size};
+use crate::view::execution::{Area, Expansion};
+use crate::view::paint::{Colour, Repaint};
+use crate::view::transcript::Transcript;
+use crate::view::transcript::piped::Piped;
 
-/// How long nothing must come before what is remembered counts as seen.
+/// After this time without an event, the remembered events count as received.
 const QUIET: Duration = Duration::from_millis(200);
 
-/// How often a terminal is brought up to date.
+/// The interval at which a terminal is updated.
 const TICK: Duration = Duration::from_millis(50);
 
-/// The keys that leave, beside Ctrl-C and escape: q and Ctrl-D.
+/// The keys that leave, besides Ctrl-C and escape: q and Ctrl-D.
 const LEAVE: [u8; 2] = [b'q', 4];
 
 pub(crate) fn run(
@@ -64,15 +63,15 @@ pub(crate) fn run(
     Ok(exit)
 }
 
-/// Writes what happens down, line by line.
+/// Writes events line by line.
 fn told(
-    mut asked: Asked,
+    mut asked: Exchange,
     args: &Attach,
     output: &mut Output,
     mut text: impl FnMut(&HostEvent) -> Option<String>,
 ) -> Result<Exit, Failure> {
     let handle = asked.handle();
-    let signals = Heard::listen(move |_| handle.cancel())?;
+    let signals = SignalThread::listen(move |_| handle.cancel())?;
     let wait = if args.no_follow { QUIET } else { TICK };
     loop {
         let event = match asked.next(Some(wait)) {
@@ -86,7 +85,7 @@ fn told(
             }
             Step::Done(done) => {
                 return match (signals.first(), done) {
-                    // Whoever leaves has seen what they wanted to see.
+                    // A user who leaves early has seen enough.
                     (Some(_), _) | (None, Ok(_)) => Ok(Exit::Ok),
                     (None, Err(refusal)) => Err(refusal.into()),
                 };
@@ -101,15 +100,15 @@ fn told(
     }
 }
 
-/// Shows what happens on a terminal, until somebody leaves.
+/// Shows the session on a terminal, until the user leaves.
 fn watched(
-    mut asked: Asked,
-    met: &Met,
+    mut asked: Exchange,
+    met: &HostSession,
     client: &Client,
     settings: &Settings,
 ) -> Result<Exit, Failure> {
     let handle = asked.handle();
-    let signals = Heard::listen(move |_| handle.cancel())?;
+    let signals = SignalThread::listen(move |_| handle.cancel())?;
     let looks = Looks::of(settings);
     let mut transcript = Transcript::new(met.session.cwd.clone()).with_gallery(looks.gallery());
     let host = asking(client);
@@ -141,7 +140,7 @@ fn watched(
         }
         let place = keys.place();
         if place != Place::InFront {
-            // Others have written below what was painted.
+            // Other programs have written below the painted part.
             repaint = Repaint::default();
         }
         match keys.next() {
@@ -191,7 +190,7 @@ fn watched(
     }
 }
 
-/// The same without colours; what moves the cursor is ours and stays.
+/// The text without colours; the sequences that move the cursor are ours and stay.
 fn without_colours(bytes: &str) -> String {
     let mut out = String::with_capacity(bytes.len());
     let mut rest = bytes;

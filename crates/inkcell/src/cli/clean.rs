@@ -1,7 +1,7 @@
-//! `inkcell clean`: outputs, counts and chosen metadata removed, in files or as a filter.
+//! `inkcell clean`: removes outputs, counts and chosen metadata, in files or as a filter.
 
 use inkcell_engine::{
-    Backup, Cleaning, Effect, Force, IfMissing, Mode, SaveOptions, Version, parse_notebook,
+    Backup, Cleaning, FileEffect, Force, IfMissing, Mode, SaveOptions, Version, parse_notebook,
 };
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::settings::Settings;
 
-/// How standard input is named in answers and errors.
+/// The name of standard input in answers and errors.
 const STDIN: &str = "standard input";
 
 pub(crate) fn run(args: &Clean, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
@@ -42,18 +42,18 @@ pub(crate) fn run(args: &Clean, settings: &Settings, output: &mut Output) -> Res
             .notebooks
             .change(path, &options, |notebook, _| cleaning.apply(notebook, path))
             .inspect_err(|error| {
-                // The notebooks before this one are done, and the answer says so.
+                // The notebooks before this one are cleaned, and the answer says so.
                 rows.push(json!({"path": path, "error": error.to_string()}));
                 output.keep_done(json!({"notebooks": rows}));
             })?;
-        dirty |= saved.effect != Effect::Nothing;
+        dirty |= saved.effect != FileEffect::Nothing;
         if output.is_json() {
             rows.push(row(path, saved.effect, saved.version));
         } else {
             let word = match saved.effect {
-                Effect::WouldWrite => "would be cleaned",
-                Effect::Written => "cleaned",
-                Effect::Nothing => "clean",
+                FileEffect::WouldWrite => "would be cleaned",
+                FileEffect::Written => "cleaned",
+                FileEffect::Nothing => "clean",
             };
             output.line(&format!("{path}: {word}")).map_err(Failure::of_output)?;
         }
@@ -64,8 +64,8 @@ pub(crate) fn run(args: &Clean, settings: &Settings, output: &mut Output) -> Res
     Ok(if dirty && args.check { Exit::Failed } else { Exit::Ok })
 }
 
-fn row(path: &str, effect: Effect, version: Version) -> Value {
-    json!({"path": path, "changed": effect != Effect::Nothing, "version": version.to_string()})
+fn row(path: &str, effect: FileEffect, version: Version) -> Value {
+    json!({"path": path, "changed": effect != FileEffect::Nothing, "version": version.to_string()})
 }
 
 /// Standard input to standard output, as git calls a clean filter.
@@ -90,11 +90,11 @@ fn filter(args: &Clean, cleaning: &Cleaning, output: &mut Output) -> Result<Exit
         written.map_err(Failure::of_output)?;
         return Ok(Exit::Ok);
     }
-    let effect = if notebook.is_changed() { Effect::WouldWrite } else { Effect::Nothing };
+    let effect = if notebook.is_changed() { FileEffect::WouldWrite } else { FileEffect::Nothing };
     if output.is_json() {
         let version = Version::of_chunks(chunks.iter().map(|chunk| &**chunk));
         let answer = json!({"notebooks": [row(STDIN, effect, version)]});
         output.json(&answer).map_err(Failure::of_output)?;
     }
-    Ok(if effect == Effect::Nothing { Exit::Ok } else { Exit::Failed })
+    Ok(if effect == FileEffect::Nothing { Exit::Ok } else { Exit::Failed })
 }

@@ -1,4 +1,4 @@
-//! The code that `inkcell py` runs, from wherever it is: an argument, a file, a pipe.
+//! The code for `inkcell py`, from any source: an argument, a file, a pipe.
 //!
 //! Owns how bytes become the text of a program. Running it is `py.rs`.
 
@@ -14,10 +14,10 @@ use crate::args::Py;
 use crate::exit::{Exit, Failure};
 use crate::settings::Settings;
 
-/// No program is longer; a pipe that says more is something else.
+/// The most bytes of a program. A pipe that supplies more is not a program.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// The cells, from wherever the code is.
+/// The cells of the program, from whichever source the arguments name.
 pub(crate) fn of(args: &Py, settings: &Settings) -> Result<Vec<CellSource>, Failure> {
     let texts = match (&*args.code, &args.file) {
         ([], Some(path)) if path != "-" => vec![text(file_bytes(path, settings)?, "--file")?],
@@ -66,8 +66,8 @@ fn cell(title: Option<String>, code: String) -> CellSource {
     CellSource { code, title, timeout: None, kernel: CellKernel::Same }
 }
 
-/// The cells of a program whose cells begin with `# %%` lines, as editors know them. What follows on that
-/// line is the title; cells without code are left out, and so are those said to be Markdown or raw.
+/// Splits a program at `# %%` lines into cells, as editors do. The rest of that line is the title. Cells without
+/// code are left out, and so are those marked as Markdown or raw.
 fn cells_of(program: &str) -> Vec<CellSource> {
     let mut cells = vec![cell(None, String::new())];
     let mut is_code = true;
@@ -77,7 +77,7 @@ fn cells_of(program: &str) -> Vec<CellSource> {
         match title.filter(|title| title.is_empty() || title.starts_with(char::is_whitespace)) {
             Some(title) => {
                 let title = title.trim();
-                // What exporters write for cells that are no code.
+                // The marks of exporters for cells without code.
                 let mut words = title.split_whitespace();
                 is_code = !words.any(|word| matches!(word, "[markdown]" | "[md]" | "[raw]"));
                 let title = (!title.is_empty()).then(|| title.to_owned());
@@ -137,8 +137,8 @@ fn file_bytes(path: &str, settings: &Settings) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// The text of a program, decoded as Python decodes a file: a mark at the start is taken off, and the
-/// encoding that a comment in the first two lines names counts.
+/// The text of a program, decoded as Python decodes a file: a byte order mark is removed, and an encoding comment
+/// in the first two lines counts.
 fn text(bytes: Vec<u8>, argument: &str) -> Result<String, Failure> {
     let bytes = match bytes.strip_prefix(b"\xef\xbb\xbf") {
         Some(rest) => rest.to_vec(),
@@ -169,7 +169,7 @@ enum Encoding {
 fn encoding(bytes: &[u8]) -> Option<Encoding> {
     for line in bytes.split(|byte| matches!(byte, b'\n' | b'\r')).take(2) {
         let line = line.trim_ascii_start();
-        // The second line counts only below one that says nothing.
+        // The second line counts only if the first is blank or an ordinary comment.
         let comment = match line.first() {
             None => continue,
             Some(b'#') => String::from_utf8_lossy(line),
@@ -189,7 +189,7 @@ fn encoding(bytes: &[u8]) -> Option<Encoding> {
     None
 }
 
-/// What follows `coding:` or `coding=`.
+/// The name after `coding:` or `coding=`.
 fn named(comment: &str) -> Option<String> {
     comment.match_indices("coding").find_map(|(at, word)| {
         let rest =

@@ -1,4 +1,5 @@
-//! `inkcell completions` and `inkcell man`: both are made from the arguments themselves, so that they cannot differ.
+//! `inkcell completions` and `inkcell man`: both are generated from the definition of the arguments, so that they
+//! always agree with it.
 
 use clap_mangen::Man as Page;
 

@@ -1,4 +1,4 @@
-//! `inkcell diff`: two notebooks, or one and its last commit, cell by cell.
+//! `inkcell diff`: compares two notebooks, or one with its last commit, cell by cell.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,8 +10,8 @@ use serde_json::json;
 use crate::args::Diff;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
-use crate::render::{diff as render, report};
 use crate::settings::Settings;
+use crate::view::{diff as render, report};
 
 pub(crate) fn run(args: &Diff, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     let (old, new) = match &args.b {

@@ -1,31 +1,29 @@
-//! `inkcell doctor`: what works here, what does not, and what to type (B:C-09).
+//! `inkcell doctor`: which parts work here, which do not, and what to type (B:C-09).
 //!
-//! Owns how the answers are shown and what the command ends with. The questions are in `machine`, `kernels`,
-//! `backend` and `gateway`.
+//! Owns how the answers are shown, and the exit code. The checks are in `machine`, `kernels`, `backend` and
+//! `gateway`.
 
-mod backend;
-mod gateway;
+mod backends;
 mod kernels;
 mod machine;
 
 use inkcell_engine::EngineError;
 use serde_json::{Value, json};
 
-use super::python::{self, working_folder};
 use super::signals::Signals;
+use crate::app::python::{self, working_folder};
 use crate::args::Doctor;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, count};
-use crate::render::hint;
 use crate::settings::Settings;
+use crate::view::words::hint;
 
-/// How something stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Level {
     Ok,
-    /// It works, and there is something to know.
+    /// It works, and the user should know something about it.
     Warn,
-    /// It does not work, and the command ends with this.
+    /// It does not work, and the command ends with this code.
     Fail(Exit),
 }
 
@@ -39,7 +37,7 @@ impl Level {
     }
 }
 
-/// What was looked at, what was found, and what to do.
+/// One check: its subject, its result, and the next step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Check {
     level: Level,
@@ -83,13 +81,17 @@ pub(crate) fn run(
             checks.push(Check::ok("working folder", cwd.display().to_string()));
             python::announce(&python::search(&args.python, settings, cwd.clone()), output);
             checks.extend(super::runtime()?.block_on(ask_python(args, settings, cwd.clone()))?);
-            checks.extend(super::runtime()?.block_on(backend::check(&args.python, settings, cwd)));
+            checks.extend(super::runtime()?.block_on(backends::backend(
+                &args.python,
+                settings,
+                cwd,
+            )));
         }
         Err(Failure::Engine(error)) => checks.push(Check::of_error("working folder", &error)),
         Err(other) => return Err(other),
     }
     checks.extend(machine::advice(settings));
-    checks.push(super::runtime()?.block_on(gateway::check(settings)));
+    checks.push(super::runtime()?.block_on(backends::gateway(settings)));
     show(&checks, output).map_err(Failure::of_output)?;
     let failed = checks.iter().find_map(|check| match check.level {
         Level::Fail(exit) => Some(exit),
@@ -104,13 +106,13 @@ async fn ask_python(
     cwd: std::path::PathBuf,
 ) -> Result<Vec<Check>, Failure> {
     let signals = Signals::listen()?;
-    let asked = kernels::Asked::new(args, settings, cwd)?;
+    let asked = kernels::Probe::new(args, settings, cwd)?;
     let mut checks = Vec::new();
     let is_cut_short = tokio::select! {
         () = asked.checks(&mut checks) => false,
         () = signals.asked(1) => true,
     };
-    // Nothing of ours is left, whatever was found.
+    // Leave no kernel behind, whatever the result.
     asked.end().await;
     match signals.first() {
         Some(signal) if is_cut_short => Err(Failure::Signal(signal)),

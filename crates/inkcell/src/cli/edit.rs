@@ -1,8 +1,8 @@
 //! `inkcell edit`: operations on cells, a batch of them, or a replacement in the virtual text.
 
 use inkcell_engine::notebook::{
-    CellRef, Drop, EditOp, EditReport, MarkerIds, Matches, MetaChange, Notebook, OutputsAfter,
-    Place, SourceShape, TextRules, nearest,
+    CellPlace, CellRef, DropRule, EditOp, EditReport, MarkerIds, Matches, MetaChange, Notebook,
+    OutputsAfter, SourceShape, TextRules, nearest,
 };
 use inkcell_engine::{
     Backup, Base, EngineError, Force, IfMissing, Mode, SaveOptions, Saved, parse_ops,
@@ -12,8 +12,8 @@ use crate::args::{Edit, End, OPS, Op, PlaceArgs, Save, Source};
 use crate::cli::input;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
-use crate::render::report;
 use crate::settings::Settings;
+use crate::view::report;
 
 pub(crate) fn run(args: Edit, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     let options = options(&args.save, IfMissing::Fail)?;
@@ -37,13 +37,13 @@ pub(crate) fn options(save: &Save, if_missing: IfMissing) -> Result<SaveOptions,
     })
 }
 
-/// Shows what was done.
+/// Shows the changes of an edit.
 pub(crate) fn answer(output: &mut Output, saved: &Saved<EditReport>) -> Result<Exit, Failure> {
     report::write(output, saved).map_err(Failure::of_output)?;
     Ok(Exit::Ok)
 }
 
-/// What is to be done, decided before the file is opened.
+/// The requested change, decided before the file is opened.
 enum Change {
     Ops(Vec<EditOp>),
     Text { old: String, new: String, matches: Matches, ids: MarkerIds, rules: TextRules },
@@ -71,11 +71,11 @@ fn change(args: Edit, outputs: OutputsAfter, settings: &Settings) -> Result<Chan
         new: args.new.unwrap_or_default(),
         matches: if args.all { Matches::All } else { Matches::One },
         ids: settings.marker_ids,
-        rules: TextRules { drop: Drop::Exactly(args.drop), outputs, shape: SourceShape::Keep },
+        rules: TextRules { drop: DropRule::Exactly(args.drop), outputs, shape: SourceShape::Keep },
     })
 }
 
-/// The operations by name, and the ways without one.
+/// The names of the operations, and the forms of the command without one.
 fn ways_to_say() -> String {
     let (last, others) = OPS.split_last().unwrap_or((&"", &[]));
     format!("{} or {last}; or give --ops FILE, or --old TEXT --new TEXT", others.join(", "))
@@ -104,7 +104,7 @@ fn operation(op: Op, outputs: OutputsAfter, settings: &Settings) -> Result<Vec<E
             shape: SourceShape::Keep,
         },
         Op::Insert { source, place, kind } => EditOp::Insert {
-            at: place_of(place).unwrap_or(Place::End),
+            at: place_of(place).unwrap_or(CellPlace::End),
             kind: input::kind(kind),
             source: source_text(source, settings)?,
         },
@@ -181,7 +181,8 @@ fn source_text(source: Source, settings: &Settings) -> Result<String, Failure> {
         }
     };
     let text = input::file_text("--source-file", &file, settings)?;
-    // A command that failed in front of a pipe gives nothing, and nobody meant to empty the cell.
+    // A failed command in front of the pipe supplies nothing, and the user did not mean to empty
+    // the cell.
     if text.is_empty() && file == "-" {
         let problem = "standard input is empty; to empty a cell give --source \"\"";
         return Err(Failure::argument("source", problem));
@@ -189,12 +190,12 @@ fn source_text(source: Source, settings: &Settings) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn place_of(place: PlaceArgs) -> Option<Place> {
-    let after = place.after.map(|cell| Place::After(CellRef::Text(cell)));
-    let before = place.before.map(|cell| Place::Before(CellRef::Text(cell)));
+fn place_of(place: PlaceArgs) -> Option<CellPlace> {
+    let after = place.after.map(|cell| CellPlace::After(CellRef::Text(cell)));
+    let before = place.before.map(|cell| CellPlace::Before(CellRef::Text(cell)));
     let end = place.at.map(|end| match end {
-        End::Start => Place::Start,
-        End::End => Place::End,
+        End::Start => CellPlace::Start,
+        End::End => CellPlace::End,
     });
     after.or(before).or(end)
 }

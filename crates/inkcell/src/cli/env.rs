@@ -6,24 +6,24 @@ use std::time::Duration;
 
 use inkcell_engine::EngineError;
 use inkcell_engine::kernel::{
-    Candidate, EnvMode, EnvRules, EnvSetup as Setup, Existing, Interpreter, LaunchError,
-    ManagedEnv, Reason, SetupDone, SetupError, SetupEvent, candidates, child_environment,
+    EnvMode, EnvRules, EnvSetup as Setup, Existing, Interpreter, LaunchError, ManagedEnv,
+    PythonCandidate, Reason, SetupDone, SetupError, SetupEvent, candidates, child_environment,
     set_up_environment,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::python::{self, Named, text};
 use super::signals::Signals;
+use crate::app::python::{self, Named, text};
 use crate::args::{Env, EnvCommand, EnvSetup, PythonArgs};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::settings::{Key, Settings, Source};
 
-/// What the managed environment has in any case.
+/// The package that the managed environment always contains.
 const ALWAYS: &str = "ipykernel";
 
-/// How long one program may take while an environment is made: packages come over the network.
+/// The time limit for one program that makes an environment: packages come over the network.
 const STEP_TIMEOUT: Duration = Duration::from_secs(900);
 
 pub(crate) fn run(args: &Env, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
@@ -39,8 +39,8 @@ struct Here {
     cwd: PathBuf,
     python: Interpreter,
     reason: String,
-    /// Interpreters that would work or not; nobody asked them.
-    others: Vec<Candidate>,
+    /// Other interpreters, found but not tried.
+    others: Vec<PythonCandidate>,
     modules: Vec<(String, PathBuf)>,
 }
 
@@ -53,7 +53,7 @@ async fn show(
     let search = python::search(args, settings, cwd.clone());
     python::announce(&search, output);
     let found = python::finder(settings).find(&search).await.map_err(EngineError::from)?;
-    let is_other = |other: &Candidate| {
+    let is_other = |other: &PythonCandidate| {
         other.path != found.found_at && found.skipped.iter().all(|tried| tried.path != other.path)
     };
     let here = Here {
@@ -95,7 +95,7 @@ impl Here {
         if !others.is_empty() {
             lines.push("Not needed, since one before them works:".to_owned());
             let other =
-                |other: &Candidate| format!("  {} ({})", other.path.display(), other.reason);
+                |other: &PythonCandidate| format!("  {} ({})", other.path.display(), other.reason);
             lines.extend(others.iter().map(other));
         }
         let value = |key| &settings.resolved.get(key).value;
@@ -156,7 +156,7 @@ impl Here {
     }
 }
 
-/// The managed environment, when it was made.
+/// The folder of the managed environment, if it exists.
 fn managed(settings: &Settings) -> Option<PathBuf> {
     Some(settings.state_dir.join("python-env")).filter(|folder| folder.is_dir())
 }
@@ -177,7 +177,7 @@ async fn set_up(
         made = make(args, settings, output, &cancel) => made,
         () = pass_on => Err(LaunchError::Cancelled.into()),
     };
-    // What a signal cut short is no failure of its own.
+    // A step that a signal cut short is not a failure of its own.
     let made = made.map_err(|error| match signals.first() {
         Some(signal) => Failure::Signal(signal),
         None => Failure::Engine(error),
@@ -210,7 +210,7 @@ async fn make(
 ) -> Result<ManagedEnv, EngineError> {
     let named = PythonArgs { cwd: None, python: args.python.clone() };
     let mut search = python::search(&named, settings, settings.cwd.clone());
-    // It is not made from itself.
+    // The managed environment must not be made from itself.
     search.state = None;
     python::announce(&search, output);
     let finder = python::finder(settings);

@@ -1,6 +1,6 @@
-//! `inkcell gateway`: the gateways that are shared on this machine, the one that is set, and what was left on any.
+//! `inkcell gateway`: the shared gateways of this machine, the configured one, and the leftovers on any of them.
 //!
-//! Owns how they are shown. How they are started and found is the kernel crate's.
+//! Owns how they are shown. The kernel crate starts and finds them.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,15 +13,16 @@ use inkcell_engine::kernel::{
 use inkcell_engine::{Engine, EngineError, GatewayChoice};
 use serde_json::{Value, json};
 
-use super::python::{self, text};
 use super::run::unfinished;
+use crate::app::backends;
+use crate::app::gateways::{self, choice};
+use crate::app::python::{self, text};
 use crate::args::{Gateway, GatewayCommand, GatewayStart};
-use crate::backends::{RuntimeFolder, backends};
 use crate::exit::{Exit, Failure};
-use crate::gateways::{self, choice};
 use crate::output::{Output, count};
-use crate::render::hint;
+use crate::settings::RuntimeFolder;
 use crate::settings::{Profile, Settings, anchored, engine_config};
+use crate::view::words::hint;
 
 pub(crate) fn run(
     args: &Gateway,
@@ -46,10 +47,10 @@ pub(crate) fn run(
     Ok(Exit::Ok)
 }
 
-/// What is shown: lines for people, and the same for programs.
-type Shown = (Vec<String>, Value);
+/// The answer: lines for people, and the same as JSON.
+type TextAndJson = (Vec<String>, Value);
 
-async fn start(args: &GatewayStart, settings: &Settings) -> Result<Shown, Failure> {
+async fn start(args: &GatewayStart, settings: &Settings) -> Result<TextAndJson, Failure> {
     let GatewayChoice::Local(config) = chosen(settings)? else {
         let problem = "is set, so that kernels come from there and none is started here; leave it out to start one";
         return Err(Failure::argument("gateway.url", problem));
@@ -69,7 +70,7 @@ async fn start(args: &GatewayStart, settings: &Settings) -> Result<Shown, Failur
     Ok((vec![line(&status)], json!({"shared": [status]})))
 }
 
-async fn stop(settings: &Settings) -> Result<Shown, Failure> {
+async fn stop(settings: &Settings) -> Result<TextAndJson, Failure> {
     let ended = SharedGateway::shutdown_all(&settings.state_dir).await.map_err(failed)?;
     let said = match ended {
         0 => "No gateway of inkcell's was running.".to_owned(),
@@ -78,12 +79,12 @@ async fn stop(settings: &Settings) -> Result<Shown, Failure> {
     Ok((vec![said], json!({"ended": ended})))
 }
 
-async fn status(settings: &Settings) -> Result<Shown, Failure> {
+async fn status(settings: &Settings) -> Result<TextAndJson, Failure> {
     let mut lines = Vec::new();
     let mut external = Value::Null;
     if let GatewayChoice::External(config) = chosen(settings)? {
         let url = config.url.to_string();
-        match gateways::look(*config).await {
+        match gateways::ask_status(*config).await {
             Ok(seen) => {
                 lines.push(seen.to_string());
                 let (version, kernels) = (&seen.version, &seen.kernels);
@@ -132,8 +133,8 @@ async fn status(settings: &Settings) -> Result<Shown, Failure> {
     ))
 }
 
-/// Removes what was left, where it can be reached with what is known.
-async fn remove(settings: &Settings) -> Result<Shown, Failure> {
+/// Removes leftover kernels from every gateway that can be reached with the known addresses and tokens.
+async fn remove(settings: &Settings) -> Result<TextAndJson, Failure> {
     let chosen = match chosen(settings)? {
         GatewayChoice::External(config) => Some(config),
         GatewayChoice::Local(_) => None,
@@ -146,7 +147,7 @@ async fn remove(settings: &Settings) -> Result<Shown, Failure> {
             (Whose::External, Some(config)) if config.url.to_string() == left.url => {
                 Some((**config).clone())
             }
-            // Also where the address is one of this machine: it can be a way to another one.
+            // This holds for a local address, too: it can be a tunnel to another machine.
             (Whose::External, _) => None,
         };
         let (url, kernels) = (&left.url, count(left.kernels, "kernel"));
@@ -174,7 +175,7 @@ async fn remove(settings: &Settings) -> Result<Shown, Failure> {
     Ok((lines, json!({"gateways": told})))
 }
 
-/// How a gateway of this machine is asked that was shared once. One that is gone took its kernels along.
+/// The address of a formerly shared gateway of this machine. A gateway that is gone took its kernels along.
 fn of_this_machine(
     left: &LeftBehind,
     tokens: &HashMap<GatewayUrl, Token>,

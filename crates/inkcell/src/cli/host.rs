@@ -1,7 +1,6 @@
-//! `inkcell host`: the host that commands share: started, ended, looked at, and itself.
+//! `inkcell host`: starts, ends and inspects the host that commands share, and runs it.
 //!
-//! Owns when it ends: when it is told to, by a signal, or when nobody has needed it for a while. How it answers is in
-//! `host/`.
+//! Owns when it ends: on request, by a signal, or after it has been idle for a while. Its answers are in `host/`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,20 +10,20 @@ use inkcell_engine::{Engine, Kind};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde_json::{Value, json};
 
-use super::hosts::ask_all;
 use super::signals::Signals;
+use crate::app::backends;
 use crate::args::{HostCommand, HostVerb};
-use crate::backends::backends;
+use crate::client::hosts::ask_all;
 use crate::client::{Client, answer_at_once};
 use crate::exit::{Exit, Failure};
 use crate::host::{
-    Answer, Ask, Found, Host, HostKind, HostStatus, Hosts, IdleEnd, Life, PlaceError, Silent,
+    Answer, Ask, Host, HostAddress, HostKind, HostStatus, Hosts, IdleEnd, Life, PlaceError, Silent,
     listen, until_idle,
 };
 use crate::output::{Output, count};
 use crate::settings::{Profile, Settings, engine_config};
 
-/// How long what runs may take to end.
+/// The time limit for running code to end.
 const LAST_WORDS: Duration = Duration::from_millis(4500);
 
 pub(crate) fn run(
@@ -48,16 +47,16 @@ pub(crate) fn run(
     }
 }
 
-/// How a host is ended.
+/// How to end a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Stop {
-    /// It is asked to.
+    /// Ask it to end.
     Asked,
-    /// The same, and one that does not answer is killed.
+    /// Ask it to end, and kill it if it does not answer.
     ByForce,
 }
 
-/// Asks a host for its status. One that was just started has greeted already.
+/// Asks a host for its status. A host that was just started has greeted already.
 fn status_of(client: &Client, settings: &Settings) -> Result<HostStatus, Failure> {
     let Some(found) = client.found() else { return Err(Failure::Pipe) };
     match answer_at_once(found, settings, Ask::Status)? {
@@ -67,7 +66,7 @@ fn status_of(client: &Client, settings: &Settings) -> Result<HostStatus, Failure
     }
 }
 
-/// Every host that answers, and those that do not.
+/// Every host that answers, and the silent ones.
 fn all(settings: &Settings) -> (Vec<(HostKind, HostStatus)>, Vec<Silent>) {
     let (mut hosts, mut silent) = (Vec::new(), Vec::new());
     for (found, answer) in ask_all(|| Ask::Status, settings) {
@@ -129,13 +128,13 @@ fn stop(how: Stop, settings: &Settings, output: &mut Output) -> Result<Exit, Fai
     Ok(Exit::Ok)
 }
 
-/// Ends a host and waits until it is gone.
-fn end(found: &Found, how: Stop, settings: &Settings) -> Result<usize, Failure> {
+/// Ends a host, and waits until it is gone.
+fn end(found: &HostAddress, how: Stop, settings: &Settings) -> Result<usize, Failure> {
     match answer_at_once(found, settings, Ask::Shutdown) {
         Ok(Some(_)) => {}
         Ok(None) if how == Stop::Asked => return Err(Silent::of(found).failure()),
         Ok(None) => kill(found)?,
-        // It was about to end already.
+        // The host was about to end already.
         Err(Failure::Told { kind: Kind::Unavailable, .. }) => {}
         Err(failure) => return Err(failure),
     }
@@ -148,15 +147,15 @@ fn end(found: &Found, how: Stop, settings: &Settings) -> Result<usize, Failure> 
 }
 
 /// Kills a host that does not answer; its kernels end with it.
-fn kill(found: &Found) -> Result<(), Failure> {
+fn kill(found: &HostAddress) -> Result<(), Failure> {
     let failed = |error| Failure::Io("cannot end the host", error);
-    // With its queue of connections full, only its file says which process it is.
+    // If its queue of connections is full, only its file says which process it is.
     let process_of = || {
         let named = || Pid::from_raw(i32::try_from(found.pid()?).ok()?);
         found.listener().or_else(|error| named().ok_or(error))
     };
     let process = process_of().map_err(failed)?;
-    // The handle pins the process, so that a reused number is not hit. Check that it is still the host's.
+    // The handle pins the process, so that a reused number is not hit. Check that it still belongs to the host.
     let handle = pidfd_open(process, PidfdFlags::empty()).map_err(|error| failed(error.into()))?;
     if process_of().is_ok_and(|now| now == process) {
         pidfd_send_signal(&handle, Signal::KILL).map_err(|error| failed(error.into()))?;
@@ -202,13 +201,13 @@ fn serve(settings: &Arc<Settings>, output: &mut Output) -> Result<Exit, Failure>
             },
         };
         tracing::info!(why, "host ends");
-        // Nobody finds it from here on, so that the next one can be started.
+        // Commands no longer find this host, so the next one can start.
         drop(place);
         host.ending.cancel();
         let last = async {
             host.engine.shutdown().await;
             host.calls.are_over().await;
-            // Whoever has asked for the end is answered.
+            // Answer the clients that asked for the end.
             while host.clients() > 0 {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }

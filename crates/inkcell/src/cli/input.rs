@@ -1,6 +1,6 @@
-//! What comes in besides arguments: standard input and files named by flags.
+//! Input besides arguments: standard input, and files named by flags.
 //!
-//! Owns reading them whole, as text where text is wanted.
+//! Owns reading them whole, and decoding them as text where necessary.
 
 use std::io::{IsTerminal, Read};
 
@@ -29,8 +29,8 @@ pub(crate) fn stdin_text() -> Result<String, Failure> {
     text(stdin_bytes()?, "standard input")
 }
 
-/// The text of a file that a flag names, `-` for standard input. It is read as a notebook is: inside the
-/// roots, a regular file, not without end.
+/// The text of a file that a flag names, `-` for standard input. The rules for notebooks hold: inside the roots, a
+/// regular file, of limited size.
 pub(crate) fn file_text(
     argument: &str,
     path: &str,
@@ -44,7 +44,7 @@ pub(crate) fn file_text(
     text(bytes, argument)
 }
 
-/// Where a changed notebook goes when not into its own file.
+/// The destination of a changed notebook, if it is not its own file.
 pub(crate) fn output(given: Option<&str>) -> Result<Option<String>, Failure> {
     match given {
         Some("-") => Err(Failure::argument(
@@ -55,7 +55,6 @@ pub(crate) fn output(given: Option<&str>) -> Result<Option<String>, Failure> {
     }
 }
 
-/// Bytes as text.
 pub(crate) fn text(bytes: Vec<u8>, argument: &str) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();

@@ -1,6 +1,6 @@
-//! The notebooks that a command was given: patterns expanded, where names lead.
+//! The notebooks that a command was given: patterns are expanded, and links are resolved.
 //!
-//! Owns what a name on the command line means where several are given, and what is said about one that means nothing.
+//! Owns the meaning of a name on the command line if there are several, and the error about a name without one.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,22 +12,22 @@ use crate::batch::{Glob, Piece, is_glob};
 use crate::exit::{Exit, Failure};
 use crate::setup::quoted;
 
-/// More names than this are not what somebody meant.
+/// The most names that a pattern may match; more are not what the user meant.
 const MOST: usize = 100_000;
 
-/// How deep folders are looked through.
+/// The depth to which folders are searched.
 const DEEPEST: usize = 64;
 
-/// How many names of notebooks are told in place of one that is not there.
+/// How many names of existing notebooks an error suggests.
 const SHOWN: usize = 3;
 
-/// Files as a command sees them, from the folder where it was called.
+/// Files as a command sees them, from the folder in which it was called.
 pub(super) struct Files<'a> {
     pub(super) cwd: &'a Path,
 }
 
 impl Files<'_> {
-    /// The notebooks that were named, patterns expanded, in order.
+    /// The named notebooks, with patterns expanded, in order.
     pub(super) fn inputs<'a>(
         &self,
         given: impl Iterator<Item = &'a str>,
@@ -47,19 +47,19 @@ impl Files<'_> {
         }
     }
 
-    /// What one name means: the notebooks that a pattern matches, or itself, whether or not it is there.
+    /// Expands one name: to the notebooks that a pattern matches, or to itself, whether or not the file exists.
     pub(super) fn named(&self, given: &str) -> Result<Vec<String>, Failure> {
         let path = self.cwd.join(given);
         if path.is_dir() {
             return Err(folder(given));
         }
-        // A name that is there is that file, whatever signs it has.
+        // A name that exists means that file, whatever wildcards it contains.
         if path.exists() || !is_glob(given) {
             return Ok(vec![given.to_owned()]);
         }
         let mut notebooks: Vec<String> = self.matching(given)?.into_iter().collect();
         notebooks.retain(|name| self.cwd.join(name).is_file());
-        // A pattern that names no ending means notebooks.
+        // A pattern without an ending means notebooks.
         if !given.ends_with(".ipynb") {
             notebooks.retain(|name| name.ends_with(".ipynb"));
         }
@@ -72,7 +72,7 @@ impl Files<'_> {
         Ok(notebooks)
     }
 
-    /// What there is in place of a notebook that is not.
+    /// Suggests notebooks that exist in place of a missing one.
     fn beside(&self, missing: &str) -> String {
         let path = self.cwd.join(missing);
         let folder = path.parent().unwrap_or(self.cwd);
@@ -99,7 +99,7 @@ impl Files<'_> {
         format!("{} has {there}", folder.display())
     }
 
-    /// The names that a pattern means, in order.
+    /// The names that a pattern matches, in order.
     fn matching(&self, given: &str) -> Result<BTreeSet<String>, Failure> {
         let glob = Glob::parse(given);
         let mut walk = Walk { cwd: self.cwd, found: BTreeSet::new() };
@@ -109,13 +109,13 @@ impl Files<'_> {
         Ok(walk.found)
     }
 
-    /// Where a name leads, links followed as far as there is something.
+    /// The file that a name leads to. Links are followed for as much of the path as exists.
     pub(super) fn real(&self, name: &str) -> PathBuf {
         let path = self.cwd.join(name);
         if let Ok(real) = path.canonicalize() {
             return real;
         }
-        // Of what is not there yet, the folder that is.
+        // For a file that does not exist yet, resolve its nearest existing folder.
         let mut missing = Vec::new();
         let mut known = path.as_path();
         while let (Some(parent), Some(name)) = (known.parent(), known.file_name()) {
@@ -129,14 +129,14 @@ impl Files<'_> {
     }
 }
 
-/// A search for what a pattern means.
+/// A search for the files that a pattern matches.
 struct Walk<'a> {
     cwd: &'a Path,
     found: BTreeSet<String>,
 }
 
 impl Walk<'_> {
-    /// Ends with a sentence where it would go on for too long: a part of what was meant is not what was meant.
+    /// Returns an error text if the search would take too long: a part of the matches would not be the answer.
     fn walk(&mut self, before: &str, pieces: &[Piece], depth: usize) -> Result<(), String> {
         if depth > DEEPEST {
             return Err(format!(
@@ -165,12 +165,12 @@ impl Walk<'_> {
         if *piece == Piece::Folders {
             self.walk(before, rest, depth + 1)?;
         }
-        // What cannot be listed has nothing that could be meant.
+        // A folder that cannot be listed contains no match.
         let Ok(entries) = fs::read_dir(self.cwd.join(before)) else { return Ok(()) };
         let mut entries: Vec<(String, bool)> = entries
             .flatten()
             .filter_map(|entry| {
-                // Folders are not followed through links, which may lead round.
+                // Links to folders are not followed, since they may form a cycle.
                 let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
                 Some((entry.file_name().into_string().ok()?, is_folder))
             })
@@ -187,12 +187,12 @@ impl Walk<'_> {
     }
 }
 
-/// A file that cannot be found, or is none.
+/// The failure for a file that is missing or cannot be used.
 fn not_found(message: String, hint: Option<String>) -> Failure {
     Failure::Told { exit: Exit::NotFound, kind: Kind::NotFound, message, hint }
 }
 
-/// What to write instead of a folder.
+/// The failure for a folder, with the pattern to write instead.
 fn folder(given: &str) -> Failure {
     let name = given.trim_end_matches('/');
     let name = if name.is_empty() { "/" } else { name };
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!(files.inputs([absolute.as_str()].into_iter()).ok().unwrap_or_default().len(), 2);
     }
 
-    /// Each is one sentence that says what to write.
+    /// Each error is one sentence that says what to write.
     #[test]
     fn what_is_no_notebook_is_told() {
         let folder = folder_with(&["nb/a.ipynb"]);
@@ -272,7 +272,7 @@ mod tests {
         assert!(hint.contains("nb/*.ipynb") && hint.contains("nb/**/*.ipynb"), "{hint}");
     }
 
-    /// A part of what a pattern means is not taken for all of it.
+    /// A part of the matches of a pattern is not taken for all of them.
     #[test]
     fn a_search_that_is_cut_short_says_so() {
         let deep = format!("{}x.ipynb", "d/".repeat(DEEPEST + 2));
@@ -285,7 +285,7 @@ mod tests {
         assert!(told.contains("folders down; begin the pattern further down"), "{told}");
     }
 
-    /// Also of what is not there yet.
+    /// Links are also resolved for files that do not exist yet.
     #[test]
     fn names_that_lead_to_one_place_are_the_same() {
         let folder = folder_with(&["nb/a.ipynb"]);

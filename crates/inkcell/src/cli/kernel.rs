@@ -1,14 +1,14 @@
-//! `inkcell kernel specs`: the Jupyter kernels that are installed, and what is wrong with those that cannot be used.
+//! `inkcell kernel specs`: the installed Jupyter kernels, and the defects of those that cannot be used.
 //!
-//! Owns how they are shown. Where they are looked for is the kernel crate's.
+//! Owns how they are shown. The kernel crate finds them.
 
 use inkcell_engine::Engine;
 use inkcell_engine::kernel::{BackendKind, InterruptMode, Kernelspec, Kernelspecs};
 use serde_json::{Value, json};
 
-use super::python::{self, text};
+use crate::app::backends;
+use crate::app::python::{self, text};
 use crate::args::{Kernel, KernelCommand, Specs};
-use crate::backends::backends;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::settings::{Profile, Settings, anchored, engine_config};
@@ -41,7 +41,7 @@ async fn installed(args: &Specs, settings: &Settings) -> Result<Kernelspecs, Fai
     Ok(engine.installed_kernels(&cwd, named.as_deref(), backend).await?)
 }
 
-/// One line each: name, language, what it is called and where it is.
+/// One line each: name, language, display name and folder.
 fn lines(found: &Kernelspecs) -> Vec<String> {
     if found.found.is_empty() {
         return vec![
@@ -54,7 +54,7 @@ fn lines(found: &Kernelspecs) -> Vec<String> {
     };
     let (name, language) = (width(|spec| &spec.name), width(|spec| &spec.language));
     let line = |spec: &Kernelspec| {
-        // Where it is, a gateway keeps to itself.
+        // A gateway does not reveal the folder.
         let place = match spec.resource_dir.as_os_str().is_empty() {
             true => "on the gateway".to_owned(),
             false => spec.resource_dir.display().to_string(),

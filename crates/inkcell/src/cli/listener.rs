@@ -1,7 +1,7 @@
-//! The thread that shows what code does while it runs.
+//! The thread that shows the output of code while it runs.
 //!
-//! Owns the writing to our own streams, so that a reader who does not read holds up this thread and
-//! nothing else. What is written is decided by a `Show`.
+//! Owns the writing to our own streams, so that a stalled reader holds up this thread and nothing
+//! else. A `Show` decides what is written.
 
 use std::io;
 use std::sync::mpsc;
@@ -10,10 +10,10 @@ use std::time::Duration;
 use inkcell_engine::Tapped;
 
 use crate::client::AskHandle;
-use crate::render::ending::Summary;
-use crate::render::live::Show;
+use crate::view::ending::Summary;
+use crate::view::live::Show;
 
-/// After so many events the host is told that there is room again.
+/// After this many events the host learns that there is room again.
 const TOLD_EVERY: usize = 16;
 
 pub(crate) struct Listener {
@@ -21,16 +21,16 @@ pub(crate) struct Listener {
     pub(crate) rest: Rest,
 }
 
-/// What is left to be shown once the code has ended.
+/// The output that is still to be shown once the code has ended.
 pub(crate) struct Rest {
     summary: mpsc::Sender<Summary>,
     done: mpsc::Receiver<io::Result<()>>,
 }
 
-/// What has become of what was left.
-pub(crate) enum Shown {
+/// The progress of that output.
+pub(crate) enum ShowState {
     All(io::Result<()>),
-    /// Not everything in the time that was given.
+    /// Not everything within the given time.
     NotYet,
 }
 
@@ -40,7 +40,7 @@ impl Listener {
         let (summary, last) = mpsc::channel();
         let (told, done) = mpsc::channel();
         std::thread::Builder::new().name("listener".to_owned()).spawn(move || {
-            // Nobody is left to hear of it when this fails.
+            // If this fails, the receiver is gone and needs no answer.
             let _ = told.send(listen(show, &queue, &last, &host));
         })?;
         Ok(Listener { events, rest: Rest { summary, done } })
@@ -48,19 +48,19 @@ impl Listener {
 }
 
 impl Rest {
-    /// Hands over the end.
+    /// Hands over the summary.
     pub(crate) fn end(&self, summary: Summary) {
-        // A thread that is gone says why below.
+        // If the thread is gone, the code below reports why.
         let _ = self.summary.send(summary);
     }
 
-    /// Waits for a while until everything was shown. Dropped, it leaves the thread to itself.
-    pub(crate) fn wait(&self, time: Duration) -> Shown {
+    /// Waits for this long until everything is shown. Dropping it detaches the thread.
+    pub(crate) fn wait(&self, time: Duration) -> ShowState {
         match self.done.recv_timeout(time) {
-            Ok(shown) => Shown::All(shown),
-            Err(mpsc::RecvTimeoutError::Timeout) => Shown::NotYet,
+            Ok(shown) => ShowState::All(shown),
+            Err(mpsc::RecvTimeoutError::Timeout) => ShowState::NotYet,
             Err(mpsc::RecvTimeoutError::Disconnected) => {
-                Shown::All(Err(io::Error::other("the listener is gone")))
+                ShowState::All(Err(io::Error::other("the listener is gone")))
             }
         }
     }

@@ -4,41 +4,48 @@
 //! come over HTTP are in `http`.
 
 mod http;
-mod kept;
+mod keep;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use inkcell_engine::kernel::{Workspace, return_large_blocks};
+use inkcell_engine::kernel::return_large_blocks;
 use inkcell_engine::registry::OwnerId;
-use inkcell_engine::{Check, Engine, Preflight};
 use rmcp::ServiceExt as _;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::python;
 use super::signals::Signals;
-use crate::args::{Mcp, PythonArgs};
-use crate::backends::{backends, needed};
-use crate::bridge::Bridge;
+use crate::app::{desk, exposure};
+use crate::args::{Mcp, ToolsArg};
 use crate::exit::{Exit, Failure};
-use crate::exposure::{Exposure, ToolMode, ToolSet};
 use crate::host::{Host, HostKind, HostPlace, Hosts, Life, listen};
 use crate::log;
+use crate::mcp::desk::Turns;
+use crate::mcp::exposure::{Exposure, ToolSet};
 use crate::mcp::{Calls, Lines, Moved, Server, Watched, on_hang_up};
 use crate::output::Output;
-use crate::settings::{Settings, engine_config};
-use crate::tools::{Desk, Turns};
+use crate::settings::Settings;
 
-/// How long what is under way may take once there is nothing more to read: whoever writes some requests and reads
+/// The time limit for calls under way once the input has ended: a client that writes some requests and then reads
 /// the answers is not gone yet.
 const LAST_CALLS: Duration = Duration::from_secs(1);
 
-/// How long what runs may take to end after that.
+/// The time limit for running code to end after that.
 const LAST_WORDS: Duration = Duration::from_millis(3500);
 
 /// The client at the other end of standard input.
 const CLIENT: OwnerId = OwnerId(1);
+
+impl From<ToolsArg> for ToolSet {
+    fn from(given: ToolsArg) -> ToolSet {
+        match given {
+            ToolsArg::Default => ToolSet::Default,
+            ToolsArg::Compat => ToolSet::Compat,
+            ToolsArg::All => ToolSet::All,
+        }
+    }
+}
 
 pub(crate) fn run(
     args: &Mcp,
@@ -46,13 +53,13 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     if args.keep {
-        return kept::serve(args, settings);
+        return keep::serve(args, settings);
     }
     return_large_blocks();
     let built = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = built.map_err(|error| Failure::Io("cannot start the runtime", error))?;
     let done = runtime.block_on(serve(args, settings, output));
-    // A read of standard input that nobody will answer must not keep us.
+    // A blocked read of standard input must not keep the process alive.
     runtime.shutdown_background();
     done
 }
@@ -76,7 +83,8 @@ async fn serve(args: &Mcp, settings: &Arc<Settings>, output: &mut Output) -> Res
     let desk = desk(exposure, settings)?;
     log::stage("serving");
     let engine = desk.engine.clone();
-    // Whoever sits beside the agent can see and use its sessions. Without a place for that, the agent is served.
+    // Commands of a user beside the agent can see and use its sessions. If no place for a host can be had, the
+    // agent is served all the same.
     let host = Host::new(engine.clone(), desk.exposure.profile(), Life::Long);
     let listening = settings.uses_host().then(|| also_listen(&host, settings)).flatten();
     let gone = CancellationToken::new();
@@ -87,7 +95,7 @@ async fn serve(args: &Mcp, settings: &Arc<Settings>, output: &mut Output) -> Res
     let calls = Calls::default();
     let server = Server::new(desk, CLIENT, calls.clone());
     let mut serving = tokio::spawn(async move {
-        // A client that never said who it is has nothing to be told.
+        // A client that never introduced itself gets no message.
         if let Ok(running) = server.serve(transport).await {
             drop(running.waiting().await);
         }
@@ -109,14 +117,14 @@ async fn serve(args: &Mcp, settings: &Arc<Settings>, output: &mut Output) -> Res
             () = signals.asked(1) => false,
         };
     }
-    // Whatever still runs is given up, so that nothing waits for it.
+    // Cancel the remaining calls, so that no code waits for them.
     calls.ending.cancel();
     host.ending.cancel();
     drop(listening);
     let last = async {
         engine.shutdown().await;
         calls.are_over().await;
-        // What was under way is answered, if somebody still listens.
+        // Answer the calls under way, if the client still reads.
         if !(is_over || is_deaf) && signals.first().is_none() {
             let _ = serving.await;
         }
@@ -129,7 +137,7 @@ async fn serve(args: &Mcp, settings: &Arc<Settings>, output: &mut Output) -> Res
     }
 }
 
-/// Returns when the client has hung up and does not take what is written either. Nothing more is read from it then, so
+/// Returns when the client has hung up and does not read our output either. Nothing more is read from it then, so
 /// the end of its input would never be seen.
 async fn deaf(written: &Moved) {
     let hung_up = CancellationToken::new();
@@ -161,39 +169,7 @@ fn also_listen(host: &Host, settings: &Settings) -> Option<HostPlace> {
     Some(place)
 }
 
-/// Which tools are offered here. Nobody has asked to run code yet, so nothing from the workspace is run.
-pub(crate) async fn exposure(set: ToolSet, settings: &Settings) -> Exposure {
-    let profile = set.profile();
-    let none = PythonArgs { cwd: None, python: None };
-    let search = python::search(&none, settings, settings.cwd.clone());
-    let (finder, workspace) = (python::finder(settings), Workspace::around(&search.cwd));
-    let mode = settings.tool_mode(profile);
-    let check = match mode {
-        ToolMode::BashOnly => Check::Skip,
-        ToolMode::IpyOnly | ToolMode::Both => settings.check(profile),
-    };
-    let needed = needed(settings, profile);
-    let preflight = Preflight::look(check, needed, &finder, &search, &workspace).await;
-    log::stage("interpreter looked for");
-    let exposure = Exposure::new(set, mode, &preflight);
-    log::stage("tools chosen");
-    exposure
-}
-
-/// What tools work on.
-pub(super) fn desk(exposure: Exposure, settings: &Arc<Settings>) -> Result<Desk, Failure> {
-    let profile = exposure.profile();
-    let engine = Engine::new(engine_config(settings, profile), backends(settings, profile)?);
-    Ok(desk_with(engine, Arc::new(exposure), settings))
-}
-
-/// The same with an engine that is there.
-pub(crate) fn desk_with(engine: Engine, exposure: Arc<Exposure>, settings: &Arc<Settings>) -> Desk {
-    let (settings, cwd) = (Arc::clone(settings), settings.cwd.clone());
-    Desk { engine, settings, exposure, cwd, bridge: Bridge::default(), roots: None }
-}
-
-/// The tools as Markdown, for people; as the protocol lists them, for programs.
+/// The tools: as Markdown for people, or as the protocol lists them for programs.
 fn inspect(exposure: &Exposure, output: &mut Output) -> Result<Exit, Failure> {
     let shown = if output.is_json() {
         output.json(&json!({"tools": crate::mcp::offered(exposure)}))

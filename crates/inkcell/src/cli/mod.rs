@@ -1,4 +1,4 @@
-//! One file a command.
+//! The commands, one file each.
 
 mod artifacts;
 mod attach;
@@ -10,9 +10,7 @@ mod doctor;
 mod edit;
 mod env;
 mod gateway;
-mod heard;
 mod host;
-pub(crate) mod hosts;
 mod input;
 mod inputs;
 mod kernel;
@@ -20,7 +18,6 @@ mod listener;
 pub(crate) mod mcp;
 mod new;
 pub(crate) mod py;
-pub(crate) mod python;
 mod read;
 mod repl;
 mod result;
@@ -28,6 +25,7 @@ mod run;
 mod sessions;
 mod settings;
 mod setup;
+mod signal_thread;
 mod signals;
 mod state;
 mod to;
@@ -36,12 +34,33 @@ mod tui;
 mod verify;
 mod write;
 
+use std::path::Path;
 use std::sync::Arc;
 
-use crate::args::Command;
+use crate::args::{Command, Gateway, GatewayCommand, Kernel, KernelCommand};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::settings::Settings;
+
+/// The folder whose project settings count, if it is not the one in which we were started.
+pub(crate) fn works_in(command: &Command) -> Option<&Path> {
+    match command {
+        Command::Py(py) => py.python.cwd.as_deref(),
+        Command::Repl(repl) => repl.python.cwd.as_deref(),
+        Command::Run(run) => run.python.cwd.as_deref().or_else(|| run.folder()),
+        Command::Verify(verify) => verify.python.cwd.as_deref().or_else(|| verify.folder()),
+        Command::Tui(tui) => tui.python.cwd.as_deref().or_else(|| tui.folder()),
+        Command::Env(env) => env.python.cwd.as_deref(),
+        Command::Kernel(Kernel { command: KernelCommand::Specs(specs) }) => {
+            specs.python.cwd.as_deref()
+        }
+        Command::Gateway(Gateway { command: GatewayCommand::Start(start) }) => {
+            start.python.cwd.as_deref()
+        }
+        Command::Doctor(doctor) => doctor.python.cwd.as_deref(),
+        _ => None,
+    }
+}
 
 /// Runs a command on the main thread; those that need an async runtime make one.
 pub(crate) fn run(

@@ -1,4 +1,4 @@
-//! `inkcell new`: an empty notebook where there is none.
+//! `inkcell new`: creates an empty notebook where no file exists.
 
 use serde_json::json;
 

@@ -1,48 +1,51 @@
-//! `inkcell py`: code run in a session that outlives the command, or in a kernel of its own, its output shown as it comes.
+//! `inkcell py`: runs code in a session that outlives the command, or in a kernel of its own, and shows its output
+//! as it comes.
 //!
-//! Owns how long a reader is waited for at the end. Whom to ask is `client`'s; running and stopping are the engine's.
+//! Owns how long to wait for a reader at the end. `client` chooses the host; the engine runs and stops the code.
 
 use std::io::{ErrorKind, IsTerminal};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use inkcell_engine::api::{
-    CellKernel, CellSource, EndReport, KernelMode, PythonReport, PythonRequest, Reading, State,
+    CellKernel, CellSource, KernelMode, PythonReport, PythonRequest, Reading, State,
 };
 use inkcell_engine::kernel::InputMode;
 use rustix::process::Signal;
 
-use super::heard::Heard;
-use super::listener::{Listener, Shown};
-use super::{code, hosts, python};
+use super::code;
+use super::listener::{Listener, ShowState};
+use super::signal_thread::SignalThread;
+use crate::app::python;
 use crate::args::{Py, View};
-use crate::client::{AskHandle, Asked, Client, Step};
+use crate::client::hosts;
+use crate::client::{AskHandle, Client, Exchange, Step, not_begun};
 use crate::exit::{Exit, Failure};
 use crate::host::{
-    self, Answer, Ask, Attention, Detached, Found, HostEvent, PythonAsk, PythonDone, Silence,
+    self, Answer, Ask, Attention, Detached, HostAddress, HostEvent, PythonAsk, PythonDone, Silence,
     Silent,
 };
 use crate::output::{Output, Stream};
-use crate::render::blocks::Blocks;
-use crate::render::ending::Summary;
-use crate::render::execution::Execution;
-use crate::render::hint;
-use crate::render::live::{Colour, Live, Show, last_words};
-use crate::render::recorded::Recorded;
-use crate::render::reply::Replied;
-use crate::screen::{self, Cells, Code, Keys, Later, Looks, Waker, asking};
 use crate::settings::{Profile, Settings};
+use crate::term::screen::{self, Cells, Code, Keys, Later, Looks, Waker, asking};
+use crate::view::blocks::Blocks;
+use crate::view::ending::Summary;
+use crate::view::execution::Execution;
+use crate::view::live::{Live, Show, last_words};
+use crate::view::paint::Colour;
+use crate::view::recorded::Recorded;
+use crate::view::reply::Replied;
 
-/// How long a reader that does not read is waited for at the end, at least.
+/// The least time to wait for a stalled reader at the end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// How long standard error is waited for when nobody read the rest; it may be the same pipe.
+/// How long to wait for standard error when the reader did not take the rest; it may be the same pipe.
 const OTHER_STREAM: Duration = Duration::from_millis(300);
 
-/// How often is looked whether somebody wants an end, while the rest is shown.
+/// The interval at which signals are checked while the rest is shown.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What the main thread hears of.
+/// A message for the main thread.
 enum News {
     Aside(String),
     Asked,
@@ -56,13 +59,13 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
     let cwd = python::working_folder(&args.python, settings)?;
     let named = args.session.as_deref().map(|given| hosts::named(given, settings)).transpose()?;
     let (session, folder) = named.unzip();
-    // Whoever says where to work knows better than the name of a notebook.
+    // An explicit folder takes precedence over that of a named notebook.
     let folder = folder.flatten().filter(|_| args.python.cwd.is_none());
     let (news, heard) = mpsc::channel();
     let (asked, waker) = (news.clone(), Waker::default());
     let woken = waker.clone();
-    // Before anything is begun that would have to be stopped.
-    let signals = Heard::listen(move |_| {
+    // Before anything begins that would have to be stopped.
+    let signals = SignalThread::listen(move |_| {
         woken.stop();
         drop(asked.send(News::Asked));
     })?;
@@ -83,7 +86,7 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
         args.view.is_none() && !output.is_json() && !args.detach && screen::is_drawn_on(settings);
     let view = args.view.unwrap_or(View::Stream);
     let is_streamed = view == View::Stream && !is_on_screen && !output.is_json();
-    // Whoever sees what code asks can answer.
+    // On a terminal, a user can answer what the code asks.
     let input = match is_on_screen && std::io::stdin().is_terminal() {
         true => InputMode::Ask,
         false => InputMode::Refuse,
@@ -107,7 +110,7 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
     let limit_from = if args.timeout.is_some() { "--timeout" } else { "python.timeout" };
     let ask = Ask::Python(PythonAsk {
         request,
-        kernel: python::options(&args.kernel),
+        kernel: (&args.kernel).into(),
         limit_from: limit_from.to_owned(),
         attention: if args.verbose { Attention::Verbose } else { Attention::Usual },
         detached: if args.detach { Detached::Yes } else { Detached::No },
@@ -145,13 +148,13 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
     let done = follow(&heard, &handle, output, (whom.client.found(), limit));
     let PythonDone { report, took, python } = match done {
         Ok(done) => *done,
-        // What a signal cut short is no failure of its own.
+        // A call that a signal cut short is not a failure of its own.
         Err(failure) => return Err(signals.first().map_or(failure, Failure::Signal)),
     };
     if args.detach {
         return detached(&report, output);
     }
-    // A host of our own has ended its kernels before it answered; nothing of ours is left.
+    // A host of our own has ended its kernels before it answered, so nothing is left behind.
     drop(whom.client);
     let has_begun = report.cells.iter().any(|cell| cell.count.is_some());
     if let (Some(signal), false) = (signals.first(), has_begun) {
@@ -170,10 +173,10 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
     rest.end(summary);
     let shown = loop {
         match rest.wait(LOOK) {
-            Shown::All(shown) => break Some(shown),
-            Shown::NotYet if !had_to_stop && signals.first().is_some() => break None,
-            Shown::NotYet if limit.is_some_and(|limit| Instant::now() >= limit) => break None,
-            Shown::NotYet => {}
+            ShowState::All(shown) => break Some(shown),
+            ShowState::NotYet if !had_to_stop && signals.first().is_some() => break None,
+            ShowState::NotYet if limit.is_some_and(|limit| Instant::now() >= limit) => break None,
+            ShowState::NotYet => {}
         }
     };
     if let Some(signal) = signals.first() {
@@ -193,7 +196,7 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
             Ok(exit)
         }
         Some(Err(error)) => Err(Failure::of_output(error)),
-        // Whoever should read did not; what is left is dropped with the thread that holds it.
+        // The reader took nothing; the rest of the output is dropped with the thread that holds it.
         None => {
             if exit != Exit::TimedOut {
                 words.push_str(
@@ -212,7 +215,7 @@ fn on_screen(
     ask: Ask,
     client: Client,
     settings: &Settings,
-    (waker, signals): (Waker, &Heard),
+    (waker, signals): (Waker, &SignalThread),
 ) -> Result<Exit, Failure> {
     let later = if client.is_remote() { Later::Call } else { Later::Nothing };
     let keys = Keys::new(waker);
@@ -231,20 +234,20 @@ fn on_screen(
         }
     });
     let shown = cells.ended(summary.as_ref().ok());
-    // The terminal is given back before a kernel of our own is waited for.
+    // The terminal is restored before the wait for a kernel of our own.
     drop(cells);
     drop(client);
     match (signals.first(), summary) {
-        // What a signal cut short is no failure of its own.
+        // A call that a signal cut short is not a failure of its own.
         (Some(signal), _) => Err(Failure::Signal(signal)),
         (None, Ok(summary)) => shown.map(|()| summary.exit()),
         (None, Err(failure)) => Err(failure),
     }
 }
 
-/// Takes what the host says: what code does goes to whoever shows it, the rest to the main thread.
+/// Receives the host's messages: events of the code go to the thread that shows them, the rest to the main thread.
 fn read(
-    mut asked: Asked,
+    mut asked: Exchange,
     events: &mpsc::Sender<inkcell_engine::Tapped>,
     news: &mpsc::Sender<News>,
 ) {
@@ -260,7 +263,7 @@ fn read(
                         && events.send(event).is_err()
                         && std::mem::take(&mut is_heard)
                     {
-                        // Nobody hears what is said, so it need not be said.
+                        // No thread receives the events any more, so end the call.
                         handle.cancel();
                     }
                     continue;
@@ -277,13 +280,13 @@ fn read(
     }
 }
 
-/// Waits for the end, and cancels the call when the user asks for it. A host that is stopped does neither that nor
-/// enforce the time limit of the code, so it is left.
+/// Waits for the end, and cancels the call when the user asks for it. A stopped host can neither cancel nor enforce
+/// the time limit of the code, so it is abandoned.
 fn follow(
     heard: &mpsc::Receiver<News>,
     handle: &AskHandle,
     output: &mut Output,
-    (host, limit): (Option<&Found>, Option<Instant>),
+    (host, limit): (Option<&HostAddress>, Option<Instant>),
 ) -> Result<Box<PythonDone>, Failure> {
     let (mut asked, mut silence) = (0, None);
     loop {
@@ -307,7 +310,7 @@ fn follow(
                 if silence.is_none() && is_late && host.is_stopped() {
                     silence = Some(Silence::of(host));
                 } else if silence.is_some() && asked < 2 && !host.is_stopped() {
-                    // It goes on, and counts the time itself.
+                    // The host runs again, and enforces the time limit itself.
                     silence = None;
                 } else if silence.as_mut().is_some_and(Silence::is_over) {
                     return Err(Silent::of(host).failure());
@@ -318,7 +321,7 @@ fn follow(
     }
 }
 
-/// A call that goes on by itself.
+/// Shows a call that goes on by itself.
 pub(super) fn detached(report: &PythonReport, output: &mut Output) -> Result<Exit, Failure> {
     let id = &report.execution.0;
     let shown = match output.is_json() {
@@ -332,7 +335,7 @@ pub(super) fn detached(report: &PythonReport, output: &mut Output) -> Result<Exi
     Ok(Exit::Ok)
 }
 
-/// When a reader is waited for no longer, if ever. `end` is when the time of the code is over, and `stopping` how long
+/// When to stop waiting for a reader, if ever. `end` is the end of the code's time limit, and `stopping` how long
 /// code may take to stop.
 fn reading_limit(
     state: State,
@@ -350,24 +353,11 @@ fn reading_limit(
     }
 }
 
-/// Why nothing was run, if that is so.
-pub(crate) fn not_begun(report: &PythonReport) -> Option<Failure> {
-    let end = report.cells.iter().find_map(|cell| cell.end.as_ref());
-    let Some(EndReport::NoKernel(problem)) = end else { return None };
-    let is_late = report.state == State::TimedOut;
-    Some(Failure::Told {
-        exit: if is_late { Exit::TimedOut } else { Exit::of_kind(problem.kind) },
-        kind: problem.kind,
-        message: problem.message.clone(),
-        hint: problem.step.map(hint::of_step),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// F-023: a reader has as long as the code had, or as code takes to stop, and always a moment.
+    /// F-023: a reader gets as much time as the code, or as code takes to stop, and always a moment.
     #[test]
     fn a_reader_is_waited_for() {
         let now = Instant::now();

@@ -12,8 +12,8 @@ use serde_json::json;
 use crate::args::Read;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, count};
-use crate::render::{outline, reading, report};
 use crate::settings::Settings;
+use crate::view::{outline, reading, report};
 
 pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     if args.textconv {
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Resu
             Some(page) => vec![page.as_bytes()],
             None => selector.pick(text.as_bytes()),
         };
-        // Whole cells that are left out are noticed when they are written back; a cell that is cut is not.
+        // A gap of whole cells is noticed when the text is written back; a cell that is cut is not.
         let is_whole = match &paged {
             Some(page) => *page == text,
             None => shown.iter().map(|piece| piece.len()).sum::<usize>() == text.len(),
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Resu
     Ok(Exit::Ok)
 }
 
-/// A notebook as git wants it for a comparison: text where there is one, else the bytes.
+/// A notebook as git compares it: as text if possible, else its bytes.
 fn textconv(path: &str, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     if output.is_json() {
         return Err(Failure::argument("--textconv", "it answers with text; leave --json out"));
@@ -89,7 +89,7 @@ fn textconv(path: &str, settings: &Settings, output: &mut Output) -> Result<Exit
     Ok(Exit::Ok)
 }
 
-/// Lines were asked for where there are none.
+/// Reports that the requested lines are beyond the end.
 fn tell_end(output: &mut Output, selector: &Selector, text: &[u8]) {
     if !selector.ranges.is_empty() {
         let lines = text.split_inclusive(|byte| *byte == b'\n').count();
@@ -97,7 +97,7 @@ fn tell_end(output: &mut Output, selector: &Selector, text: &[u8]) {
     }
 }
 
-/// Lines are lines of the text, or of the stored JSON; answers by cell have none.
+/// Refuses lines together with cells. Lines count in the text, or in the stored JSON; answers by cell have none.
 fn refuse_mixed(args: &Read, selector: &Selector, outputs: Outputs) -> Result<(), Failure> {
     let by_cell = [
         ("--outline", args.outline),

@@ -1,27 +1,29 @@
 //! `inkcell repl`: a prompt in a session that outlives it.
 //!
-//! Owns whose session it is and whether somebody sits at a terminal. The prompt itself is in `repl`.
+//! Owns the choice of the session and whether a user sits at a terminal. The prompt itself is in `repl`.
 
 use std::io::{self, IsTerminal as _};
 use std::sync::{Arc, Mutex};
 
 use inkcell_engine::api::{KernelRequest, Request};
 
-use super::{hosts, python};
+use crate::app::python;
 use crate::args;
 use crate::client::Step;
+use crate::client::hosts;
 use crate::exit::{Exit, Failure};
 use crate::host::{Ask, Attention, KernelOptions};
 use crate::output::Output;
-use crate::render::live::{Colour, Live};
-use crate::repl::face::Face;
-use crate::repl::piped::Piped;
-use crate::repl::plain::Plain;
-use crate::repl::talk::Talk;
-use crate::repl::{Repl, Shared, Terminal, locked};
 use crate::settings::Settings;
+use crate::term::repl::face::Face;
+use crate::term::repl::piped::Piped;
+use crate::term::repl::plain::Plain;
+use crate::term::repl::talk::Talk;
+use crate::term::repl::{Repl, Shared, Terminal, locked};
+use crate::view::live::Live;
+use crate::view::paint::Colour;
 
-/// What is said at a terminal that shows text and nothing else.
+/// The note for a terminal that shows only text.
 const NO_DRAWING: &str = "This terminal (TERM) shows text alone: no editing, no completion, no pictures. For those use \
                           another terminal, or set TERM to what this one is; one cell alone is run by inkcell py CODE.";
 
@@ -37,7 +39,7 @@ pub(crate) fn run(
     let cwd = python::working_folder(&args.python, settings)?;
     let named = args.session.as_deref().map(|given| hosts::named(given, settings)).transpose()?;
     let (session, folder) = named.unzip();
-    // Whoever says where to work knows better than the name of a notebook.
+    // An explicit folder takes precedence over that of a named notebook.
     let folder = folder.flatten().filter(|_| args.python.cwd.is_none());
     let whom = hosts::for_prompt(args.host, session.as_ref(), settings)?;
     whom.report_silent(output);
@@ -48,7 +50,7 @@ pub(crate) fn run(
         session,
         cwd: whom.cwd.or(folder).unwrap_or(cwd),
         wanted,
-        kernel: python::options(&args.kernel),
+        kernel: (&args.kernel).into(),
         attention: if args.verbose { Attention::Verbose } else { Attention::Usual },
     };
     let stays = talk.stays();
@@ -80,7 +82,7 @@ pub(crate) fn run(
     Ok(Exit::Ok)
 }
 
-/// Has the kernel started while the first cell is typed. One that was asked for in a special way is started by that cell.
+/// Starts the kernel while the user types the first cell. A kernel with special options is started by that cell.
 fn warm_up(talk: &Shared) {
     let asked = {
         let talk = locked(talk);
@@ -91,7 +93,7 @@ fn warm_up(talk: &Shared) {
         talk.client.ask(Ask::Engine(Request::Kernel(start)))
     };
     if let Ok(mut asked) = asked {
-        // Whatever comes of it is told when something is run.
+        // An error is reported when a cell is run.
         let wait = move || while !matches!(asked.next(None), Step::Done(_)) {};
         let _ = std::thread::Builder::new().name("warm up".to_owned()).spawn(wait);
     }

@@ -1,5 +1,5 @@
-//! `inkcell result`: stored output, whole, by lines, by pattern or by a path of JSON. Nothing is cut: what
-//! is asked for comes, in pieces, whatever its size.
+//! `inkcell result`: stored output, whole, by lines, by pattern or by a JSON path. Nothing is cut: the answer comes
+//! in pieces, whatever its size.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use inkcell_engine::api::{
     ExecutionId, PythonReport, Request, Response, ResultReport, ResultRequest,
 };
 use inkcell_engine::artifact::{
-    Artifact, ArtifactError, ArtifactState, JsonFound, JsonKind, JsonPath, Pattern, Scope,
+    Artifact, ArtifactError, ArtifactState, JsonFound, JsonKind, JsonPath, Scope, SearchPattern,
     is_text_kind,
 };
 use inkcell_engine::notebook::{Form, LineRange, split_selector};
@@ -21,14 +21,14 @@ use crate::client::Client;
 use crate::exit::{Exit, Failure};
 use crate::host::{Answer, Ask, Hosts, Silent};
 use crate::output::{Output, count};
-use crate::render::reply;
 use crate::settings::Settings;
+use crate::view::reply;
 
-/// Which part is wanted.
+/// The part of an artifact that the arguments select.
 enum Part {
     /// These lines; no ranges mean all.
     Lines(Vec<LineRange>),
-    Matches(Pattern),
+    Matches(SearchPattern),
     Value(JsonPath, String),
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn run(
     let form = if args.raw { Form::Raw } else { selector.form };
     let found = match artifacts::store(settings).find_reference(reference, Scope::All) {
         Ok(found) => found,
-        // Calls have ids, too, and are known to the host that runs them.
+        // Calls have ids, too, and the host that runs them knows them.
         Err(missing) => match execution(reference, args.wait, settings, output)? {
             Some(report) => return call(&report, output),
             None => return Err(missing.into()),
@@ -73,7 +73,7 @@ fn execution(
         return Ok(None);
     }
     for found in Hosts::of(settings).all() {
-        // It says nothing, and others may know.
+        // A stopped host does not answer, and other hosts may know the call.
         if found.is_stopped() {
             output.aside(&format!("note: {}", Silent::of(&found).told()));
             continue;
@@ -91,7 +91,7 @@ fn execution(
     Ok(None)
 }
 
-/// A call, as far as it has come.
+/// Shows a call and its progress.
 fn call(report: &PythonReport, output: &mut Output) -> Result<Exit, Failure> {
     let shown = match output.is_json() {
         true => output.json(&json!(report)),
@@ -119,7 +119,7 @@ fn part(args: &ShowResult, ranges: &[LineRange]) -> Result<Part, Failure> {
         return Err(Failure::argument(flag, "lines are chosen behind the id already"));
     }
     if let Some(pattern) = &args.grep {
-        return Ok(Part::Matches(Pattern::new(pattern)?));
+        return Ok(Part::Matches(SearchPattern::new(pattern)?));
     }
     if let Some(path) = &args.json_path {
         return Ok(Part::Value(JsonPath::parse(path)?, path.clone()));
@@ -136,7 +136,7 @@ fn part(args: &ShowResult, ranges: &[LineRange]) -> Result<Part, Failure> {
     }
 }
 
-/// An artifact that does not hold everything says so beside what it holds.
+/// Remarks that an artifact is incomplete.
 fn tell_state(found: &Artifact, output: &mut Output) {
     match &found.info().state {
         ArtifactState::Complete => {}
@@ -147,7 +147,7 @@ fn tell_state(found: &Artifact, output: &mut Output) {
     }
 }
 
-/// What is no text has no lines, and nothing in it is cleaned.
+/// Shows an artifact that is not text: it has no lines, and its bytes stay as they are.
 fn binary(found: &Artifact, part: &Part, output: &mut Output) -> Result<Exit, Failure> {
     let info = found.info();
     if !matches!(part, Part::Lines(ranges) if ranges.is_empty()) {
@@ -203,7 +203,7 @@ fn lines(
 
 fn matches(
     found: &Artifact,
-    pattern: &Pattern,
+    pattern: &SearchPattern,
     form: Form,
     output: &mut Output,
 ) -> Result<(), Failure> {
@@ -274,7 +274,7 @@ fn value(
     raw(output, if is_json { "\"\n}\n" } else { "\n" })
 }
 
-/// Where a path stopped, and what could be said there instead.
+/// The step at which a path failed, and the steps that would work instead.
 fn nowhere(
     given: &str,
     followed: usize,
@@ -321,14 +321,14 @@ fn lines_text(lines: u64) -> String {
     count(usize::try_from(lines).unwrap_or(usize::MAX), "line")
 }
 
-/// The beginning of an answer for programs that is written in pieces, since it may be larger than memory.
+/// The beginning of a JSON answer that is written in pieces, since it may be larger than memory.
 fn begin(found: &Artifact, output: &mut Output) -> Result<(), Failure> {
     let info = serde_json::to_string_pretty(&artifacts::to_json(found.info()));
     let info = info.unwrap_or_default().replace('\n', "\n  ");
     raw(output, &format!("{{\n  \"artifact\": {info}"))
 }
 
-/// Bytes as a part of a JSON string. Those that are no UTF-8 are replaced.
+/// Writes bytes as a part of a JSON string. Bytes that are not UTF-8 are replaced.
 fn escaped(output: &mut Output, piece: &[u8]) -> Result<(), Failure> {
     let quoted = Value::from(String::from_utf8_lossy(piece)).to_string();
     raw(output, &quoted[1..quoted.len() - 1])

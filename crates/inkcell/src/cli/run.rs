@@ -1,10 +1,12 @@
-//! `inkcell run`: the cells of a notebook run in a kernel of its own, their outputs in the file.
+//! `inkcell run`: runs the cells of a notebook in a kernel of its own, and puts their outputs into the file.
 //!
-//! Owns where the notebook comes from and goes to, and what a signal means. Running and saving are the engine's;
-//! what is shown is `render/run`.
+//! Owns where the notebook comes from and goes to, and the meaning of a signal. The engine runs and saves;
+//! `view/run` shows.
 
+mod arguments;
 mod batch;
 mod inspect;
+mod parameters;
 mod piped;
 mod served;
 mod stopping;
@@ -22,45 +24,46 @@ use inkcell_engine::kernel::BackendKind;
 use inkcell_engine::notebook::Parameters;
 use inkcell_engine::registry::SessionName;
 
-use super::hosts::{self, Whom};
+use super::py;
 use super::signals::Signals;
-use super::{py, python};
+use crate::app::python;
 use crate::args::Run;
-use crate::client::{Asked, Client, Step};
+use crate::client::hosts::{self, Target};
+use crate::client::{self, Client, Exchange, Step};
 use crate::exit::{Exit, Failure};
 use crate::host::{self, Ask, Attention, Detached, HostEvent, Life, RunAsk};
 use crate::output::Output;
-use crate::parameters;
-use crate::render::run::{Answer, Following, Progress};
+
 use crate::settings::Settings;
+use crate::view::run::{Answer, Following, Progress};
 
 use piped::Piped;
 pub(super) use served::unfinished;
 use served::{Place, Served};
 pub(super) use stopping::{RunLife, Stopping};
 
-/// What becomes of outputs that are not in the file.
+/// The note about outputs that are not in the file.
 const KEPT: &str = "they are kept and go into it with the next command on it";
 
 const NOT_KEPT: &str =
     "they could not be kept either; when that is mended, run it again with --resume";
 
-/// How often what is shown is brought up to date.
+/// The interval at which the view is updated.
 const TICK: Duration = Duration::from_millis(100);
 
 /// The name of standard input and output.
 const PIPE: &str = "-";
 
-/// What a notebook that was piped in is called.
+/// The name of a notebook from standard input.
 const STANDARD_INPUT: &str = "standard input";
 
-/// Where the notebook is that is run.
+/// The place of the notebook that is run.
 enum Given {
-    /// Where it was named.
+    /// The file that the command names.
     File,
-    /// In a folder of ours, since it was piped in.
+    /// A folder of ours, for a notebook from standard input.
     Piped(Piped),
-    /// In a folder of ours, since it is one of a server.
+    /// A folder of ours, for a notebook from a server.
     Served(Arc<ServedRun>),
 }
 
@@ -72,7 +75,7 @@ impl Given {
         }
     }
 
-    /// The copy of ours, and what people call it.
+    /// Our copy, and the user's name for it.
     fn copy(&self) -> Option<(&Path, &str)> {
         match self {
             Given::File => None,
@@ -134,7 +137,7 @@ pub(crate) fn run(args: &Run, settings: &Settings, output: &mut Output) -> Resul
     Ok(exit)
 }
 
-/// A notebook of a server, and what waits for that server.
+/// A notebook of a server, and the connection to that server.
 struct ServedRun {
     notebook: Served,
     runtime: tokio::runtime::Runtime,
@@ -163,7 +166,7 @@ impl ServedRun {
         Ok(Arc::new(ServedRun { notebook, runtime, signals, choice }))
     }
 
-    /// Gives the server its notebook back.
+    /// Writes the notebook back to its server.
     fn put_back(&self) -> Result<(), Failure> {
         self.runtime.block_on(self.notebook.put_back(&self.signals))
     }
@@ -198,7 +201,8 @@ fn request(
         timeout: not_zero(args.total_timeout),
         cell_timeout: not_zero(args.timeout),
         wait: None,
-        // A notebook that was piped in has no folder, and that of one of a server is not here.
+        // A notebook from standard input has no folder, and that of a notebook from a server is not on this
+        // machine.
         cwd: match &args.python.cwd {
             Some(cwd) => Some(settings.cwd.join(cwd)),
             None => folder.or_else(|| copy.map(|_| settings.cwd.clone())),
@@ -211,7 +215,7 @@ fn request(
         stamps: args.record.map_or(Stamps::Nothing, Stamps::from),
         parameters: Parameters::default(),
         on_open: match given {
-            // Others have the server's notebook open, which was looked at, and not the copy.
+            // Other users may have the server's notebook open, which was checked, but not our copy.
             Given::Served(_) => OnOpen::Write,
             _ if args.force => OnOpen::Write,
             _ => OnOpen::Refuse,
@@ -219,13 +223,13 @@ fn request(
     }
 }
 
-/// What the main thread hears of.
+/// A message for the main thread.
 enum News {
     Event(Box<HostEvent>),
     Done(Box<Ended>),
 }
 
-/// How it ended, and whether a server has its notebook back.
+/// The result of the run, and of writing the notebook back to its server.
 type Ended = (Result<Box<PythonReport>, Failure>, Result<(), Failure>);
 
 fn conduct(
@@ -240,7 +244,7 @@ fn conduct(
     let whom = match given {
         Given::Served(served) => {
             let engine = python::engine_on(settings, served.choice.clone())?;
-            Whom::new(Client::local(engine, settings, Life::OneCall)?)
+            Target::new(Client::local(engine, settings, Life::OneCall)?)
         }
         _ if args.is_kept() && !settings.uses_host() => {
             let problem = "a session that stays needs a host, and there is to be none here; leave out --keep, \
@@ -248,13 +252,13 @@ fn conduct(
             return Err(Failure::argument("--keep", problem));
         }
         _ if args.is_kept() => hosts::for_session(session.as_ref(), settings)?,
-        _ => Whom::new(Client::local(python::engine(settings)?, settings, Life::OneCall)?),
+        _ => Target::new(Client::local(python::engine(settings)?, settings, Life::OneCall)?),
     };
     whom.report_silent(output);
     let life = whom.client.found().map_or(RunLife::Ours, |host| RunLife::Elsewhere(host.clone()));
     let ask = RunAsk {
         request: RunRequest { parameters, ..request(args, given, (session, whom.cwd), settings) },
-        kernel: python::options(&args.kernel),
+        kernel: (&args.kernel).into(),
         state: match given {
             Given::Piped(piped) => Some(piped.folder.path().to_owned()),
             Given::File | Given::Served(_) => None,
@@ -303,7 +307,7 @@ fn conduct(
             }
         }
     }
-    if let Some(failure) = py::not_begun(&report) {
+    if let Some(failure) = client::not_begun(&report) {
         return Err(failure);
     }
     let shown = progress.end(&report, began.elapsed(), output, answer);
@@ -314,7 +318,7 @@ fn conduct(
         _ => None,
     };
     let shown = shown.and_then(|()| whereabouts.map_or(Ok(()), |line| output.line(&line)));
-    // A signal is obeyed after this, and nothing is shown any more then.
+    // After this a signal ends the process, and nothing more is shown.
     let shown = shown.and_then(|()| output.flush());
     stopping.is_shown();
     shown.map_err(Failure::of_output)?;
@@ -336,7 +340,7 @@ fn conduct(
     }
 }
 
-/// Why the file does not have the outputs, and what becomes of them.
+/// Why the outputs are not in the file, and what happens to them.
 pub(super) fn unsaved(report: &PythonReport) -> Option<(&Problem, &'static str)> {
     report.notebook.as_ref()?.unsaved().map(|(outputs, problem)| match outputs {
         Unsaved::Kept => (problem, KEPT),
@@ -344,10 +348,10 @@ pub(super) fn unsaved(report: &PythonReport) -> Option<(&Problem, &'static str)>
     })
 }
 
-/// Takes what the host says, and gives a server its notebook back when the run is over, however it ended: whoever does
-/// not read what is shown does not hold that up.
+/// Receives the host's messages, and writes a notebook back to its server after the run, however it ended: a
+/// stalled reader does not delay that.
 fn read(
-    mut asked: Asked,
+    mut asked: Exchange,
     served: Option<Arc<ServedRun>>,
     stopping: &Stopping,
     news: &mpsc::Sender<News>,
@@ -356,7 +360,7 @@ fn read(
         let done = match asked.next(None) {
             Step::Nothing => continue,
             Step::Event(event) => {
-                // Somebody who does not listen any more does not stop the run.
+                // A main thread that no longer listens does not stop the run.
                 let _ = news.send(News::Event(event));
                 continue;
             }
@@ -364,7 +368,7 @@ fn read(
             Step::Done(Ok(_)) => Err(Failure::Pipe),
             Step::Done(Err(refusal)) => Err(refusal.into()),
         };
-        // Also a run that cannot be asked about may have saved something.
+        // Even a run whose result is unknown may have saved something.
         let put = served.map_or(Ok(()), |served| served.put_back());
         let _ = news.send(News::Done(Box::new((done, put))));
         stopping.is_over();
@@ -372,7 +376,7 @@ fn read(
     }
 }
 
-/// Follows it to its end, showing how far it is.
+/// Follows the run to its end, and shows its progress.
 fn follow(
     heard: &mpsc::Receiver<News>,
     stopping: &Stopping,
@@ -405,7 +409,7 @@ fn follow(
             if stopping.signal().is_some() {
                 progress.stop();
             }
-            // Somebody who does not read any more does not stop the run.
+            // A reader that is gone does not stop the run.
             drop(progress.tick(report));
         }
     }

@@ -1,20 +1,20 @@
-//! `inkcell sessions`, and what is done with one: `interrupt`, `restart`, `stop`.
+//! `inkcell sessions`, and the actions on one: `interrupt`, `restart`, `stop`.
 //!
-//! Owns the list of all hosts' sessions. How a session is worded is in `render/sessions`.
+//! Owns the list of all hosts' sessions. The wording about a session is in `view/sessions`.
 
 use inkcell_engine::api::{KernelReport, KernelRequest, Request, Response, SessionRef};
 use serde_json::{Value, json};
 
-use super::hosts::{self, Met};
 use crate::args::OneSession;
 use crate::client::Client;
+use crate::client::hosts::{self, HostSession};
 use crate::exit::{Exit, Failure};
 use crate::host::{Answer, Ask, Silent};
 use crate::output::Output;
-use crate::render::sessions::{self, Listing};
 use crate::settings::Settings;
+use crate::view::sessions::{self, Listing};
 
-/// What is done with a session.
+/// An action on a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verb {
     Interrupt,
@@ -72,7 +72,7 @@ pub(crate) fn act(
     Ok(Exit::Ok)
 }
 
-fn ask(verb: Verb, met: &Met, settings: &Settings) -> Result<KernelReport, Failure> {
+fn ask(verb: Verb, met: &HostSession, settings: &Settings) -> Result<KernelReport, Failure> {
     let session: SessionRef = met.reference();
     let request = match verb {
         Verb::Interrupt => KernelRequest::Interrupt(session),
@@ -86,7 +86,7 @@ fn ask(verb: Verb, met: &Met, settings: &Settings) -> Result<KernelReport, Failu
     }
 }
 
-/// How much memory a process has, where the system says so.
+/// The memory of a process in bytes, if the system reports it.
 fn memory_bytes(pid: u32) -> Option<u64> {
     let pages = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
     let pages: u64 = pages.split_whitespace().nth(1)?.parse().ok()?;

@@ -1,4 +1,4 @@
-//! `inkcell settings`: every setting with its value and where that comes from.
+//! `inkcell settings`: every setting with its value and the origin of the value.
 
 use serde_json::{Value, json};
 
@@ -54,7 +54,7 @@ pub(crate) fn run(
     Ok(Exit::Ok)
 }
 
-/// The defaults that are not the usual one, with where they hold.
+/// The defaults that differ from the usual one, with the profiles in which they hold.
 fn elsewhere(row: &Row) -> Value {
     let defaults = row.defaults_elsewhere.iter();
     defaults

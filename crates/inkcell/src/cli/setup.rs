@@ -1,14 +1,15 @@
-//! `inkcell setup`: what a client's configuration must hold so that its agent has inkcell's tools.
+//! `inkcell setup`: the entry that a client's configuration needs so that its agent has inkcell's
+//! tools.
 //!
-//! Owns the words. Where and what is for `setup/`.
+//! Owns the words. The places and the formats are in `setup/`.
 
 use std::path::Path;
 
 use inkcell_engine::{Kind, system_random};
 use serde_json::{Value, json};
 
-use super::python::text;
-use crate::args::Setup;
+use crate::app::python::text;
+use crate::args::{ClientArg, ScopeArg, Setup};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::settings::Settings;
@@ -17,13 +18,35 @@ use crate::setup::{
     command_of, quoted,
 };
 
-/// Everything there is to say.
+impl From<ClientArg> for Client {
+    fn from(given: ClientArg) -> Client {
+        match given {
+            ClientArg::ClaudeCode => Client::ClaudeCode,
+            ClientArg::Cursor => Client::Cursor,
+            ClientArg::Vscode => Client::VsCode,
+            ClientArg::Codex => Client::Codex,
+            ClientArg::Zed => Client::Zed,
+            ClientArg::Goose => Client::Goose,
+        }
+    }
+}
+
+impl From<ScopeArg> for Scope {
+    fn from(given: ScopeArg) -> Scope {
+        match given {
+            ScopeArg::User => Scope::User,
+            ScopeArg::Project => Scope::Project,
+        }
+    }
+}
+
+/// Everything that the command reports.
 struct Plan {
     client: Client,
     scope: Scope,
     server: Server,
     file: std::path::PathBuf,
-    /// What a file that had nothing else would hold.
+    /// The content of a file with this entry alone.
     alone: String,
 }
 
@@ -88,13 +111,12 @@ fn file(client: Client, scope: Scope, settings: &Settings) -> Result<std::path::
     })
 }
 
-/// What was done.
 enum Done {
     Shown(Result<Change, String>),
     Written(Change),
 }
 
-/// How the file stands, without touching it; what is in the way, in words.
+/// The change that the file needs, without touching it, or the obstacle as an error text.
 fn look(plan: &Plan) -> Result<Change, String> {
     let Plan { client, server, file, .. } = plan;
     let found = setup::read(file).map_err(|error| unsaved(client, &error).0)?;
@@ -161,7 +183,7 @@ impl Plan {
         lines
     }
 
-    /// What others in the project should know.
+    /// A note for the other people in the project.
     fn note(&self) -> Option<String> {
         let Plan { scope, server, .. } = self;
         (*scope == Scope::Project && server.command.contains('/')).then(|| {
@@ -204,7 +226,7 @@ impl Plan {
     }
 }
 
-/// The command that writes what was shown.
+/// The command that writes the shown entry.
 fn write_call(args: &Setup) -> String {
     format!("{} --write", shown_call(args))
 }
@@ -262,7 +284,7 @@ fn refusal_words(file: &Path, refusal: &Refusal) -> String {
     }
 }
 
-/// What stood in the way of reading or writing.
+/// The obstacle to reading or writing.
 fn unsaved(client: &Client, error: &SaveError) -> (String, Kind) {
     match error {
         SaveError::Io { step, path, error } => {

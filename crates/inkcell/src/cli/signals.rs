@@ -1,7 +1,7 @@
-//! What signals mean to a command that runs code: the first asks the code to stop, the second ends it.
+//! Signals, for a command that runs code: the first asks the code to stop, the second ends it.
 //!
-//! Owns which signals are heard, and how often somebody wanted the command to end. The process ends by the
-//! same signal, when everything was put away.
+//! Owns which signals are handled, and how often the user asked for an end. The process ends by the same signal
+//! after its cleanup.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use crate::exit::Failure;
 use crate::output::end_on;
 
-/// After a signal that asks us to end, code has this long to listen; somebody waits for us.
+/// After a signal that asks us to end, the code gets this long to react, because another program waits for us.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(super) const HEARD: [Signal; 3] = [Signal::INT, Signal::TERM, Signal::HUP];
@@ -33,8 +33,7 @@ impl Signals {
         let ignored = ignored_signals();
         let mut heard = Vec::new();
         for number in HEARD {
-            // What is ignored stays ignored: `nohup` and shells that start things in the background rely
-            // on it.
+            // Ignored signals stay ignored: `nohup` and shells that start jobs in the background rely on it.
             let kind = number.as_raw();
             if ignored & (1 << (kind - 1)) == 0 {
                 heard.push((kind, signal(SignalKind::from_raw(kind)).map_err(failed)?));
@@ -47,7 +46,7 @@ impl Signals {
         Ok(signals)
     }
 
-    /// Returns when somebody has asked this often: once for an end, twice for one at once.
+    /// Returns when the user has asked this often: once for an end, twice for an immediate one.
     pub(crate) async fn asked(&self, times: u32) {
         let mut asked = self.times.clone();
         if asked.wait_for(|so_far| *so_far >= times).await.is_err() {
@@ -55,7 +54,7 @@ impl Signals {
         }
     }
 
-    /// The one that came first.
+    /// The signal that came first.
     pub(crate) fn first(&self) -> Option<i32> {
         match self.first.load(Ordering::SeqCst) {
             0 => None,
@@ -74,7 +73,7 @@ async fn pass_on(mut heard: Vec<(i32, Heard)>, asked: watch::Sender<u32>, first:
         let _ = tokio::time::timeout(PATIENCE, next(&mut heard)).await;
     }
     asked.send_replace(2);
-    // Whoever waits for more than that waits for as long as we live.
+    // More than that never comes: wait for as long as the process lives.
     std::future::pending::<()>().await;
 }
 
@@ -90,7 +89,7 @@ async fn next(heard: &mut [(i32, Heard)]) -> i32 {
     .await
 }
 
-/// The signals this process was told to ignore, one bit each; none where the system does not say.
+/// The signals that this process ignores from its start, one bit each; none if the system does not tell.
 pub(super) fn ignored_signals() -> u64 {
     let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return 0 };
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

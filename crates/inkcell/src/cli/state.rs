@@ -1,10 +1,10 @@
-//! `inkcell state`: where inkcell keeps what it keeps.
+//! `inkcell state`: shows where inkcell stores its files.
 
 use std::os::unix::ffi::OsStrExt;
 
 use serde_json::json;
 
-use super::python::text;
+use crate::app::python::text;
 use crate::args::{State, StateCommand};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &State, settings: &Settings, output: &mut Output) -> Res
             "source": settings.resolved.get(Key::StateDir).source.to_string(),
         }))
     } else {
-        // The name as it is, so that a shell can use it whatever it holds.
+        // The raw bytes of the name, so that a shell can use it whatever it contains.
         output.raw(&[path.as_os_str().as_bytes(), b"\n"].concat())
     };
     written.map_err(Failure::of_output)?;

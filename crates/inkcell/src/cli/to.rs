@@ -1,4 +1,4 @@
-//! `inkcell to`: a notebook as a script or as Markdown.
+//! `inkcell to`: converts a notebook to a script or to Markdown.
 
 use inkcell_engine::notebook::{to_markdown, to_script};
 use serde_json::json;
@@ -6,8 +6,8 @@ use serde_json::json;
 use crate::args::{ExportForm, OutputsArg, To};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
-use crate::render::report;
 use crate::settings::Settings;
+use crate::view::report;
 
 pub(crate) fn run(args: &To, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     let opened = settings.notebooks.read(&args.path)?;

@@ -1,7 +1,7 @@
 //! `inkcell tool`: any tool of any profile, called once from a shell.
 //!
-//! Owns how a reply is shown and which code it ends with. What a tool does is in `tools/`; it gets the same desk as
-//! in the server, for one call.
+//! Owns how a reply is shown, and the exit code. The tools are in `mcp/tools`; a tool gets the same desk as in the
+//! server, for one call.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,22 +13,24 @@ use inkcell_engine::registry::OwnerId;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::input;
 use super::signals::Signals;
-use super::{input, mcp};
+use crate::app;
 use crate::args::Tool;
 use crate::exit::{Exit, Failure};
-use crate::exposure::{Exposure, ToolSet};
+use crate::mcp::desk::{
+    CallContext, Content, Desk, Fault, ToolError, ToolReply, ToolSpec, guarded,
+};
+use crate::mcp::exposure::{Exposure, ToolSet};
+use crate::mcp::find;
 use crate::mcp::{answer, clean, of_tool, offered};
 use crate::output::Output;
 use crate::settings::Settings;
-use crate::tools::{
-    CallContext, Content, Desk, Fault, ToolError, ToolReply, ToolSpec, find, guarded,
-};
 
 /// The only caller of this engine.
 const OWNER: OwnerId = OwnerId(0);
 
-/// How many names are tried for an image.
+/// How many names are tried for an image file.
 const MOST_NAMES: usize = 1000;
 
 pub(crate) fn run(
@@ -54,7 +56,7 @@ pub(crate) fn run(
     ))
 }
 
-/// The tool that is meant.
+/// The tool of this name.
 fn spec(name: &str, exposure: &Exposure) -> Result<&'static ToolSpec, Failure> {
     if let Some(spec) = find(name).filter(|spec| exposure.offers(spec.name)) {
         return Ok(spec);
@@ -125,7 +127,7 @@ async fn call(
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     let signals = Signals::listen()?;
-    let desk = mcp::desk(exposure, settings)?;
+    let desk = app::desk(exposure, settings)?;
     let cancel = CancellationToken::new();
     let context = CallContext::new(OWNER, cancel.clone());
     let answered = guarded(spec, desk.clone(), arguments, context);
@@ -143,7 +145,7 @@ async fn call(
         Some(answered) => show_reply(answered, images, &desk, output),
         None => Ok(Exit::Failed),
     };
-    // Nothing of ours is left, whatever becomes of the answer.
+    // Leave no kernel behind, whatever happens to the answer.
     desk.engine.shutdown().await;
     if let Some(signal) = signals.first() {
         output.flush().map_err(Failure::of_output)?;
@@ -175,7 +177,7 @@ fn show_reply(
         None if reply.is_error => Exit::Failed,
         None => Exit::Ok,
     };
-    // The reader of a tool's answer gets what a client of the server gets.
+    // The reader of a tool's answer gets the same text as a client of the server.
     let reply = clean(reply);
     if output.is_json() {
         let whole = whole(reply, images)?;
@@ -215,26 +217,26 @@ fn text(
                     output.line(&format!("[image file: {path}]")).map_err(Failure::of_output)?;
                 }
             }
-            // The text names what is stored.
+            // The text names the stored artifact.
             Content::Link { .. } => {}
         }
     }
     Ok(())
 }
 
-/// A reply as the protocol has it.
+/// A reply in the form of the protocol.
 fn whole(mut reply: ToolReply, images: Option<&Path>) -> Result<Value, Failure> {
     let mut written = Vec::new();
     if let Some(folder) = images {
         for part in &mut reply.content {
             let Content::Image { mime, data } = part else { continue };
             written.push(write_image(folder, written.len() + 1, mime, data)?);
-            // What is in a file is not sent a second time.
+            // The data is in a file and need not be sent as well.
             *data = bytes::Bytes::new();
         }
     }
     let mut whole = json!(answer(reply));
-    // Versions of the protocol are for those who speak it.
+    // Only a client of the protocol needs its version.
     if let Value::Object(fields) = &mut whole {
         fields.remove("resultType");
     }
@@ -249,7 +251,7 @@ fn whole(mut reply: ToolReply, images: Option<&Path>) -> Result<Value, Failure> 
     Ok(whole)
 }
 
-/// Writes an image under a name of its own; one that is there is somebody else's.
+/// Writes an image under an unused name; an existing file is never replaced.
 fn write_image(folder: &Path, number: usize, mime: &str, data: &[u8]) -> Result<String, Failure> {
     let kind = mime.strip_prefix("image/").unwrap_or("bin");
     let kind = kind.split(['+', ';']).next().unwrap_or("bin");

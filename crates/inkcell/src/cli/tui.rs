@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::python;
+use crate::app::python;
 use crate::args::Tui;
 use crate::exit::{Exit, Failure};
 use crate::settings::Settings;
-use crate::tui::{self, Opening};
+use crate::term::tui::{self, Opening};
 
 pub(crate) fn run(args: &Tui, settings: &Arc<Settings>) -> Result<Exit, Failure> {
     tui::run(&Arc::new(Opening {
@@ -14,6 +14,6 @@ pub(crate) fn run(args: &Tui, settings: &Arc<Settings>) -> Result<Exit, Failure>
         settings: Arc::clone(settings),
         host: args.host,
         wanted: python::wanted(&args.python, &args.kernel, settings),
-        kernel: python::options(&args.kernel),
+        kernel: (&args.kernel).into(),
     }))
 }

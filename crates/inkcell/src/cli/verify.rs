@@ -1,17 +1,17 @@
-//! `inkcell verify`: notebooks run anew into copies, and their outputs compared with those that are stored.
+//! `inkcell verify`: runs copies of notebooks, and compares their outputs with the stored ones.
 //!
-//! Owns the copies and what becomes of a check. What counts as the same is the notebook crate's, except for pictures
-//! (`pictures.rs`); what is shown is `told.rs`. The notebook itself is only read.
+//! Owns the copies and the result of a check. The notebook crate decides which outputs count as the same, except
+//! for pictures (`pictures.rs`); `report.rs` shows the result. The notebook itself is only read.
 
 mod pictures;
-mod told;
+mod report;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use inkcell_engine::api::{KernelMode, OnError, OnOpen, PythonReport, Reading, RunRequest, State};
 use inkcell_engine::notebook::{
-    CellMarks, CellRef, CellVerdict, CheckedCells, CompareRules, ComparedCell, EditOp, IdSource,
+    CellComparison, CellMarks, CellRef, CellVerdict, CompareRules, CompareScope, EditOp, IdSource,
     Notebook, Pictures, SKIP_TAG, Tolerance, compare, has_code_to_run, is_never_run,
 };
 use inkcell_engine::{EngineError, parse_notebook};
@@ -19,16 +19,16 @@ use regex::Regex;
 
 use super::inputs::Files;
 use super::run::{RunLife, Stopping, unsaved};
-use super::{py, python};
+use crate::app::python;
 use crate::args::Verify;
-use crate::client::{Client, Step};
+use crate::client::{self, Client, Step};
 use crate::exit::{Exit, Failure};
 use crate::host::{self, Ask, Attention, Detached, Life, Refusal, RunAsk};
 use crate::output::Output;
 use crate::scratch::Scratch;
 use crate::settings::Settings;
 
-/// Where the copies are, in the state folder.
+/// The folder for the copies, in the state folder.
 const FOLDERS: &str = "verify";
 
 /// Parts of outputs that have no type.
@@ -41,28 +41,28 @@ struct Checked {
     outcome: Outcome,
 }
 
-/// What became of a check.
+/// The result of a check.
 enum Outcome {
     /// There is nothing to compare with, so nothing was run.
     NeverRun,
     /// It was run to its end, or as far as it came.
     Compared { state: State, cells: Vec<CheckedCell> },
-    /// It could not be.
+    /// The check itself failed, so nothing is known about the outputs.
     Failed(Refusal),
 }
 
-/// A cell, and how it came to its end; it was never run where it did not.
+/// A cell, and the state in which it ended; a cell without an end counts as never run.
 struct CheckedCell {
-    compared: ComparedCell,
+    compared: CellComparison,
     state: State,
 }
 
 impl CheckedCell {
-    /// Whether everything about it is as it should be.
+    /// Returns whether the cell passes the check.
     fn is_good(&self) -> bool {
         match &self.compared.verdict {
             CellVerdict::Skipped => true,
-            // What it showed up to then may be what is stored.
+            // The outputs so far may equal the stored ones, so only the state shows the failure.
             _ if self.state == State::TimedOut => false,
             CellVerdict::Same | CellVerdict::Ignored => self.state != State::NeverRun,
             CellVerdict::Different(_) | CellVerdict::Failed { .. } => false,
@@ -98,7 +98,7 @@ pub(crate) fn run(
         args.paths.iter().map(|given| files.named(given)).collect::<Result<_, _>>()?;
     let paths: Vec<String> = paths.into_iter().flatten().collect();
     let stopping = Stopping::listen(RunLife::Ours)?;
-    // Between checks there is nothing that a signal would have to wait for, also when nobody reads what is shown.
+    // Between checks a signal may end the process at once, even if the reader is stalled.
     stopping.is_over();
     let engine = if paths.len() > 1 { python::engine_for_many } else { python::engine };
     let client = Client::local(engine(settings)?, settings, Life::Long)?;
@@ -116,23 +116,23 @@ pub(crate) fn run(
         }
         let outcome = match outcome {
             Ok(outcome) => outcome,
-            // Of a single notebook it is the whole answer.
+            // For a single notebook it is the whole answer.
             Err(failure) if paths.len() == 1 => return Err(failure),
             Err(failure) => Outcome::Failed(failure.into()),
         };
         let checked = Checked { path: path.clone(), took: began.elapsed(), outcome };
         if !output.is_json() {
-            told::write(&checked, args.quiet, output).map_err(Failure::of_output)?;
+            report::write(&checked, args.quiet, output).map_err(Failure::of_output)?;
             output.flush().map_err(Failure::of_output)?;
         }
         all.push(checked);
     }
     if output.is_json() {
-        output.json(&told::as_json(&all)).map_err(Failure::of_output)?;
+        output.json(&report::as_json(&all)).map_err(Failure::of_output)?;
     } else if all.len() > 1 && !args.quiet {
-        output.line(&told::summary(&all)).map_err(Failure::of_output)?;
+        output.line(&report::summary(&all)).map_err(Failure::of_output)?;
     }
-    // The first that is not well says how it went.
+    // The first notebook that fails decides the exit code.
     Ok(all.iter().map(Checked::exit).find(|exit| *exit != Exit::Ok).unwrap_or(Exit::Ok))
 }
 
@@ -164,7 +164,7 @@ fn rules(args: &Verify) -> Result<CompareRules, Failure> {
         numbers,
         ignore: args.ignore.iter().map(pattern).collect::<Result<_, _>>()?,
         skip: args.skip.clone(),
-        which: if args.lax { CheckedCells::Marked } else { CheckedCells::All },
+        which: if args.lax { CompareScope::Marked } else { CompareScope::All },
     })
 }
 
@@ -175,26 +175,26 @@ fn check(
     settings: &Settings,
     by: (&Client, &Stopping),
 ) -> Result<Outcome, Failure> {
-    // Reading it otherwise would put in what a run that was killed has left.
+    // Read the bytes alone: the usual way would merge outputs that a killed run has left.
     let (bytes, _) = settings.notebooks.read_bytes(path)?;
     let stored = parse_notebook(path, bytes)?;
-    if is_never_run(&stored) && rules.which == CheckedCells::All {
+    if is_never_run(&stored) && rules.which == CompareScope::All {
         return Ok(Outcome::NeverRun);
     }
     let look = |both: &Pictures<'_>| pictures::difference(args.images, both);
     if !has_code_to_run(&stored) {
-        // Without anything to run no kernel is needed to know what it would show.
+        // If no cell is to be run, the result is known without a kernel.
         let cells = compare(&stored, &stored, rules, &look).into_iter();
         let cells = cells.map(|compared| CheckedCell { compared, state: State::NeverRun });
         return Ok(Outcome::Compared { state: State::Done, cells: cells.collect() });
     }
     let copy = Copy::of(path, &stored, settings)?;
     let report = ran(path, &copy, args, settings, by)?;
-    if let Some(failure) = py::not_begun(&report) {
+    if let Some(failure) = client::not_begun(&report) {
         return Err(failure);
     }
     if let Some((problem, _)) = unsaved(&report) {
-        // The copy has what is stored, which would look the same.
+        // The copy holds the stored outputs, so a comparison would pass.
         return Err(Failure::Told {
             exit: Exit::of_kind(problem.kind),
             kind: problem.kind,
@@ -220,7 +220,7 @@ fn check(
     Ok(Outcome::Compared { state: report.state, cells: cells.collect() })
 }
 
-/// A copy of a notebook that is run in its place, with everything that is noted about it.
+/// A copy of a notebook that is run in its place, with all its records.
 struct Copy {
     folder: Scratch,
     file: PathBuf,
@@ -238,7 +238,7 @@ impl Copy {
     }
 }
 
-/// A notebook whose cells that are not to be run say so in the words of a run.
+/// A notebook in which the skipped cells are marked as a run marks them.
 fn without_skipped(path: &str, stored: &Notebook) -> Result<Notebook, Failure> {
     let mut copy = stored.clone();
     let skipped = stored.cells().filter(|cell| CellMarks::of(cell).is_skipped);
@@ -275,7 +275,7 @@ fn ran(
     };
     let ask = RunAsk {
         request,
-        kernel: python::options(&args.kernel),
+        kernel: (&args.kernel).into(),
         state: Some(copy.folder.path().to_owned()),
         copy_of: Some(path.to_owned()),
         copied_from: None,

@@ -1,7 +1,7 @@
-//! `inkcell write`: virtual text, or the JSON of a whole notebook, into a file.
+//! `inkcell write`: writes virtual text, or the JSON of a whole notebook, into a file.
 
 use inkcell_engine::IfMissing;
-use inkcell_engine::notebook::{Drop, OutputsAfter, SourceShape, TextRules};
+use inkcell_engine::notebook::{DropRule, OutputsAfter, SourceShape, TextRules};
 
 use crate::args::Write;
 use crate::cli::{edit, input};
@@ -13,7 +13,7 @@ pub(crate) fn run(args: &Write, settings: &Settings, output: &mut Output) -> Res
     let text = input::stdin_text()?;
     let options = edit::options(&args.save, IfMissing::CreateNotebook)?;
     let rules = TextRules {
-        drop: Drop::Exactly(args.drop),
+        drop: DropRule::Exactly(args.drop),
         outputs: if args.clear_changed { OutputsAfter::ClearIfChanged } else { OutputsAfter::Keep },
         shape: SourceShape::Keep,
     };

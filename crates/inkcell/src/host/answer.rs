@@ -1,7 +1,6 @@
-//! What is asked of a host, carried out.
+//! Requests to a host, carried out.
 //!
-//! Owns whose settings count for a call. How code and notebooks are run is in `python` and `run`; what they do is the
-//! engine's.
+//! Owns whose settings count for a call. `python` and `run` run code and notebooks; the engine owns their effect.
 
 use std::io;
 use std::sync::Arc;
@@ -14,18 +13,19 @@ use tokio::io::BufReader;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio_util::sync::CancellationToken;
 
+use super::edits::tell_other_hosts;
 use super::frames::{
     Answer, Ask, FromHost, Hello, HostEvent, HostStatus, KernelOptions, McpAsk, Refusal,
 };
-use super::serve::{Host, Talk, send};
+use super::talk::{Host, Talk, send};
 use super::{python, run, watch};
-use crate::cli::mcp::{desk_with, exposure};
+use crate::app::{desk_with, exposure};
 use crate::exit::Failure;
+use crate::mcp::desk::Turns;
 use crate::mcp::{Lines, Server, Watched};
 use crate::settings::{Profile, Settings, Surroundings, engine_config};
-use crate::tools::Turns;
 
-/// A caller: its settings, and the engine as these decide.
+/// A caller: its settings, and the engine configured by them.
 pub(super) struct Caller {
     pub(super) settings: Arc<Settings>,
     pub(super) engine: Engine,
@@ -37,9 +37,9 @@ impl Caller {
         surroundings: Surroundings,
         options: &KernelOptions,
     ) -> Result<Caller, Failure> {
-        let settings = Arc::new(Settings::of(surroundings)?);
+        let settings = Arc::new(tell_other_hosts(Settings::of(surroundings)?));
         let mut kernels = engine_config(&settings, host.profile).kernels;
-        // Whoever has typed a command expects its environment there, whichever host has the session.
+        // A user who types a command expects its environment there, whichever host has the session.
         if host.profile != Profile::CommandLine {
             let typed = engine_config(&settings, Profile::CommandLine).kernels;
             kernels.env_rules.mode = typed.env_rules.mode;
@@ -55,9 +55,9 @@ impl Caller {
         Ok(Caller { settings, engine })
     }
 
-    /// The same for an agent's client.
+    /// The caller for an agent's client.
     fn of_agent(host: &Host, surroundings: Surroundings) -> Result<Caller, Failure> {
-        let settings = Arc::new(Settings::of(surroundings)?);
+        let settings = Arc::new(tell_other_hosts(Settings::of(surroundings)?));
         let engine = host.engine.decided_by(engine_config(&settings, host.profile).kernels);
         Ok(Caller { settings, engine })
     }
@@ -106,7 +106,7 @@ pub(super) async fn answer(
             host.engine.shutdown().await;
             Ok(Answer::Nothing)
         }
-        // A connection that is a client's own from here on never comes here.
+        // A connection that has become a client's own never comes here.
         Ask::Mcp(_) => Ok(Answer::Nothing),
     }
 }
@@ -130,7 +130,7 @@ async fn status(host: &Host) -> Result<HostStatus, Failure> {
     })
 }
 
-/// Lets the connection be that of an agent's client: its sessions are the host's and stay when it goes.
+/// Hands the connection over to an agent's client: its sessions are the host's and stay when it goes.
 pub(super) async fn mcp(
     host: &Host,
     (surroundings, asked): (Surroundings, McpAsk),
@@ -162,7 +162,7 @@ pub(super) async fn mcp(
         }
     };
     tokio::pin!(serving);
-    // Calls that are under way go on in their sessions; only their answers are lost.
+    // Calls under way go on in their sessions; only their answers are lost.
     tokio::select! {
         () = &mut serving => {}
         () = gone.cancelled() => {}

@@ -1,22 +1,21 @@
-//! Changes of notebooks, told to every host that may have a session of them.
+//! Notices about changed notebooks, sent to every host that may have a session of them.
 //!
-//! Owns who is told and that nobody is waited for: a host that hears nothing holds up no edit. What hosts do with it is
-//! theirs.
+//! Owns the recipients, and that no edit waits for a host that does not listen. Each host owns its reaction.
 
 use std::io::{self, Write as _};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use inkcell_engine::feeds::{Elsewhere, FailedEdit, NotebookEdit};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::frames::ToHost;
-use super::place::{Found, Hosts};
-use crate::backends::RuntimeFolder;
-use crate::settings::Settings;
+use super::place::{HostAddress, Hosts};
+use crate::settings::{RuntimeFolder, Settings};
 
-/// How long all of them together may take to make room for what they are told. What is usual fits without that, also
-/// where nobody reads it.
+/// The time limit for all hosts together to make room for the notices. Usual notices fit at once, even if no host
+/// reads them.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// The hosts that share a state folder.
@@ -33,7 +32,7 @@ impl OtherHosts {
 
     /// Tells all other hosts, if there are any.
     fn tell_all(&self, frame: impl FnOnce() -> ToHost) {
-        // Looked for now: a host may have come since. No folder is made for that.
+        // Look now, since a host may have started meanwhile. This must not create a folder.
         let folder = self.folder.look();
         let all = folder.map(|folder| Hosts::below(&folder, &self.state).all()).unwrap_or_default();
         if all.is_empty() {
@@ -43,10 +42,17 @@ impl OtherHosts {
         bytes.push(b'\n');
         let until = Instant::now() + PATIENCE;
         for found in all {
-            // The file is what counts; whoever is not told sees it there.
+            // The file is what counts: a host that misses the notice sees the change there.
             let _ = tell(&found, &bytes, until);
         }
     }
+}
+
+/// The same settings, extended so that other hosts learn of changes to notebooks: a user who follows a notebook's
+/// session sees the changes, in whichever host the session is.
+pub(crate) fn tell_other_hosts(settings: Settings) -> Settings {
+    let others = Arc::new(OtherHosts::of(&settings));
+    Settings { notebooks: settings.notebooks.telling_elsewhere(others), ..settings }
 }
 
 impl Elsewhere for OtherHosts {
@@ -59,7 +65,7 @@ impl Elsewhere for OtherHosts {
     }
 }
 
-fn tell(found: &Found, bytes: &[u8], until: Instant) -> io::Result<()> {
+fn tell(found: &HostAddress, bytes: &[u8], until: Instant) -> io::Result<()> {
     let mut stream = found.connect_at_once()?;
     stream.set_nonblocking(true)?;
     let mut rest = bytes;
@@ -86,13 +92,13 @@ mod tests {
     use super::*;
     use crate::host::place::HostKind;
 
-    /// F-025: a host that stands still, with as many waiting as it has room for, holds up nobody who edits: not by
-    /// connecting, and not with more to say than fits into what it has not read yet.
+    /// F-025: a host that is stopped, with its queue of connections full, holds up no edit: neither while
+    /// connecting, nor with a notice larger than its unread buffer.
     #[test]
     fn a_host_that_stands_still_holds_up_no_edit() {
         let temp = tempfile::tempdir().unwrap();
         let hosts = Hosts::below(temp.path(), temp.path());
-        // It listens, and nobody ever takes a connection.
+        // The host listens, and never accepts a connection.
         let (_place, _listener) = hosts.take(HostKind::Shared).unwrap();
         let found = hosts.shared();
         let large = vec![b'x'; 4 << 20];

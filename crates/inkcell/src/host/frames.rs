@@ -1,7 +1,7 @@
-//! What a host and its clients say to each other: one JSON object a line.
+//! The messages between a host and its clients: one JSON object a line.
 //!
-//! Owns the shapes. The host greets; the client makes one call, may take it back or answer what its code asks, and gets
-//! events until the call is done. It must not know who is at which end.
+//! Owns the shapes. The host greets; the client makes one call, may cancel it or answer what its code asks, and
+//! gets events until the call is done. It must not know who is at which end.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,56 +11,52 @@ use inkcell_engine::api::{
     CellReport, ExecutionId, PythonReport, PythonRequest, Request, Response, RunRequest, SessionRef,
 };
 use inkcell_engine::feeds::{FailedEdit, NotebookEdit, SessionEvent};
-use inkcell_engine::kernel::{Death, ExecEvent, ExecId, InputReply, KernelEvent, Pattern};
+use inkcell_engine::kernel::{Death, EnvPattern, ExecEvent, ExecId, InputReply, KernelEvent};
 use inkcell_engine::registry::SessionName;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::args::ShellArg;
+use crate::args::{KernelArgs, ShellArg};
 use crate::exit::{Exit, Failure};
-use crate::exposure::ToolSet;
-use crate::render::hint;
+use crate::mcp::exposure::ToolSet;
 use crate::settings::Surroundings;
+use crate::view::words::hint;
 
-/// What a client says.
+/// A message of a client.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ToHost {
-    /// What it wants, once.
+    /// The call, sent once.
     Call {
-        /// Whose settings and environment count.
+        /// The caller, whose settings and environment count.
         caller: Box<Surroundings>,
         ask: Box<Ask>,
     },
-    /// Instead of a call: notebooks were changed, which sessions there may be of. Nothing is answered.
+    /// Instead of a call: notebooks were changed, and this host may have sessions of them. It gets no answer.
     Edited(Vec<NotebookEdit>),
-    /// Instead of a call: a change of a notebook failed. Nothing is answered.
+    /// Instead of a call: a change of a notebook failed. It gets no answer.
     EditFailed(FailedEdit),
-    /// It is not wanted any more; the second time by force.
+    /// Cancels the call; the second time by force.
     Cancel,
-    /// What the code asked for.
+    /// The input that the code asked for.
     Reply(InputReply),
-    /// So many more events of code were shown, and there is room for as many.
+    /// This many more events of code were shown, and there is room for as many new ones.
     Room(usize),
 }
 
-/// How many events of code a client has room for at first. Whoever does not show them holds the code up, as a full pipe
-/// would, and hears of its end all the same.
+/// How many events of code a client has room for at first. A client that does not show them holds the code up, as a
+/// full pipe would, and still learns of its end.
 pub(crate) const WINDOW: usize = 64;
 
-/// What a host says.
+/// A message of a host.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FromHost {
-    /// First of all.
     Hello(Hello),
-    /// Something happened.
     Event(Box<HostEvent>),
-    /// The last word.
     Done(Result<Box<Answer>, Refusal>),
 }
 
-/// Who answers.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Hello {
     pub(crate) version: String,
@@ -68,40 +64,40 @@ pub(crate) struct Hello {
 }
 
 impl Hello {
-    /// Ours.
     pub(crate) fn own() -> Hello {
         Hello { version: env!("CARGO_PKG_VERSION").to_owned(), pid: std::process::id() }
     }
 }
 
-/// What can be asked.
+/// The requests that a client can make.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Ask {
-    /// To run code.
     Python(PythonAsk),
-    /// To run cells of a notebook.
+    /// Run cells of a notebook.
     Run(RunAsk),
-    /// To say whether the kernel of a session can be copied. It runs nothing any more from then on.
+    /// Report whether the kernel of a session can be copied. The session runs nothing more from then on.
     Copies(SessionName),
-    /// What needs no more than one answer.
+    /// A request that needs no more than one answer.
     Engine(Request),
-    /// To see what happens in a session.
-    Watch { session: SessionRef, from: Option<u64> },
-    /// To speak the Model Context Protocol from here on.
+    /// Follow the events of a session.
+    Watch {
+        session: SessionRef,
+        from: Option<u64>,
+    },
+    /// Speak the Model Context Protocol from here on.
     Mcp(McpAsk),
-    /// To see how the host is.
+    /// Report the state of the host.
     Status,
-    /// To end the host and everything in it.
+    /// End the host and everything in it.
     Shutdown,
 }
 
-/// Code to run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct PythonAsk {
     pub(crate) request: PythonRequest,
     pub(crate) kernel: KernelOptions,
-    /// Which argument or setting has said how long it may take.
+    /// The argument or setting that set the time limit.
     pub(crate) limit_from: String,
     pub(crate) attention: Attention,
     pub(crate) detached: Detached,
@@ -112,13 +108,13 @@ pub(crate) struct PythonAsk {
 pub(crate) struct RunAsk {
     pub(crate) request: RunRequest,
     pub(crate) kernel: KernelOptions,
-    /// Where what is noted about the notebook goes, where that is not the state folder.
+    /// The folder for records about the notebook, if it is not the state folder.
     pub(crate) state: Option<PathBuf>,
-    /// What people call the notebook, where the file is a copy of ours.
+    /// The user's name for the notebook, if the file is a copy of ours.
     pub(crate) copy_of: Option<String>,
     pub(crate) attention: Attention,
     pub(crate) detached: Detached,
-    /// The session whose kernel is copied for it, in the place of a new one.
+    /// The session whose kernel is copied for it, instead of a new kernel.
     #[serde(default)]
     pub(crate) copied_from: Option<SessionName>,
 }
@@ -129,66 +125,70 @@ pub(crate) struct McpAsk {
     pub(crate) tools: ToolSet,
 }
 
-/// How a new kernel begins, beside what the settings say.
+/// How a new kernel begins, besides the settings.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct KernelOptions {
     pub(crate) shell: Option<ShellArg>,
-    pub(crate) env: Vec<Pattern>,
-    /// Whether every variable reaches the code.
+    pub(crate) env: Vec<EnvPattern>,
+    /// Set if every environment variable reaches the code.
     pub(crate) env_all: bool,
 }
 
-/// How much somebody wants to know about the choice of a kernel.
+impl From<&KernelArgs> for KernelOptions {
+    fn from(args: &KernelArgs) -> KernelOptions {
+        KernelOptions { shell: args.shell, env: args.env.clone(), env_all: args.env_all }
+    }
+}
+
+/// How much the caller wants to know about the choice of a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Attention {
-    /// Nothing.
     Quiet,
-    /// What the code misses.
+    /// Only what the code lacks.
     Usual,
-    /// Which it is, and why.
+    /// The kernel, and the reason for the choice.
     Verbose,
 }
 
-/// Whether somebody stays to see the end.
+/// Whether the caller stays until the end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Detached {
     No,
-    /// It goes on by itself, and is asked for by its id.
+    /// The call goes on by itself, and its id gives access to it.
     Yes,
 }
 
-/// What happens meanwhile.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum HostEvent {
-    /// Something that whoever asked should know.
+    /// A remark for the caller.
     Aside(String),
-    /// A call has begun, with what is known of it so far.
+    /// A call has begun, with the report so far.
     Began(Box<PythonReport>),
-    /// Something happened in a cell of code.
+    /// An event in a cell of code.
     Exec { cell: usize, event: ExecEvent },
-    /// The same, outside of any execution.
+    /// An event of a cell, outside of any execution.
     Orphan { cell: usize, event: ExecEvent },
-    /// The kernel has something to say.
+    /// A notice of the kernel.
     Notice { cell: usize, text: String },
-    /// The kernel is gone.
+    /// The kernel has died.
     Died { cell: usize, death: Death },
-    /// A cell of a notebook begins, or has come further.
+    /// A cell of a notebook has begun, or has made progress.
     Cell { index: usize, report: Box<CellReport> },
     /// The last line that the running cell wrote.
     Line(String),
-    /// Something happened in a session.
+    /// An event of a session.
     Session { seq: u64, event: SessionEvent },
-    /// Some of what happened there is forgotten.
+    /// The number of events of a session that were dropped.
     Missed(u64),
     /// From here on the connection is the client's own.
     Serving,
 }
 
 impl HostEvent {
-    /// What a kernel says, for whoever made the call.
+    /// An event of a kernel, for the client that made the call.
     pub(crate) fn of(cell: usize, event: KernelEvent) -> Option<HostEvent> {
         Some(match event {
             KernelEvent::Exec { event, .. } => HostEvent::Exec { cell, event },
@@ -199,7 +199,7 @@ impl HostEvent {
         })
     }
 
-    /// The same, as the kernel has said it.
+    /// The event of the kernel that this message carries.
     pub(crate) fn into_kernel(self) -> Option<(usize, KernelEvent)> {
         Some(match self {
             HostEvent::Exec { cell, event } => (cell, KernelEvent::Exec { exec: ExecId(0), event }),
@@ -211,14 +211,14 @@ impl HostEvent {
     }
 }
 
-/// What became of it.
+/// The result of a request.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answer {
     Python(Box<PythonDone>),
     Engine(Response),
     Status(HostStatus),
-    /// There is nothing to say.
+    /// The request has no result to report.
     Nothing,
 }
 
@@ -231,21 +231,21 @@ pub(crate) struct PythonDone {
     pub(crate) python: Value,
 }
 
-/// How a host is.
+/// The state of a host.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct HostStatus {
     pub(crate) version: String,
     pub(crate) pid: u32,
-    /// For how long it is there, in seconds.
+    /// The age of the host, in seconds.
     pub(crate) age_seconds: u64,
     pub(crate) sessions: usize,
-    /// How many clients it has besides this one.
+    /// The number of connected clients besides this one.
     pub(crate) clients: usize,
-    /// The calls that run.
+    /// The calls under way.
     pub(crate) running: Vec<ExecutionId>,
 }
 
-/// Why something could not be had.
+/// The reason why a request was refused.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Refusal {
     pub(crate) exit: Exit,

@@ -1,32 +1,33 @@
-//! When a host ends by itself.
+//! The end of an idle host.
 //!
-//! Owns what being idle means for a host: no session, nobody connected. Sessions end by themselves when nobody uses them.
+//! Owns the meaning of idle for a host: no session, and no client. Sessions end by themselves when no client uses
+//! them.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::place::HostPlace;
-use super::serve::Host;
+use super::talk::Host;
 
-/// How often it is looked at.
+/// The interval of the checks.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How often the files of a host are touched.
+/// The interval at which the files of a host are touched.
 const TOUCH: Duration = Duration::from_secs(3600);
 
-/// Why a host ends without being asked.
+/// The reason why a host ends without being asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum IdleEnd {
-    /// Nobody needed it.
+    /// No client needed it.
     Idle,
-    /// Its socket was removed, so that nobody can find it, and nobody uses it.
+    /// Its socket was removed, so that no client can find it, and no client uses it.
     Lost,
 }
 
-/// Returns when a host has been idle for so long; never when there is no limit. Keeps its files in use meanwhile.
+/// Returns when a host has been idle for this long; never without a limit. Keeps its files in use meanwhile.
 pub(crate) async fn until_idle(host: &Host, place: &HostPlace, limit: Option<Duration>) -> IdleEnd {
-    // Counted look by look: what passes while the whole process stands still is nobody's idleness.
+    // Count by checks and not by the clock: time while the whole process is stopped is not idle time.
     let mut idle = Duration::ZERO;
     let mut touched = Instant::now();
     loop {

@@ -1,8 +1,8 @@
-//! A host: an engine that listens. Commands talk to one in another process through a Unix socket, or to one of their
-//! own through a pair of sockets, and say the same to both.
+//! A host: an engine that listens. Commands talk to one in another process through a Unix socket, or to one of
+//! their own through a pair of sockets, and send both the same messages.
 //!
-//! Owns the frames, what is asked and how it is answered, where hosts are found and how one is started. What code does
-//! is the engine's; what is shown is for the commands.
+//! Owns the frames, the requests and their answers, how hosts are found and how one is started. The engine owns
+//! what code does; the commands own what is shown.
 
 mod answer;
 mod edits;
@@ -14,15 +14,17 @@ mod run;
 mod serve;
 mod silence;
 mod spawn;
+mod talk;
 mod watch;
 
-pub(crate) use edits::OtherHosts;
+pub(crate) use edits::tell_other_hosts;
 pub(crate) use frames::{
     Answer, Ask, Attention, Detached, FromHost, Hello, HostEvent, HostStatus, KernelOptions,
     McpAsk, PythonAsk, PythonDone, Refusal, RunAsk, ToHost,
 };
 pub(crate) use life::{IdleEnd, until_idle};
-pub(crate) use place::{Found, HostKind, HostPlace, Hosts, PlaceError};
-pub(crate) use serve::{Host, Life, listen, serve_one};
+pub(crate) use place::{HostAddress, HostKind, HostPlace, Hosts, PlaceError};
+pub(crate) use serve::{listen, serve_one};
 pub(crate) use silence::{LOOK, Silence, Silent};
 pub(crate) use spawn::{SpawnError, spawn};
+pub(crate) use talk::{Host, Life};

@@ -1,7 +1,8 @@
-//! Where hosts are: a folder of this user's alone, in it for each host a lock, a socket and a word about it.
+//! The places of hosts: a folder that only this user can open, with a lock, a socket and a description for each
+//! host.
 //!
-//! Owns who is alive: whoever holds the lock, which the system lets go of when a process ends. A number in a file is never
-//! proof of that. What a host says is not its business.
+//! Owns whether a host is alive: it holds its lock, which the system releases when the process ends. A number in a
+//! file is never proof of that. It must not know what a host says.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -16,16 +17,15 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connec
 use rustix::process::getuid;
 use serde::{Deserialize, Serialize};
 
-use crate::backends::RuntimeFolder;
-use crate::settings::Settings;
+use crate::settings::{RuntimeFolder, Settings};
 
-/// How often a lock is tried that others remove meanwhile.
+/// How often a lock is tried again when other processes remove it meanwhile.
 const ATTEMPTS: usize = 16;
 
-/// The host that commands share.
+/// The name of the host that commands share.
 const SHARED: &str = "main";
 
-/// What a host is there for.
+/// The purpose of a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum HostKind {
@@ -43,7 +43,7 @@ impl HostKind {
         }
     }
 
-    /// The same in a sentence.
+    /// The purpose as part of a sentence.
     pub(crate) fn described(self) -> &'static str {
         match self {
             HostKind::Shared => "the shared host",
@@ -52,7 +52,7 @@ impl HostKind {
     }
 }
 
-/// A word about a host, for people who look into the folder and for lists.
+/// The description of a host, for lists and for people who look into the folder.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 struct About {
     kind: HostKind,
@@ -60,7 +60,7 @@ struct About {
     version: String,
 }
 
-/// Why there is no place for a host.
+/// The reason why a host cannot have a place.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PlaceError {
     #[error("{path} is not a folder of this user's alone")]
@@ -77,15 +77,15 @@ pub(crate) struct Hosts {
     folder: PathBuf,
 }
 
-/// A host that seems to be there.
+/// The address of a host that seems to exist.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Found {
+pub(crate) struct HostAddress {
     pub(crate) kind: HostKind,
     pub(crate) socket: PathBuf,
 }
 
-impl Found {
-    /// A connection, without waiting for a host that has no room for one more.
+impl HostAddress {
+    /// Connects, without waiting for a host whose queue is full.
     pub(crate) fn connect_at_once(&self) -> io::Result<UnixStream> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -100,28 +100,29 @@ impl Found {
         Ok(rustix::net::sockopt::socket_peercred(&self.connect_at_once()?)?.pid)
     }
 
-    /// Whether its process is stopped, as far as the system says so. It lives all the same: only its lock tells that.
+    /// Returns whether its process is stopped, if the system reports that. A stopped process is still alive: only
+    /// its lock tells that.
     pub(crate) fn is_stopped(&self) -> bool {
         let state = self.pid().and_then(|pid| fs::read_to_string(format!("/proc/{pid}/stat")).ok());
-        // The name before it may hold anything.
+        // The process name before it may hold any characters.
         let state = state.as_deref().and_then(|stat| stat.rsplit_once(") "));
         state.is_some_and(|(_, rest)| rest.starts_with(['T', 't']))
     }
 
-    /// The number of its process, as it has left it there for people.
+    /// The number of its process, as the host has written it for people.
     pub(crate) fn pid(&self) -> Option<u32> {
         let about = fs::read(self.socket.with_extension("json")).ok()?;
         serde_json::from_slice::<About>(&about).ok().map(|about| about.pid)
     }
 }
 
-/// The place of a host that is alive; given back when it is dropped.
+/// The place of a host that is alive. Dropping it gives the place back.
 #[derive(Debug)]
 pub(crate) struct HostPlace {
     socket: PathBuf,
     about: PathBuf,
     lock: PathBuf,
-    /// Held for as long as the host is there.
+    /// Held for as long as the host is alive.
     _held: File,
 }
 
@@ -130,20 +131,20 @@ impl Hosts {
         Hosts::below(&RuntimeFolder::of(settings).find(), &settings.state_dir)
     }
 
-    /// Those of a state folder, below the folder of sockets.
+    /// The hosts of a state folder, below the folder of sockets.
     pub(super) fn below(folder: &Path, state: &Path) -> Hosts {
-        // Sockets have short names, so that only a mark of the state folder is in theirs.
+        // Paths of sockets must be short, so only a hash of the state folder is part of them.
         let mark = blake3::hash(state.as_os_str().as_encoded_bytes()).to_hex();
         Hosts { folder: folder.join(format!("h{}", &mark[..12])) }
     }
 
-    /// The one that commands share, whether it is there or not.
-    pub(crate) fn shared(&self) -> Found {
-        Found { kind: HostKind::Shared, socket: self.folder.join(format!("{SHARED}.sock")) }
+    /// The host that commands share, whether or not it exists.
+    pub(crate) fn shared(&self) -> HostAddress {
+        HostAddress { kind: HostKind::Shared, socket: self.folder.join(format!("{SHARED}.sock")) }
     }
 
-    /// All that seem to be there, the shared one first. What dead ones have left is removed.
-    pub(crate) fn all(&self) -> Vec<Found> {
+    /// All hosts that seem to exist, the shared one first. Files of dead hosts are removed.
+    pub(crate) fn all(&self) -> Vec<HostAddress> {
         let Ok(entries) = fs::read_dir(&self.folder) else { return Vec::new() };
         if must_be_private(&self.folder).is_err() {
             return Vec::new();
@@ -160,7 +161,7 @@ impl Hosts {
             if path == shared.socket {
                 found.insert(0, shared);
             } else {
-                found.push(Found { kind: HostKind::Agent, socket: path });
+                found.push(HostAddress { kind: HostKind::Agent, socket: path });
             }
         }
         let last = usize::from(found.first().is_some_and(|host| host.kind == HostKind::Shared));
@@ -168,7 +169,7 @@ impl Hosts {
         found
     }
 
-    /// Takes the place of a host, for as long as what is returned is held. The listener is ready then.
+    /// Takes the place of a host, for as long as the returned value is held. The listener is ready then.
     pub(crate) fn take(&self, kind: HostKind) -> Result<(HostPlace, UnixListener), PlaceError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
@@ -184,7 +185,7 @@ impl Hosts {
         let at = |end: &str| self.folder.join(format!("{name}.{end}"));
         let (lock, socket, about) = (at("lock"), at("sock"), at("json"));
         let held = held(&lock)?;
-        // Whoever held the lock before is gone; what it left is in the way.
+        // The previous holder of the lock is gone; its leftover socket is in the way.
         match fs::remove_file(&socket) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(failed(&socket)(error));
@@ -194,14 +195,14 @@ impl Hosts {
         let listener = UnixListener::bind(&socket).map_err(failed(&socket))?;
         let word =
             About { kind, pid: std::process::id(), version: env!("CARGO_PKG_VERSION").to_owned() };
-        // For people; nobody depends on it.
+        // For people; no code depends on it.
         let _ = write(&about, &serde_json::to_vec(&word).unwrap_or_default());
         Ok((HostPlace { socket, about, lock, _held: held }, listener))
     }
 }
 
 impl HostPlace {
-    /// Looks used, so that whoever clears folders for temporary files leaves it alone.
+    /// Marks the files as used, so that programs that clear temporary folders leave them alone.
     pub(crate) fn touch(&self) {
         let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
         let times = Timestamps { last_access: now, last_modification: now };
@@ -210,7 +211,7 @@ impl HostPlace {
         }
     }
 
-    /// Whether its socket is still the one that was made here.
+    /// Returns whether its socket is still the one that was made here.
     pub(crate) fn is_there(&self) -> bool {
         fs::symlink_metadata(&self.socket).is_ok_and(|found| found.file_type().is_socket())
     }
@@ -220,14 +221,15 @@ impl Drop for HostPlace {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.socket);
         let _ = fs::remove_file(&self.about);
-        // Last, and before it is let go of: whoever waits for it sees that it is not the one in the folder any more.
+        // Last, and before the lock is released: a process that waits for the lock sees that it is not in the
+        // folder any more.
         let _ = fs::remove_file(&self.lock);
-        // Others may be there.
+        // Fails if the folder holds files of other hosts, which is fine.
         let _ = self.lock.parent().map(fs::remove_dir);
     }
 }
 
-/// Takes the lock. One that was removed by its holder in this very moment is not the lock any more.
+/// Takes the lock. A lock file that its holder removed in this very moment does not count.
 fn held(path: &Path) -> Result<File, PlaceError> {
     let failed = |error| PlaceError::Io { path: path.to_owned(), error };
     for _ in 0..ATTEMPTS {
@@ -245,7 +247,7 @@ fn held(path: &Path) -> Result<File, PlaceError> {
     Err(PlaceError::Taken)
 }
 
-/// A file that is ours, also where somebody has put something else in its place.
+/// Opens or creates a file of ours, and refuses a link that another program has put in its place.
 fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
@@ -260,7 +262,8 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     io::Write::write_all(&mut options.open(path)?, bytes)
 }
 
-/// Removes what a dead host has left. It is dead when its lock can be had; while we have it nobody takes its place.
+/// Removes the files of a dead host. A host is dead if its lock is free; while we hold it, no other process takes
+/// its place.
 fn swept(socket: &Path) -> bool {
     let lock = socket.with_extension("lock");
     let Ok(_held) = held(&lock) else { return false };
@@ -287,8 +290,8 @@ mod tests {
         Hosts { folder: folder.join("hosts") }
     }
 
-    /// F-026, F-027: one shared host at a time; a place whose holder is gone is taken at once, and a number in a file
-    /// means nothing.
+    /// F-026, F-027: there is one shared host at a time; the place of a dead holder can be taken at once, and a
+    /// number in a file means nothing.
     #[test]
     fn a_place_has_one_holder() {
         let temp = tempfile::tempdir().unwrap();
@@ -301,7 +304,7 @@ mod tests {
         assert_eq!(hosts.shared().listener().unwrap(), rustix::process::getpid());
         drop(place);
         assert_eq!(hosts.all(), []);
-        // One that was killed leaves everything but its lock.
+        // A killed host leaves everything but its lock.
         let (place, listener) = hosts.take(HostKind::Shared).unwrap();
         drop(listener);
         let HostPlace { socket, .. } = &place;
@@ -309,11 +312,11 @@ mod tests {
         let socket = socket.clone();
         std::mem::forget(place);
         assert!(socket.exists());
-        // The lock of this very process is still held, so it counts as alive.
+        // This very process still holds the lock, so the host counts as alive.
         assert!(matches!(hosts.take(HostKind::Shared), Err(PlaceError::Taken)));
     }
 
-    /// F-028: what dead hosts have left is removed, and garbage harms nobody.
+    /// F-028: files of dead hosts are removed, and garbage does no harm.
     #[test]
     fn what_dead_hosts_leave_is_removed() {
         let temp = tempfile::tempdir().unwrap();
@@ -331,7 +334,7 @@ mod tests {
         assert!(!hosts.folder.join("mcp-1.json").exists());
     }
 
-    /// S-021: nothing is put into a folder that others can change, and no link is followed.
+    /// S-021: no file is put into a folder that other users can change, and no link is followed.
     #[test]
     fn only_a_private_folder_will_do() {
         let temp = tempfile::tempdir().unwrap();

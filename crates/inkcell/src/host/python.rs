@@ -1,14 +1,13 @@
-//! Code that is run for a client of a host.
+//! Code that runs for a client of a host.
 //!
-//! Owns what the client is told of the choice of its kernel, and what becomes of the call when the client takes it back
-//! or goes away. Running and stopping are the engine's.
+//! Owns the report about the choice of the kernel, and the fate of the call when the client cancels it or goes
+//! away. The engine runs and stops the code.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use inkcell_engine::api::{ExecutionId, KernelMode};
-use inkcell_engine::kernel::Pattern;
-use inkcell_engine::{Chosen, Engine, EngineError, Kind, Lent, Tapped};
+use inkcell_engine::kernel::EnvPattern;
+use inkcell_engine::{CallHandle, CallOptions, Chosen, EngineError, Kind, Resolution, Tapped};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -16,14 +15,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::Caller;
 use super::frames::{Attention, Detached, HostEvent, KernelOptions, PythonAsk, PythonDone};
-use super::serve::{Host, Life, Talk};
-use crate::cli::python::{self, Named};
+use super::talk::{Host, Life, Talk};
+use crate::app::python::{self, Named};
 use crate::exit::{Exit, Failure};
 use crate::log;
-use crate::render::hint;
 use crate::settings::Settings;
+use crate::view::words::hint;
 
-/// How many events may wait for the client; the code is held up beyond that.
+/// How many events may wait for the client; beyond that the code is held up.
 const QUEUE: usize = 16;
 
 pub(super) async fn answer(
@@ -34,17 +33,9 @@ pub(super) async fn answer(
 ) -> Result<PythonDone, Failure> {
     let PythonAsk { request, kernel, limit_from, attention, detached } = ask;
     let (engine, timeout) = (&caller.engine, request.timeout);
-    let choose = async {
-        match request.mode {
-            KernelMode::PerCall => engine.choose(&request.cwd, &request.wanted).await,
-            KernelMode::Session => {
-                let session = request.session.as_ref();
-                Ok(engine.place(session, &request.cwd, &request.wanted).await?.1)
-            }
-        }
-    };
-    let chosen = tokio::select! {
-        chosen = choose => chosen?,
+    let session = request.session_ref();
+    let Resolution { chosen, .. } = tokio::select! {
+        resolved = engine.resolve(&session, request.mode) => resolved?,
         () = talk.cancelled(1) => return Err(Failure::Pipe),
         () = talk.gone.cancelled() => return Err(Failure::Pipe),
         () = until(timeout.map(|timeout| Instant::now() + timeout)) => {
@@ -61,58 +52,56 @@ pub(super) async fn answer(
         python::to_json(interpreter, &reason)
     });
     let (events, mut tapped) = mpsc::channel(QUEUE);
-    // A call that nobody watches is not held up by anybody.
+    // A call that no client follows is not held up.
     let tap = (detached == Detached::No).then_some(events);
     let owner = host.new_owner();
     let began = Instant::now();
-    let id = engine.start_with(request, &chosen, owner, tap, Lent::default()).await?;
+    let options = CallOptions { tap, ..CallOptions::of(owner) };
+    let call = engine.submit(request, &chosen, options).await?;
     if detached == Detached::Yes {
         host.engine.release(owner);
-        let report = engine.result(&id, Duration::ZERO).await?;
-        return Ok(PythonDone { report, took: began.elapsed(), python });
+        return Ok(PythonDone { report: call.report(), took: began.elapsed(), python });
     }
-    let report = engine.result(&id, Duration::ZERO).await?;
-    talk.tell(HostEvent::Began(Box::new(report))).await;
+    talk.tell(HostEvent::Began(Box::new(call.report()))).await;
     let over = CancellationToken::new();
     let settled = {
-        let (engine, id, over) = (engine.clone(), id.clone(), over.clone());
+        let (call, over) = (call.clone(), over.clone());
         tokio::spawn(async move {
-            let report = engine.settled(&id).await;
+            let report = call.settled().await;
             over.cancel();
             report
         })
     };
-    let mut call = Followed { engine, id: &id, talk, over, times: 0 };
-    while let Some((cell, event)) = call.next(&mut tapped).await {
+    let mut followed = Followed { call, talk, over, times: 0 };
+    while let Some((cell, event)) = followed.next(&mut tapped).await {
         if let Some(event) = HostEvent::of(cell, event) {
-            call.pass(event).await;
+            followed.pass(event).await;
         }
     }
-    call.over().await;
-    let lost = EngineError::Lost { what: "the report of this call" };
-    let report = settled.await.unwrap_or(Err(lost))?;
+    followed.over().await;
+    let lost = |_| EngineError::Lost { what: "the report of this call" };
+    let report = settled.await.map_err(lost)?;
     let took = began.elapsed();
     host.engine.release(owner);
     if host.life == Life::OneCall {
-        // Nothing of ours is left, whatever becomes of the answer.
+        // Leave no kernel behind, whatever happens to the answer.
         host.engine.shutdown().await;
     }
     Ok(PythonDone { report, took, python })
 }
 
-/// A call that is under way, and the client that made it.
-struct Followed<'a> {
-    engine: &'a Engine,
-    id: &'a ExecutionId,
+/// A call under way, and the client that made it.
+struct Followed {
+    call: CallHandle,
     talk: Talk,
     /// Set when the call is over.
     over: CancellationToken,
-    /// How often it was taken back.
+    /// How often the client cancelled it.
     times: u32,
 }
 
-impl Followed<'_> {
-    /// The next thing that happens; none when nothing more will, or when nobody listens.
+impl Followed {
+    /// The next event; none when there will be no more, or when the client is gone.
     async fn next(&mut self, tapped: &mut mpsc::Receiver<Tapped>) -> Option<Tapped> {
         let gone = self.talk.gone.clone();
         loop {
@@ -121,16 +110,16 @@ impl Followed<'_> {
                 () = self.word() => {}
                 event = tapped.recv() => return event,
                 () = gone.cancelled() => {
-                    // Nobody hears what is said, so it need not be said.
+                    // No client receives these events, so stop producing them.
                     tapped.close();
-                    let _ = self.engine.cancel(self.id);
+                    self.call.cancel();
                     return None;
                 }
             }
         }
     }
 
-    /// Waits until the call is over, for as long as it takes.
+    /// Waits until the call is over, without a limit.
     async fn over(&mut self) {
         let over = self.over.clone();
         loop {
@@ -142,8 +131,8 @@ impl Followed<'_> {
         }
     }
 
-    /// Hands an event to the client when it has room. One that does not read can take its call back all the same, and
-    /// what is left at the end goes out in any case.
+    /// Hands an event to the client when it has room. A client that does not read can still cancel its call, and
+    /// the remaining events go out at the end in any case.
     async fn pass(&mut self, event: HostEvent) {
         let (room, gone) = (Arc::clone(&self.talk.room), self.talk.gone.clone());
         let over = self.over.clone();
@@ -164,12 +153,12 @@ impl Followed<'_> {
         self.talk.tell(event).await;
     }
 
-    /// Does what the client says next.
+    /// Carries out the client's next message.
     async fn word(&mut self) {
         let Talk { cancels, replies, .. } = &mut self.talk;
         let times = self.times;
         let cancelled = async {
-            // What is borrowed of it must not be held while something is waited for.
+            // Do not hold the borrowed value while waiting.
             let is_there = cancels.wait_for(|so_far| *so_far > times).await.is_ok();
             if !is_there || times >= 2 {
                 std::future::pending::<()>().await;
@@ -179,19 +168,19 @@ impl Followed<'_> {
             () = cancelled => {}
             reply = replies.recv() => {
                 if let Some(reply) = reply {
-                    // What nobody waits for any more is dropped.
-                    let _ = self.engine.reply_input(self.id, reply);
+                    // An answer that the code no longer waits for is dropped.
+                    let _ = self.call.reply_input(reply);
                 }
                 return;
             }
         }
         self.times += 1;
-        // A call that is over has nothing to be taken back.
-        let _ = self.engine.cancel(self.id);
+        // A call that is over has nothing to cancel.
+        self.call.cancel();
     }
 }
 
-/// Which kernel and Python it is, if that was asked for, and what code does not get of what it was promised.
+/// The kernel and its Python, if the caller asked for them, and the promised features that the code lacks.
 pub(super) fn about(
     chosen: &Chosen,
     (attention, options): (Attention, &KernelOptions),
@@ -219,7 +208,7 @@ pub(super) fn about(
         missing.map(|name| format!("note: {name} is not set here, so the code does not get it")),
     );
     for pattern in &options.env {
-        if let Pattern::Name(name) = pattern
+        if let EnvPattern::Name(name) = pattern
             && chosen.env.withheld.contains(name)
         {
             let why = "is a secret of inkcell's own, which code never gets";
@@ -229,7 +218,7 @@ pub(super) fn about(
     lines
 }
 
-/// Python was not ready when the time that the code was given had passed.
+/// The failure when the time limit of the code passed before Python was ready.
 fn late(limit_from: &str, timeout: Option<Duration>) -> Failure {
     let seconds = timeout.unwrap_or_default().as_secs_f64();
     Failure::Told {

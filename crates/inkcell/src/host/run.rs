@@ -1,15 +1,15 @@
-//! Cells of a notebook that are run for a client of a host.
+//! Cells of a notebook that run for a client of a host.
 //!
-//! Owns what the client is told meanwhile: how far it is, not everything that is said. A client that does not listen, or
-//! goes away, holds nothing up. Running and saving are the engine's.
+//! Owns the reports to the client: progress, not every event. A client that does not listen, or goes away, holds
+//! nothing up. The engine runs and saves.
 
 use std::time::{Duration, SystemTime};
 
-use inkcell_engine::api::{CellReport, KernelMode, PythonReport};
-use inkcell_engine::journal::{Item, Seq, Watch};
+use inkcell_engine::api::{CellReport, PythonReport};
+use inkcell_engine::journal::{JournalItem, Seq, Watch};
 use inkcell_engine::kernel::ExecEvent;
 use inkcell_engine::{
-    CHEAP_SAVE, CallEvent, EngineError, Lent, NextStep, RunFiles, opened_run, prepared,
+    CHEAP_SAVE, CallEvent, CallOptions, EngineError, NextStep, RunFiles, opened_run, prepared,
 };
 use serde_json::Value;
 use tokio::time::{Instant, MissedTickBehavior};
@@ -17,15 +17,15 @@ use tokio::time::{Instant, MissedTickBehavior};
 use super::answer::Caller;
 use super::frames::{Detached, FromHost, HostEvent, PythonDone, RunAsk};
 use super::python::about;
-use super::serve::{Host, Life, Talk};
-use crate::cli::python::Named;
+use super::talk::{Host, Life, Talk};
+use crate::app::python::Named;
 use crate::exit::{Exit, Failure};
 use crate::log;
-use crate::render::hint;
 use crate::settings::size_policy;
 use crate::setup::quoted;
+use crate::view::words::hint;
 
-/// How often a client is told how far it is.
+/// The interval of progress reports to a client.
 const TICK: Duration = Duration::from_millis(100);
 
 pub(super) async fn answer(
@@ -36,7 +36,7 @@ pub(super) async fn answer(
 ) -> Result<PythonDone, Failure> {
     let RunAsk { request, kernel, state, copy_of, attention, detached, copied_from } = ask;
     let (engine, settings) = (&caller.engine, &caller.settings);
-    let (path, mode) = (request.path.clone(), request.mode);
+    let path = request.path.clone();
     let refused = |error: EngineError| refused(&error, &path, copy_of.as_deref());
     let named = Named::of(request.wanted.interpreter.as_deref());
     let notebooks = match &state {
@@ -51,18 +51,10 @@ pub(super) async fn answer(
     };
     let opened = opened_run(request, &files).await.map_err(&refused)?;
     let choose = async {
-        match mode {
-            KernelMode::PerCall => engine.choose(opened.cwd(), opened.wanted()).await,
-            KernelMode::Session => {
-                let session = opened.session();
-                Ok(engine.place(Some(&session), opened.cwd(), opened.wanted()).await?.1)
-            }
-        }
-    };
-    let choose = async {
+        let resolved = engine.resolve(&opened.session_ref(), opened.mode()).await?;
         match &copied_from {
-            Some(session) => engine.copying(choose.await?, session).await,
-            None => choose.await,
+            Some(session) => engine.copying(resolved.chosen, session).await,
+            None => Ok(resolved.chosen),
         }
     };
     let chosen = tokio::select! {
@@ -77,33 +69,33 @@ pub(super) async fn answer(
     }
     let owner = host.new_owner();
     let began = Instant::now();
-    let id = engine.start_run(prepared, &chosen, owner, None, Lent::default()).await?;
-    let mut seen = engine.result(&id, Duration::ZERO).await?;
+    let call = engine.submit(prepared, &chosen, CallOptions::of(owner)).await?;
+    let mut seen = call.report();
     let done = |report| PythonDone { report, took: began.elapsed(), python: Value::Null };
     if detached == Detached::Yes {
         host.engine.release(owner);
         return Ok(done(seen));
     }
     talk.tell(HostEvent::Began(Box::new(seen.clone()))).await;
-    let mut watch = engine.watch(&id, Seq(0))?;
+    let mut watch = call.watch(Seq(0));
     let mut line = LastLine::default();
     let mut times = 0;
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let settled = engine.settled(&id);
+    let settled = call.settled();
     tokio::pin!(settled);
     let report = loop {
         tokio::select! {
             biased;
-            report = &mut settled => break report?,
+            report = &mut settled => break report,
             () = talk.cancelled(times + 1), if times < 2 => {
                 times += 1;
-                // A run that is over has nothing to be taken back.
-                let _ = engine.cancel(&id);
+                // A run that is over has nothing to cancel.
+                call.cancel();
             }
             () = line.hear(&mut watch) => {}
             _ = tick.tick() => {
-                let now = engine.result(&id, Duration::ZERO).await?;
+                let now = call.report();
                 if tell_news(&talk, &mut seen, &now) {
                     line.tell(&talk);
                 }
@@ -117,8 +109,8 @@ pub(super) async fn answer(
     Ok(done(report))
 }
 
-/// Tells which cells have come further, as far as the client takes it: it is told everything at the end, and what it
-/// has not taken is told again the next time. Whether there is room for more.
+/// Reports the cells that have made progress, as far as the client has room: it gets everything at the end, and the
+/// next report repeats what did not fit. Returns whether there is room for more.
 fn tell_news(talk: &Talk, seen: &mut PythonReport, now: &PythonReport) -> bool {
     for (index, (old, new)) in seen.cells.iter_mut().zip(&now.cells).enumerate() {
         if is_same(old, new) {
@@ -133,12 +125,12 @@ fn tell_news(talk: &Talk, seen: &mut PythonReport, now: &PythonReport) -> bool {
     true
 }
 
-/// Whether there is nothing new to be shown of a cell.
+/// Returns whether a cell has nothing new to show.
 fn is_same(old: &CellReport, new: &CellReport) -> bool {
     old.state == new.state && old.count == new.count && old.notebook == new.notebook
 }
 
-/// The last line that was written.
+/// The last line of output.
 #[derive(Default)]
 struct LastLine {
     text: String,
@@ -147,18 +139,18 @@ struct LastLine {
 }
 
 impl LastLine {
-    /// Takes the next thing that happens.
+    /// Takes the next event.
     async fn hear(&mut self, watch: &mut Watch<CallEvent>) {
         if self.is_over {
             std::future::pending::<()>().await;
         }
         match watch.next().await {
-            Some(Item::Entry(_, (_, ExecEvent::Started { .. }))) => {
+            Some(JournalItem::Entry(_, (_, ExecEvent::Started { .. }))) => {
                 self.text.clear();
                 self.is_news = true;
             }
-            Some(Item::Entry(_, (_, ExecEvent::Stream { data, .. }))) => {
-                // A progress bar goes back to the beginning of its line again and again.
+            Some(JournalItem::Entry(_, (_, ExecEvent::Stream { data, .. }))) => {
+                // A progress bar returns to the beginning of its line again and again.
                 let text = String::from_utf8_lossy(&data);
                 let mut lines = text.split(['\n', '\r']).filter(|line| !line.trim().is_empty());
                 if let Some(line) = lines.next_back() {
@@ -174,14 +166,14 @@ impl LastLine {
     fn tell(&mut self, talk: &Talk) {
         if std::mem::take(&mut self.is_news) {
             let event = HostEvent::Line(self.text.clone());
-            // There is another line soon.
+            // Another line follows soon, so a lost one does not matter.
             let _ = talk.events.try_send(FromHost::Event(Box::new(event)));
         }
     }
 }
 
-/// Why a notebook is not run, in the words of the command: its `--force` is not for modes and owners, and a copy of ours
-/// has another name.
+/// The refusal to run a notebook, in the words of the command: its `--force` does not concern modes and owners, and
+/// a copy of ours has another name.
 fn refused(error: &EngineError, path: &str, copy_of: Option<&str>) -> Failure {
     let hint = match (error.next_step(), copy_of) {
         (Some(NextStep::MakeWritable(path)), _) => Some(format!(
@@ -191,7 +183,7 @@ fn refused(error: &EngineError, path: &str, copy_of: Option<&str>) -> Failure {
         (Some(NextStep::WriteElsewhere), _) => {
             Some("run as the owner of the file, or write to another file with -o".to_owned())
         }
-        // There is nothing to be made, looked at or waited for.
+        // These steps do not help here: no file can be created, inspected or waited for.
         (Some(NextStep::ReplaceEmpty | NextStep::TryIfSaving), Some(_)) => None,
         _ => hint::of(error),
     };

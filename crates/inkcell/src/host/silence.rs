@@ -8,31 +8,31 @@ use std::time::{Duration, Instant};
 use inkcell_engine::Kind;
 use serde_json::{Value, json};
 
-use super::place::{Found, HostKind};
+use super::place::{HostAddress, HostKind};
 use crate::exit::{Exit, Failure};
 
 /// How long a host may take to answer, and a stopped one to resume.
 const PATIENCE: Duration = Duration::from_secs(10);
 const STOPPED_PATIENCE: Duration = Duration::from_millis(500);
 
-/// The time between two looks.
+/// The time between two checks.
 pub(crate) const LOOK: Duration = Duration::from_millis(100);
 
 /// The wait for a host that should answer now.
 pub(crate) struct Silence<'a> {
-    found: &'a Found,
+    found: &'a HostAddress,
     began: Instant,
     stopped: Option<Instant>,
 }
 
 impl<'a> Silence<'a> {
     /// Begins to wait for a host.
-    pub(crate) fn of(found: &'a Found) -> Silence<'a> {
+    pub(crate) fn of(found: &'a HostAddress) -> Silence<'a> {
         let began = Instant::now();
         Silence { found, began, stopped: found.is_stopped().then_some(began) }
     }
 
-    /// Whether the wait was long enough.
+    /// Returns whether the wait was long enough.
     pub(crate) fn is_over(&mut self) -> bool {
         let now = Instant::now();
         self.stopped = self.found.is_stopped().then(|| self.stopped.unwrap_or(now));
@@ -50,7 +50,7 @@ pub(crate) struct Silent {
 }
 
 impl Silent {
-    pub(crate) fn of(found: &Found) -> Silent {
+    pub(crate) fn of(found: &HostAddress) -> Silent {
         Silent { kind: found.kind, pid: found.pid(), is_stopped: found.is_stopped() }
     }
 
@@ -72,7 +72,7 @@ impl Silent {
         }
     }
 
-    /// The same, as the failure of a command that needs the host.
+    /// The same sentence, as the failure of a command that needs the host.
     pub(crate) fn failure(&self) -> Failure {
         let hint = match self.kind {
             HostKind::Shared => {

@@ -1,6 +1,6 @@
 //! Starting the host that commands share, in the background.
 //!
-//! Owns what it is cut off from: our terminal, our folder, our streams. What it does then is `cli/host`.
+//! Owns its separation from our terminal, our folder and our streams. `cli/host` owns its work.
 
 use std::fs::{DirBuilder, OpenOptions};
 use std::io;
@@ -15,16 +15,16 @@ use inkcell_engine::kernel::spawn_detached;
 use super::place::Hosts;
 use crate::settings::Settings;
 
-/// How long a host may take to listen.
+/// How long a host may take until it listens.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// How long another host that was quicker may take to listen before one is started again.
+/// How long a host that another command started first may take to listen, before one is started again.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// How long is waited between two looks.
+/// The time between two checks.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Why there is no host.
+/// The reason why no host could be started.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SpawnError {
     #[error("cannot start a host: {0}")]
@@ -35,7 +35,7 @@ pub(crate) enum SpawnError {
     Late { log: PathBuf },
 }
 
-/// Starts a host and connects to it. Where another one is started at the same moment, that one is connected to.
+/// Starts a host and connects to it. If another command starts one at the same moment, connects to that one.
 pub(crate) fn spawn(hosts: &Hosts, settings: &Settings) -> Result<UnixStream, SpawnError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(&settings.state_dir);
     made.map_err(SpawnError::Start)?;
@@ -46,7 +46,7 @@ pub(crate) fn spawn(hosts: &Hosts, settings: &Settings) -> Result<UnixStream, Sp
     let mut command = Command::new(settings.program().map_err(SpawnError::Start)?);
     command.args(["host", "serve"]).current_dir("/").stdin(Stdio::null());
     command.stdout(file.try_clone().map_err(SpawnError::Start)?).stderr(file);
-    // Where state is must be what it is here, although the folder is another one.
+    // The folder of the host differs, so pass the state folder on explicitly.
     command.env("INKCELL_STATE_DIR", &settings.state_dir);
     let mut child = spawn_detached(&mut command).map_err(SpawnError::Start)?;
     let mut began = Instant::now();
@@ -57,7 +57,7 @@ pub(crate) fn spawn(hosts: &Hosts, settings: &Settings) -> Result<UnixStream, Sp
             return Ok(stream);
         }
         match child.try_wait() {
-            // Another one was quicker. It may not listen yet, or be gone again.
+            // Another host was quicker. It may not listen yet, or be gone again.
             Ok(Some(status)) if status.success() => {
                 if began.elapsed() >= AGAIN {
                     child = spawn_detached(&mut command).map_err(SpawnError::Start)?;
@@ -65,7 +65,7 @@ pub(crate) fn spawn(hosts: &Hosts, settings: &Settings) -> Result<UnixStream, Sp
                 }
             }
             Ok(Some(status)) => {
-                // Another one may have begun to listen meanwhile.
+                // Another host may have begun to listen meanwhile.
                 if let Ok(stream) = shared.connect_at_once() {
                     return Ok(stream);
                 }

@@ -1,27 +1,27 @@
-//! A session that is watched: what happened in it, as far as that is remembered, then what happens.
+//! Following a session: its remembered events first, then new ones.
 //!
-//! Owns how much a watcher is told, and how often. Whoever watches holds nobody up: of a flood it gets the newest part
-//! a few times a second, which is what can be seen of it, and is told how much was left out.
+//! Owns how much a watcher gets, and how often. A watcher holds nothing up: of a flood it gets the newest part a
+//! few times a second, as much as a user can see, and the amount that was left out.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use inkcell_engine::api::SessionRef;
 use inkcell_engine::feeds::SessionEvent;
-use inkcell_engine::journal::{Item, Seq};
+use inkcell_engine::journal::{JournalItem, Seq};
 use inkcell_engine::kernel::ExecEvent;
 use tokio::time::Instant;
 
 use super::frames::HostEvent;
-use super::serve::{Host, Talk};
+use super::talk::{Host, Talk};
 use crate::exit::Failure;
 
-/// What can be looked at between two ticks. Small events weigh something, too.
+/// The most bytes of events between two ticks. Small events have a size, too.
 const WINDOW_BYTES: usize = 64 << 10;
 const EVENT_BYTES: usize = 512;
 
-/// After a window there is a pause, and what came meanwhile is the next one. On a machine whose processors are all busy
-/// with the flood itself, every window is felt by the code that makes it.
+/// The pause after each window; events of the pause make the next window. On a machine whose processors are all
+/// busy with the flood itself, every window slows the code that causes it.
 const TICK: Duration = Duration::from_millis(250);
 
 pub(super) async fn answer(
@@ -31,7 +31,7 @@ pub(super) async fn answer(
     talk: Talk,
 ) -> Result<(), Failure> {
     let mut watch = host.engine.watch_session(session, from.map(Seq)).await?;
-    // What is remembered is told whole, however much it is: it is what was asked for.
+    // Send all remembered events, whatever their size: the watcher asked for them.
     let mut batch = Batch::default();
     while let Some(item) = watch.ready() {
         batch.add(item);
@@ -66,17 +66,17 @@ pub(super) async fn answer(
     }
 }
 
-/// What has happened and is not told yet, in order.
+/// Events that have not been sent yet, in order.
 #[derive(Default)]
 struct Batch {
     events: VecDeque<HostEvent>,
 }
 
 impl Batch {
-    fn add(&mut self, item: Item<SessionEvent>) {
+    fn add(&mut self, item: JournalItem<SessionEvent>) {
         self.events.push_back(match item {
-            Item::Entry(Seq(seq), event) => HostEvent::Session { seq, event },
-            Item::Gap { missed } => HostEvent::Missed(missed),
+            JournalItem::Entry(Seq(seq), event) => HostEvent::Session { seq, event },
+            JournalItem::Gap { missed } => HostEvent::Missed(missed),
         });
     }
 
@@ -84,7 +84,7 @@ impl Batch {
         self.events
     }
 
-    /// The newest of it, as far as there is room, and whatever is no text. Text that is left out is counted.
+    /// The newest events that fit, and every event that is not text. Omitted text is counted.
     fn newest(self, room_bytes: usize) -> Vec<HostEvent> {
         let mut room = Some(room_bytes);
         let mut told: Vec<HostEvent> = Vec::new();
@@ -93,7 +93,7 @@ impl Batch {
             let is_newest = told.is_empty();
             match (event, told.last_mut()) {
                 (event, _) if room.is_some() || !is_text(&event) => told.push(event),
-                // A single piece that is larger than the window is told all the same: something must be.
+                // A single piece larger than the window is sent all the same, so that the watcher gets something.
                 (event, _) if is_newest => told.push(event),
                 (HostEvent::Missed(more), Some(HostEvent::Missed(missed))) => *missed += more,
                 (_, Some(HostEvent::Missed(missed))) => *missed += 1,
@@ -105,7 +105,7 @@ impl Batch {
     }
 }
 
-/// Whether it is a part of a text, of which the newest part is what counts.
+/// Returns whether the event is a part of a text, of which the newest part counts.
 fn is_text(event: &HostEvent) -> bool {
     matches!(
         event,
@@ -117,7 +117,7 @@ fn is_text(event: &HostEvent) -> bool {
     )
 }
 
-/// About what it takes to send an event.
+/// The approximate size of an event as it is sent.
 fn weight_bytes(event: &HostEvent) -> usize {
     let said = match event {
         HostEvent::Session {
@@ -145,7 +145,7 @@ mod tests {
         }
     }
 
-    fn batch(items: Vec<Item<SessionEvent>>) -> Batch {
+    fn batch(items: Vec<JournalItem<SessionEvent>>) -> Batch {
         let mut batch = Batch::default();
         items.into_iter().for_each(|item| batch.add(item));
         batch
@@ -160,12 +160,13 @@ mod tests {
         events.iter().map(word).collect()
     }
 
-    /// Of a flood the newest part is told, with how much was left out; what is no text is always told, in its place.
+    /// A flood is cut to its newest part, with a count of what was left out; events that are not text are always
+    /// sent, in their place.
     #[test]
     fn of_a_flood_the_newest_part_is_told() {
         let flood = || {
-            let mut items = vec![Item::Gap { missed: 5 }];
-            let entry = |seq, event| Item::Entry(Seq(seq), event);
+            let mut items = vec![JournalItem::Gap { missed: 5 }];
+            let entry = |seq, event| JournalItem::Entry(Seq(seq), event);
             items.extend((5..10).map(|seq| entry(seq, wrote(1000))));
             items.push(entry(10, SessionEvent::Kernel(KernelChange::Interrupted)));
             items.extend((11..20).map(|seq| entry(seq, wrote(1000))));

@@ -1,29 +1,29 @@
-//! Where to listen, as somebody wrote it, and by which names we are called there.
+//! The address to listen on, as a user gives it, and the names that clients may use for it.
 //!
-//! Owns what is only for this machine and what is not. It opens nothing.
+//! Owns the difference between an address for this machine only and any other. It opens nothing.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Whether other machines may come.
+/// The machines that may connect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reach {
-    /// Only this machine, which is what everybody gets who does not ask for more.
+    /// Only this machine. This is the default.
     ThisMachine,
-    /// Whoever the network lets through.
+    /// Every machine that the network lets through.
     Remote,
 }
 
-/// Why nothing can be listened on.
+/// The reason why an address cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum AddressError {
-    /// It is none.
+    /// The text is not an address.
     Unreadable,
-    /// It is not on this machine alone, and nobody said that it may be.
+    /// The address is reachable from other machines, and no option allows that.
     NotAllowed(IpAddr),
-    /// It stands for all addresses, so that no name follows from it.
+    /// It stands for all addresses, so no name follows from it.
     Nameless(IpAddr),
-    /// A name under which we cannot be called.
+    /// A name that clients cannot use for us.
     Name(String),
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for AddressError {
     }
 }
 
-/// Reads an address: a host, a port, or both. Without a port the system picks one.
+/// Parses an address: a host, a port, or both. Without a port the system picks one.
 pub(crate) fn parse(given: &str, reach: Reach) -> Result<SocketAddr, AddressError> {
     let given = given.trim();
     let address = if let Ok(address) = given.parse::<SocketAddr>() {
@@ -72,7 +72,7 @@ pub(crate) fn parse(given: &str, reach: Reach) -> Result<SocketAddr, AddressErro
     Ok(address)
 }
 
-/// An address without a port. Names are not looked up: who answers for a name can change.
+/// Parses an address without a port. Names are not resolved, since the owner of a name can change.
 fn host(given: &str) -> Option<IpAddr> {
     match given {
         "localhost" => Some(Ipv4Addr::LOCALHOST.into()),
@@ -81,8 +81,8 @@ fn host(given: &str) -> Option<IpAddr> {
     }
 }
 
-/// The names by which a request may call us, `host:port` each: the address itself, `localhost` where that is this
-/// machine, and those that were given.
+/// The names by which a request may call us, `host:port` each: the address itself, `localhost` if that is this
+/// machine, and the given names.
 pub(crate) fn authorities(
     bound: SocketAddr,
     given: &[String],
@@ -114,7 +114,7 @@ pub(crate) fn authorities(
         if host.is_empty() || !host.bytes().all(is_fine) {
             return Err(AddressError::Name(name.clone()));
         }
-        // Browsers write names in small letters, and programs as they were told.
+        // Browsers write names in lower case, and other programs as the user typed them.
         let written = format!("{host}:{named_port}");
         names.extend([written.to_ascii_lowercase(), written]);
         if named_port == 80 {
@@ -129,7 +129,7 @@ pub(crate) fn authorities(
 mod tests {
     use super::*;
 
-    /// S-019: this machine alone, on a port that the system picks, unless something else is said.
+    /// S-019: the default is this machine alone, on a port that the system picks.
     #[test]
     fn an_address_is_on_this_machine() {
         let cases = [

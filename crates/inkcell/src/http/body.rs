@@ -1,6 +1,6 @@
 //! Bodies: those of requests, read whole within limits, and those of answers.
 //!
-//! Owns how much of a request is taken and for how long. It must not know who sent it.
+//! Owns how much of a request is read and for how long. It must not know its sender.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -14,21 +14,21 @@ use hyper::{HeaderMap, Response, StatusCode};
 /// The body of an answer: bytes, or events as they come.
 pub(crate) type Body = BoxBody<Bytes, Infallible>;
 
-/// An answer with this text, or without one.
+/// A response with this text, which may be empty.
 pub(crate) fn respond(status: StatusCode, text: impl Into<Bytes>) -> Response<Body> {
     let mut response = Response::new(Full::new(text.into()).boxed());
     *response.status_mut() = status;
     response
 }
 
-/// How much a request may carry, and how long it may take to.
+/// The size limit and the time limit for the body of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct BodyLimits {
     pub(crate) bytes: usize,
     pub(crate) time: Duration,
 }
 
-/// Why a body was not taken.
+/// The reason why a body was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum BodyError {
     TooLarge,
@@ -36,7 +36,7 @@ pub(crate) enum BodyError {
 }
 
 impl BodyLimits {
-    /// Reads a body to its end. A length that is announced and too large is refused before anything is read.
+    /// Reads a body to its end. An announced length over the limit is refused before anything is read.
     pub(crate) async fn read<B>(&self, headers: &HeaderMap, body: B) -> Result<Bytes, BodyError>
     where
         B: hyper::body::Body<Data = Bytes>,
@@ -48,7 +48,7 @@ impl BodyLimits {
         let reading = Limited::new(body, self.bytes).collect();
         match tokio::time::timeout(self.time, reading).await {
             Ok(Ok(body)) => Ok(body.to_bytes()),
-            // A body that ended early is told the same: its sender is gone and reads no answer.
+            // A body that ended early gets the same error: its sender is gone and reads no answer.
             Ok(Err(_)) => Err(BodyError::TooLarge),
             Err(_) => Err(BodyError::TooSlow),
         }

@@ -1,8 +1,8 @@
-//! Who may come in: the check of a request before anything else looks at it.
+//! Access control: the check of a request before any other code sees it.
 //!
-//! Owns the rules about `Host`, `Origin` and `Authorization`. It is pure: it must not know sockets, routes or what
-//! a request asks for. Browsers let any page send requests to this machine, and names can be made to point at it,
-//! so a request has to name us exactly and prove that it comes from somebody who was told a secret.
+//! Owns the rules about `Host`, `Origin` and `Authorization`. It is pure: it must not know sockets, routes or the
+//! purpose of a request. Browsers let any page send requests to this machine, and names can be made to point at it,
+//! so a request has to name us exactly and prove that its sender knows a secret.
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -12,34 +12,33 @@ use hyper::{HeaderMap, Uri};
 
 use super::token::{Caller, Tokens};
 
-/// So many wrong tokens in a window are answered as such; the rest of it, all that is said is when to come back.
+/// Wrong tokens per window that get the normal refusal. Further ones are only told when to come back.
 const WRONG_TOKENS: u32 = 20;
 const WINDOW: Duration = Duration::from_secs(10);
 
-/// What a route asks of its callers, besides naming us rightly.
+/// The requirements of a route, besides a right name in `Host`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Policy {
-    /// A token.
     Token,
-    /// Nothing: for answers without any content.
+    /// None: for answers without any content.
     Open,
 }
 
-/// Why a request is not let in.
+/// The reason why a request is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Refusal {
     Host,
     Origin,
     Token,
-    /// As before, for so long already that it is only told to come back later.
+    /// Too many wrong tokens in this window: the client is only told to come back later.
     TooManyTokens {
         wait: Duration,
     },
 }
 
-/// What a request must say to be let in.
+/// The check in front of all routes.
 pub(crate) struct Guard {
-    /// Exactly these are we, `host:port` each.
+    /// Our names, as exact `host:port` pairs.
     authorities: Vec<String>,
     tokens: Tokens,
     wrong: Mutex<Wrong>,
@@ -53,17 +52,17 @@ struct Wrong {
 }
 
 impl Guard {
-    /// Lets in who names one of these, `host:port` each, and has one of these tokens.
+    /// A guard that admits requests to one of these names, `host:port` each, with one of these tokens.
     pub(crate) fn new(authorities: Vec<String>, tokens: Tokens) -> Guard {
         Guard { authorities, tokens, wrong: Mutex::default() }
     }
 
-    /// The tokens that count.
+    /// The tokens that this guard accepts.
     pub(crate) fn tokens(&self) -> &Tokens {
         &self.tokens
     }
 
-    /// Who is calling; nobody where the policy asks for no token.
+    /// Checks a request and returns its caller; none if the policy asks for no token.
     pub(crate) fn check(
         &self,
         uri: &Uri,
@@ -79,7 +78,7 @@ impl Guard {
         }
     }
 
-    /// The name in the request line counts too where there is one, so that the two cannot differ.
+    /// A name in the request line is checked too, so that it cannot differ from the header.
     fn check_host(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
         let is_ours = |name: &str| self.authorities.iter().any(|ours| ours == name);
         let named = only(headers, HOST).map_err(|_| Refusal::Host)?.ok_or(Refusal::Host)?;
@@ -89,7 +88,7 @@ impl Guard {
         Ok(())
     }
 
-    /// No page but our own may speak to us. Programs send no origin; they are known by their token alone.
+    /// Only our own pages may call us. Other programs send no origin, and their token alone identifies them.
     fn check_origin(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         let Some(origin) = only(headers, ORIGIN).map_err(|_| Refusal::Origin)? else {
             return Ok(());
@@ -101,7 +100,7 @@ impl Guard {
     fn check_token(&self, headers: &HeaderMap, now: Instant) -> Result<Caller, Refusal> {
         let sent = only(headers, AUTHORIZATION).ok().flatten();
         let Some(token) = sent.and_then(bearer) else { return Err(Refusal::Token) };
-        // A right token counts at any time: a limit that shuts everybody out would serve whoever has none.
+        // A right token counts at any time: a limit that shut out every client would serve attackers.
         self.tokens.caller(token).ok_or_else(|| self.wrong_token(now))
     }
 
@@ -122,7 +121,7 @@ impl Guard {
     }
 }
 
-/// More than one header of a name, or one that is no text.
+/// A header that is given more than once, or is not text.
 struct Ambiguous;
 
 /// The only header of this name.
@@ -135,7 +134,7 @@ fn only(headers: &HeaderMap, name: HeaderName) -> Result<Option<&str>, Ambiguous
     first.to_str().map(Some).map_err(|_| Ambiguous)
 }
 
-/// The token of an `Authorization` header.
+/// Extracts the token from the value of an `Authorization` header.
 fn bearer(value: &str) -> Option<&str> {
     let (scheme, token) = value.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then_some(token)

@@ -1,7 +1,7 @@
-//! Connections: taken, bounded, and ended.
+//! Connections: accepted, bounded, and ended.
 //!
-//! Owns how long they may be idle; `places` decides who gets one. A connection carries one request at a time, so the
-//! number of connections bounds that of requests too. It must not know what requests ask for.
+//! Owns how long they may be idle; `places` decides which clients get one. A connection carries one request at a
+//! time, so the number of connections bounds that of requests too. It must not know what requests ask for.
 
 use std::time::Duration;
 
@@ -17,15 +17,15 @@ use tokio_util::sync::CancellationToken;
 use super::places::{Place, Places};
 use super::routes::Guarded;
 
-/// What connections may take.
+/// The limits of connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ConnectionLimits {
-    /// How many there may be at once. A client that has shown a token keeps its place; one without
-    /// makes room for the next.
+    /// The most connections at once. A client that has shown a token keeps its place; one without makes room for
+    /// the next.
     pub(crate) connections: usize,
-    /// How long the head of a request may take once the client has shown a token.
+    /// The time limit for the head of a request once the client has shown a token.
     pub(crate) head_time: Duration,
-    /// How much the head of a request may hold.
+    /// The most bytes in the head of a request.
     pub(crate) head_bytes: usize,
 }
 
@@ -37,14 +37,14 @@ impl ConnectionLimits {
     };
 }
 
-/// How long nobody is taken when the system has no descriptor to give.
+/// The pause in accepting connections when the system has no descriptor left.
 const BREATH: Duration = Duration::from_millis(200);
 
-/// How long connections have for their last answers once everything is to end.
+/// The time that connections get for their last answers when the server ends.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
 
-/// Answers whoever comes, until told to end. Nobody is taken after that; requests that are under way are answered
-/// as long as that takes no longer than a moment after `closing`, and then nothing is left.
+/// Serves all clients until told to end. After that it accepts no connection. Requests under way are answered if
+/// that takes no longer than a moment after `closing`; then nothing is left.
 pub(crate) async fn serve(
     listener: TcpListener,
     site: Guarded,
@@ -96,11 +96,11 @@ async fn converse(
     limits: ConnectionLimits,
     ending: CancellationToken,
 ) {
-    // Answers are small and somebody waits for each.
+    // Answers are small, and a client waits for each.
     let _ = stream.set_nodelay(true);
     let pass = place.pass();
     let answer = service_fn(move |mut request: Request<Incoming>| {
-        // The guard uses it when it knows who is calling.
+        // The guard uses the pass once it has identified the caller.
         request.extensions_mut().insert(pass.clone());
         let site = site.clone();
         async move { site.answer(request).await }
@@ -111,7 +111,7 @@ async fn converse(
         .max_buf_size(limits.head_bytes)
         .serve_connection(TokioIo::new(stream), answer);
     tokio::pin!(connection);
-    // What goes wrong on a connection is its client's to know, and the client has seen it.
+    // An error of a connection concerns only the client, which has seen it.
     tokio::select! {
         biased;
         _ = connection.as_mut() => return,

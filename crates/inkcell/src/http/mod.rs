@@ -1,6 +1,6 @@
-//! HTTP on this machine: who may come in, and connections that cannot hold anything up.
+//! HTTP on this machine: access control, and connections that cannot hold anything up.
 //!
-//! Owns the way from a socket to a route. What a route does is for whoever adds it: `mcp` for agents' clients,
+//! Owns the way from a socket to a route. The modules that add a route own its effect: `mcp` for agents' clients,
 //! the tool bridge for code in kernels.
 
 mod address;

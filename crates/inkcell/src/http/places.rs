@@ -1,7 +1,8 @@
-//! Places for connections: who gets one, and who makes room.
+//! Places for connections: which clients get one, and which make room.
 //!
-//! Owns the order among clients that have not shown a token yet. A client that has keeps its place. Of the others, the
-//! oldest makes room for the next, so silent connections, however many, do not keep out a client with a token.
+//! Owns the order among clients that have not shown a token yet. A client that has shown one keeps its place. Of
+//! the others, the oldest makes room for the next, so silent connections, however many, do not keep out a client
+//! with a token.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,13 +38,13 @@ struct Newcomer {
     dismissed: CancellationToken,
 }
 
-/// A place that nobody has taken yet.
+/// A place that no connection has taken yet.
 pub(crate) struct FreePlace {
     places: Places,
     permit: OwnedSemaphorePermit,
 }
 
-/// The place of a connection; free again when it is dropped.
+/// The place of a connection. Dropping it frees the place.
 pub(crate) struct Place {
     pass: Pass,
     since: Instant,
@@ -51,7 +52,7 @@ pub(crate) struct Place {
     _permit: OwnedSemaphorePermit,
 }
 
-/// Marks the client of a connection as one that may come in.
+/// Marks the client of a connection as one that may stay.
 #[derive(Clone)]
 pub(crate) struct Pass {
     newcomers: Arc<Mutex<Newcomers>>,
@@ -74,7 +75,7 @@ impl Places {
                 () = self.oldest_is_due() => {}
             }
             if locked(&self.newcomers).dismiss_oldest() {
-                // Its place is free in a moment, and nobody else need go.
+                // A newcomer frees its place in a moment, so no other has to go.
                 return taken().await.ok().map(|permit| self.of(permit));
             }
         }
@@ -114,7 +115,7 @@ impl FreePlace {
 }
 
 impl Place {
-    /// For the code that finds out whether the client may come in.
+    /// The pass for the code that checks the client's token.
     pub(crate) fn pass(&self) -> Pass {
         self.pass.clone()
     }

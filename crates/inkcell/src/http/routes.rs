@@ -1,8 +1,8 @@
 //! Every route with its policy, and the guard in front of all of them.
 //!
-//! Owns the order in which a request is looked at: the guard, then its body, then the route. It must not know what
-//! the routes do. A route cannot be added without a policy, and a path that is no route asks for a token like any
-//! other, so that who has none learns nothing of what is here.
+//! Owns the order of the checks of a request: the guard, then its body, then the route. It must not know what the
+//! routes do. A route cannot be added without a policy. An unknown path asks for a token like any other, so that a
+//! client without one learns nothing about this server.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -23,9 +23,9 @@ use super::places::Pass;
 /// The methods of a route.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Methods {
-    /// All of them; the route tells them apart.
+    /// All methods; the route tells them apart.
     Any,
-    /// These; another is answered with their names.
+    /// These methods; the refusal of any other lists them.
     Only(&'static [Method]),
 }
 
@@ -43,7 +43,7 @@ struct Route {
     handler: Handler,
 }
 
-/// Routes being put together.
+/// A set of routes under construction.
 pub(crate) struct Routes {
     table: Vec<Route>,
 }
@@ -53,7 +53,7 @@ impl Routes {
         Routes { table: Vec::new() }
     }
 
-    /// Adds a route. The path is meant letter by letter.
+    /// Adds a route. The path must match exactly.
     pub(crate) fn add<F>(
         mut self,
         path: &'static str,
@@ -75,7 +75,7 @@ impl Routes {
     }
 }
 
-/// Routes that only the guard's guests reach. Clones are the same routes.
+/// Routes that only requests admitted by the guard reach. Clones share them.
 #[derive(Clone)]
 pub(crate) struct Guarded {
     table: Arc<[Route]>,
@@ -84,7 +84,7 @@ pub(crate) struct Guarded {
 }
 
 impl Guarded {
-    /// Answers a request. What reaches a route carries its `Caller` as an extension, where there is one.
+    /// Answers a request. A request that reaches a route carries its `Caller`, if there is one, as an extension.
     pub(crate) async fn answer<B>(&self, request: Request<B>) -> Result<Response<Body>, Infallible>
     where
         B: hyper::body::Body<Data = Bytes>,
@@ -97,13 +97,13 @@ impl Guarded {
             Err(refused) => refused,
         };
         let headers = response.headers_mut();
-        // Nothing of ours is for a browser to keep, or to guess the kind of.
+        // Browsers must neither cache our answers nor guess their type.
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         Ok(response)
     }
 
-    /// The request with its whole body, once everything about it is in order.
+    /// The request with its whole body, once it has passed every check.
     async fn admitted<B>(
         &self,
         request: Request<B>,
@@ -117,7 +117,7 @@ impl Guarded {
         let pass = head.extensions.remove::<Pass>();
         let checked = self.guard.check(&head.uri, &head.headers, policy, Instant::now());
         if let Some(caller) = checked.map_err(refusal)? {
-            // Before its body comes, which may take a while.
+            // Mark the client before the body arrives, which may take a while.
             if let Some(pass) = pass {
                 pass.shown();
             }
@@ -141,7 +141,7 @@ impl Guarded {
     }
 }
 
-/// The answer of a route, or of none.
+/// The answer of the route, or the answer to an unknown path.
 async fn routed(route: Option<&Route>, request: Request<Bytes>) -> Response<Body> {
     let Some(route) = route else { return respond(StatusCode::NOT_FOUND, "") };
     match route.methods {
@@ -159,7 +159,7 @@ fn not_allowed(methods: &[Method]) -> Response<Body> {
     response
 }
 
-/// Whether the body says that it is JSON. A page can send other kinds to anybody without asking first.
+/// Returns whether the body is declared as JSON. A page can send other types anywhere without asking first.
 fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let kind = kind.split_once(';').map_or(kind, |(kind, _)| kind);
@@ -186,7 +186,7 @@ fn refusal(refusal: Refusal) -> Response<Body> {
     }
 }
 
-/// A short answer after which the connection ends: what is left of the request is not read.
+/// A short answer that ends the connection: the rest of the request is not read.
 fn said(status: StatusCode, text: &'static str) -> Response<Body> {
     let mut response = respond(status, text);
     let headers = response.headers_mut();

@@ -1,4 +1,4 @@
-//! Bearer tokens: what proves who is calling.
+//! Bearer tokens, which identify a caller.
 //!
 //! Owns making, checking and forgetting them. It must not know requests or files. A token is never shown by
 //! accident: its text leaves this file only where `reveal` is called.
@@ -8,26 +8,26 @@ use std::sync::{PoisonError, RwLock};
 
 use blake3::Hash;
 
-/// Bits nobody can guess, in a token that is made here.
+/// The random bytes of a token that is made here: 32, or 256 bits.
 const BYTES: usize = 32;
 
-/// A token that somebody chose has at least so many characters.
+/// The fewest characters of a token that a user chooses.
 pub(crate) const SHORTEST: usize = 32;
 
-/// No token is longer; a header has to hold it.
+/// The most characters of a token, since a header has to hold it.
 const LONGEST: usize = 1024;
 
 /// The text that a caller sends to prove who it is.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Token(String);
 
-/// Why a text is no token, or why none could be made.
+/// The reason why a text is not a token, or why no token could be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TokenError {
     Short,
     Long,
     Characters,
-    /// The system has no random numbers to give.
+    /// The system cannot supply random numbers.
     Random,
 }
 
@@ -45,14 +45,14 @@ impl fmt::Display for TokenError {
 }
 
 impl Token {
-    /// A new one: 256 bits from the system, as 64 hexadecimal digits.
+    /// Makes a new token: 256 bits from the system, as 64 hexadecimal digits.
     pub(crate) fn make() -> Result<Token, TokenError> {
         let mut bytes = [0; BYTES];
         getrandom::fill(&mut bytes).map_err(|_| TokenError::Random)?;
         Ok(Token(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 
-    /// One that somebody chose. The message never repeats it.
+    /// Parses a token that a user chose. The error never repeats it.
     pub(crate) fn given(text: &str) -> Result<Token, TokenError> {
         let is_fine = |any: u8| any.is_ascii_alphanumeric() || b"-._~+/=".contains(&any);
         match text.len() {
@@ -63,7 +63,7 @@ impl Token {
         }
     }
 
-    /// The text itself, for whoever must hand it on.
+    /// The text itself, for code that must hand it on.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
@@ -75,26 +75,25 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Who is calling: the holder of one token. Two that share a token are the same to us.
+/// The holder of one token. Two holders that share a token are the same caller.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Caller(pub(crate) u64);
 
-/// The tokens that count now. They are kept as keyed digests, so that comparing takes the same time whatever
-/// was sent, and so that no look at this process's memory through a bug shows one.
+/// The valid tokens. They are stored as keyed digests, so that a comparison takes the same time whatever was sent,
+/// and so that a bug that exposes this process's memory shows no token.
 pub(crate) struct Tokens {
     key: [u8; BYTES],
     known: RwLock<Vec<(Hash, Caller)>>,
 }
 
 impl Tokens {
-    /// None at first.
     pub(crate) fn new() -> Result<Tokens, TokenError> {
         let mut key = [0; BYTES];
         getrandom::fill(&mut key).map_err(|_| TokenError::Random)?;
         Ok(Tokens { key, known: RwLock::default() })
     }
 
-    /// From now on this token is that caller's.
+    /// Assigns this token to that caller from now on.
     pub(crate) fn admit(&self, token: &Token, caller: Caller) {
         let digest = self.digest(token.reveal());
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
@@ -102,13 +101,13 @@ impl Tokens {
         known.push((digest, caller));
     }
 
-    /// From now on no token is that caller's.
+    /// Revokes all tokens of that caller.
     pub(crate) fn dismiss(&self, caller: Caller) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         known.retain(|(_, other)| *other != caller);
     }
 
-    /// Whose token this is. Every known one is compared, each in constant time.
+    /// The caller with this token. Every valid token is compared, each in constant time.
     pub(crate) fn caller(&self, sent: &str) -> Option<Caller> {
         if sent.len() > LONGEST {
             return None;
@@ -141,7 +140,7 @@ mod tests {
 
     use super::*;
 
-    /// S-018: 256 bits each, and no two alike.
+    /// S-018: tokens have 256 bits each, and no two are alike.
     #[test]
     fn a_token_is_long_and_new_every_time() {
         let made: HashSet<String> =

@@ -1,7 +1,7 @@
-//! Tokens on disk: those that somebody chose, and the one that was made here.
+//! Tokens on disk: those that a user chose, and the one that was made here.
 //!
-//! Owns who may read and write these files. A token in a file that others can read is no secret, so such a file is
-//! refused; and where a file of ours should be, nothing that somebody else put there is used.
+//! Owns the permissions of these files. A token in a file that other users can read is not secret, so such a file
+//! is refused. If another user has put something in the place of our file, it is not used.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -17,23 +17,24 @@ use super::token::{Token, TokenError};
 /// The folder below the state folder.
 const FOLDER: &str = "http";
 
-/// No file of tokens is larger.
+/// The most bytes of a file of tokens.
 const MOST_BYTES: u64 = 64 << 10;
 
-/// No more different callers than this: each has sessions of its own.
+/// The most callers, since each has sessions of its own.
 pub(crate) const MOST_TOKENS: usize = 64;
 
-/// Why a file of tokens is not used.
+/// The reason why a file of tokens is refused.
 #[derive(Debug)]
 pub(crate) enum FileError {
     Io(&'static str, io::Error),
-    /// Others can read it, or it is not ours.
+    /// Other users can read it, or it does not belong to us.
     Exposed(&'static str),
-    /// A line that is none, by its number. What it holds is not told.
+    /// A line that is not a token, by its number. The message does not repeat its content.
     Line(usize, TokenError),
     Twice(usize),
     Empty,
     TooMany,
+    TooLong,
 }
 
 impl std::fmt::Display for FileError {
@@ -44,13 +45,14 @@ impl std::fmt::Display for FileError {
             FileError::Line(number, error) => write!(f, "line {number}: {error}"),
             FileError::Twice(number) => write!(f, "line {number} repeats a token"),
             FileError::Empty => f.write_str("there is no token in it; write one on a line"),
+            FileError::TooLong => write!(f, "it has more than {} KiB", MOST_BYTES >> 10),
             FileError::TooMany => write!(f, "there are more than {MOST_TOKENS} tokens in it"),
         }
     }
 }
 
-/// Reads tokens that somebody chose: one a line, with a name before it or none. Links are followed, and what is
-/// found at their end is checked.
+/// Reads tokens that a user chose: one a line, with or without a name before it. Links are followed, and the file
+/// at their end is checked.
 pub(crate) fn read(path: &Path) -> Result<Vec<Token>, FileError> {
     let failed = |error: io::Error| FileError::Io("read it", error);
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
@@ -68,7 +70,11 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Token>, FileError> {
         return Err(FileError::Exposed("others may read or write it; say chmod 600"));
     }
     let mut text = String::new();
-    file.take(MOST_BYTES).read_to_string(&mut text).map_err(failed)?;
+    file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
+    // A cut file would lose its remaining tokens, and could end in half a token.
+    if text.len() as u64 > MOST_BYTES {
+        return Err(FileError::TooLong);
+    }
     parse(&text)
 }
 
@@ -79,7 +85,7 @@ fn parse(text: &str) -> Result<Vec<Token>, FileError> {
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        // A name is for people, to know which line to remove.
+        // The name only tells users which line to remove.
         let word = line.rsplit_once(char::is_whitespace).map_or(line, |(_, token)| token);
         let token = Token::given(word).map_err(|error| FileError::Line(number, error))?;
         if tokens.contains(&token) {
@@ -94,7 +100,7 @@ fn parse(text: &str) -> Result<Vec<Token>, FileError> {
     }
 }
 
-/// A file with a token that is there as long as this is.
+/// A file with a token. Dropping this removes the file.
 #[derive(Debug)]
 pub(crate) struct TokenFile {
     folder: OwnedFd,
@@ -103,7 +109,7 @@ pub(crate) struct TokenFile {
 }
 
 impl TokenFile {
-    /// Writes a token for whoever is this user, into a folder that nobody else can open.
+    /// Writes a token for programs of this user, into a folder that other users cannot open.
     pub(crate) fn write(state: &Path, name: &str, token: &Token) -> Result<TokenFile, FileError> {
         let path = state.join(FOLDER).join(name);
         let folder = private_folder(state)?;
@@ -112,7 +118,8 @@ impl TokenFile {
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let create = || rustix::fs::openat(&folder, name, flags, Mode::from_raw_mode(0o600));
         let made = match create() {
-            // Left by one who was killed, since nobody else listens where we do: it is removed, never used.
+            // The file is from a killed server, since no other server listens at our address: remove it, never use
+            // it.
             Err(Errno::EXIST) => {
                 rustix::fs::unlinkat(&folder, name, AtFlags::empty()).map_err(failed)?;
                 create()
@@ -132,12 +139,12 @@ impl TokenFile {
 
 impl Drop for TokenFile {
     fn drop(&mut self) {
-        // The token is worth nothing any more, so a file that stays harms nobody.
+        // The token is worthless from now on, so a file that stays does no harm.
         let _ = rustix::fs::unlinkat(&self.folder, &*self.name, AtFlags::empty());
     }
 }
 
-/// The folder for tokens, made when it is not there; ours alone, or refused.
+/// The folder for tokens, created if necessary. A folder that is not ours alone is refused.
 fn private_folder(state: &Path) -> Result<OwnedFd, FileError> {
     let failed = |error: io::Error| FileError::Io("use the state folder", error);
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state);

@@ -1,14 +1,14 @@
-//! What a backend tells, as events of the log.
+//! The events of a backend, as events of the log.
 //!
-//! Owns how much each matters. A death says its cause and never what the kernel wrote.
+//! Owns their levels. A death is logged with its cause and never with output of the kernel.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use inkcell_engine::kernel::{
-    Death, DeathCause, Direction, KernelInfo, LaunchError, Message, Messages, Origin,
-    RunnerBackend, RunnerConfig, Trace, ZygoteState,
+    Death, DeathCause, Direction, KernelInfo, KernelTrace, LaunchError, Message, Messages, Origin,
+    RunnerBackend, RunnerConfig, ZygoteState,
 };
 
 use super::{MESSAGES, millis, stage};
@@ -18,14 +18,14 @@ pub(crate) fn runner(config: RunnerConfig) -> Result<RunnerBackend, LaunchError>
     RunnerBackend::traced(config, Arc::new(Kernels))
 }
 
-/// Who tells the log what any backend does.
-pub(crate) fn kernels() -> Arc<dyn Trace> {
+/// A trace that logs the actions of any backend.
+pub(crate) fn kernels() -> Arc<dyn KernelTrace> {
     Arc::new(Kernels)
 }
 
 struct Kernels;
 
-impl Trace for Kernels {
+impl KernelTrace for Kernels {
     fn messages(&self) -> Messages {
         let is_wanted = tracing::enabled!(target: MESSAGES, tracing::Level::INFO);
         if is_wanted { Messages::Told } else { Messages::Untold }
@@ -91,7 +91,7 @@ impl Trace for Kernels {
         let (kernel, strays) = (pid.map(tracing::field::display), death.strays.len());
         match &death.cause {
             DeathCause::Shutdown => tracing::info!(kernel, strays, "kernel ended"),
-            // The rest may hold what it said.
+            // The other fields may hold output of the kernel.
             DeathCause::Protocol { .. } => {
                 tracing::warn!(kernel, strays, cause = "it broke the protocol", "kernel died");
             }

@@ -1,7 +1,7 @@
 //! An event as one line of text.
 //!
-//! Owns how the time and the words are written. Nothing that a client or a program chose can begin a line of
-//! its own or drive a terminal.
+//! Owns how the time and the words are written. Text that a client or a program chose cannot begin a line of its
+//! own or drive a terminal.
 
 use std::fmt::{self, Write as _};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,7 +13,7 @@ use crate::output::visible;
 
 const SECONDS_OF_A_DAY: u64 = 24 * 60 * 60;
 
-/// The words of an event: its message, and behind it each field as `name=value`.
+/// The words of an event: its message, followed by each field as `name=value`.
 #[derive(Default)]
 pub(super) struct Words {
     message: String,
@@ -21,7 +21,7 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// Where an event is in the program, in place of what it says.
+    /// The source location of an event, in place of its words.
     pub(super) fn place(&mut self, metadata: &Metadata<'_>) {
         let file = metadata.file().unwrap_or_default();
         let file = file.rsplit(['/', '\\']).next().unwrap_or_default();
@@ -53,7 +53,7 @@ impl Visit for Words {
     }
 }
 
-/// A time as everybody writes it in a log: UTC, to the millisecond.
+/// A time in the usual form of logs: UTC, to the millisecond.
 pub(crate) fn time(at: SystemTime) -> String {
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (days, rest) = (since.as_secs() / SECONDS_OF_A_DAY, since.as_secs() % SECONDS_OF_A_DAY);
@@ -63,8 +63,8 @@ pub(crate) fn time(at: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
 }
 
-/// The date so many days after the first of January 1970. Years are counted from March, so that the odd day
-/// of a leap year is their last.
+/// The date this many days after the first of January 1970. Years are counted from March, so that a leap day is the
+/// last day of a year.
 fn date(days: u64) -> (u64, u64, u64) {
     // Days since the first of March of the year 0.
     let days = days + 719_468;

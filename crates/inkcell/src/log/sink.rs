@@ -1,7 +1,7 @@
-//! Where lines go: a file, or standard error.
+//! The destination of lines: a file, or standard error.
 //!
-//! Owns that a line is written whole or not at all, and that nobody waits for whoever reads standard error: a
-//! client that does not would stop the server by its log.
+//! Owns that a line is written whole or not at all, and that the server never waits for the reader of standard
+//! error: otherwise a client that does not read would stop the server by its log.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -14,22 +14,22 @@ use rustix::fs::OFlags;
 
 use crate::output::Stream;
 
-/// A pipe that has any room takes as much at once; longer lines are cut.
+/// A pipe with any room takes this many bytes at once; longer lines are cut.
 const LONGEST_LINE: usize = 4000;
 
 pub(super) enum Sink {
     File(Mutex<File>),
-    /// With how many lines found no room since the last that did.
+    /// Holds the number of lines that found no room since the last one that did.
     Stderr(Mutex<u64>),
 }
 
 impl Sink {
-    /// Lines are put behind those that are there. A new file is for its owner alone.
+    /// Appends to the lines in the file. Only the owner can read a new file.
     pub(super) fn file(path: &Path) -> io::Result<Sink> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         }
-        // A pipe that nobody reads is an error here, and not a wait.
+        // Without a reader, opening a pipe is an error here and does not wait.
         let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
         let mut options = OpenOptions::new();
         let file = options.append(true).create(true).mode(0o600).custom_flags(flags).open(path)?;
@@ -40,7 +40,7 @@ impl Sink {
         Sink::Stderr(Mutex::new(0))
     }
 
-    /// Writes a line. One that cannot be written is no reason to fail.
+    /// Writes a line. A line that cannot be written is dropped.
     pub(super) fn write(&self, mut line: String) {
         if line.len() > LONGEST_LINE {
             line.truncate(line.floor_char_boundary(LONGEST_LINE));
@@ -69,7 +69,7 @@ impl Sink {
     }
 }
 
-/// Whether standard error takes a line now.
+/// Returns whether standard error takes a line now.
 fn has_room() -> bool {
     let stderr = io::stderr();
     let mut wanted = [PollFd::new(&stderr, PollFlags::OUT)];

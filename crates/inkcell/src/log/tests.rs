@@ -1,4 +1,4 @@
-//! What is written, and what never is.
+//! The lines that the log writes, and the words that it never writes.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -7,7 +7,7 @@ use super::*;
 
 const SECRET: &str = "canary-5d1f";
 
-/// The lines of what is done while a log of these settings is kept, without their time.
+/// The lines that this work logs with these settings, without their time.
 fn logged(settings: &LogSettings, path: &Path, work: impl FnOnce()) -> Vec<String> {
     let settings = LogSettings { file: Some(path.to_owned()), ..settings.clone() };
     let log = Log::new(&settings, Instant::now()).unwrap();
@@ -50,7 +50,8 @@ fn levels_and_switches_are_kept_apart() {
     assert_eq!(logged(&messages, &dir.path().join("m"), one_of_each), ["INFO m"]);
 }
 
-/// S-020: of what others say the place is written, at no level a word of it.
+/// S-020: an event of another crate is logged by its source location, and at no level by a word of
+/// it.
 #[test]
 fn words_of_other_crates_are_never_written() {
     let dir = tempfile::tempdir().unwrap();
@@ -68,7 +69,7 @@ fn words_of_other_crates_are_never_written() {
     assert!(lines.iter().all(|line| !line.contains(SECRET)), "{lines:?}");
 }
 
-/// Nobody who chooses a name can begin a line of the log or drive a terminal.
+/// Text that a client chooses, such as a name, cannot begin a line of the log or drive a terminal.
 #[test]
 fn a_line_is_a_line() {
     let dir = tempfile::tempdir().unwrap();
@@ -85,7 +86,7 @@ fn a_line_is_a_line() {
     assert!(lines[1].len() < 4096 && lines[1].ends_with("é…"), "{}", lines[1].len());
 }
 
-/// S-021: a log is for its owner; what was there stays.
+/// S-021: only the owner can read a log, and earlier lines stay.
 #[test]
 fn a_file_is_private_and_grows() {
     let dir = tempfile::tempdir().unwrap();

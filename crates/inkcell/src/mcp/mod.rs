@@ -1,27 +1,18 @@
 //! The engine as a server of the Model Context Protocol.
 //!
-//! Owns the protocol: what is offered, how answers travel, who is asking. What a tool does is in `tools/`.
+//! Owns the way from a client's message to a tool and back. `protocol` holds the messages, `exposure` the choice of
+//! tools on offer, `table` the list of all tools, `desk` the things they work on; `tools` are our own, `compat`
+//! those of the source documents.
 
-mod answer;
-mod arrivals;
-mod http;
-mod instructions;
-mod lines;
-mod markdown;
-mod offer;
-mod order;
-mod prompts;
-mod reader;
-mod resources;
-mod roots;
-mod server;
-mod skim;
-mod strict;
+mod compat;
+pub(crate) mod desk;
+pub(crate) mod exposure;
+mod protocol;
+mod table;
+pub(crate) mod tools;
 
-pub(crate) use answer::{clean, of as answer};
-pub(crate) use http::{Client, Ends, MOST_BYTES, PATH, routes};
-pub(crate) use lines::Lines;
-pub(crate) use markdown::{of_tool, page};
-pub(crate) use offer::offered;
-pub(crate) use reader::{Moved, Watched, on_hang_up};
-pub(crate) use server::{Calls, Server};
+pub(crate) use protocol::{
+    Calls, Client, Ends, Lines, MOST_BYTES, Moved, PATH, Server, Watched, answer, clean, of_tool,
+    offered, on_hang_up, page, routes,
+};
+pub(crate) use table::{TOOLS, find};

@@ -1,6 +1,7 @@
-//! What the faces do when a request does not say: how long code runs, what an answer shows, which kernels.
+//! The defaults of the faces for requests that do not specify something: how long code runs, what an answer shows,
+//! which kernels.
 //!
-//! Owns which setting becomes which choice. What a choice means is for whoever makes it.
+//! Owns which setting becomes which choice. The code that makes a choice owns its meaning.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,9 +14,8 @@ use inkcell_engine::output::TextLimit;
 use super::read::Read;
 use super::value::{Address, Secret};
 use super::{Key, Profile, Settings, Source};
-use crate::exposure::ToolMode;
 
-/// What holds for a call that does not say.
+/// The values for a call that does not specify them.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct CallSettings {
     pub(crate) timeout: Option<Duration>,
@@ -24,7 +24,7 @@ pub(crate) struct CallSettings {
     pub(crate) images: Images,
 }
 
-/// How pictures are answered.
+/// The form of pictures in answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Images {
     Inline,
@@ -32,7 +32,27 @@ pub(crate) enum Images {
     Off,
 }
 
-/// What makes kernels.
+/// The mode that decides which tools an agent gets (`python.toolMode`, `PI_PY`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ToolMode {
+    /// Python, and no shell beside it.
+    IpyOnly,
+    /// No tool that runs Python.
+    BashOnly,
+    Both,
+}
+
+impl ToolMode {
+    /// The mode for a word of the setting.
+    pub(crate) fn of_word(word: &str) -> ToolMode {
+        match word {
+            "ipy-only" => ToolMode::IpyOnly,
+            "bash-only" => ToolMode::BashOnly,
+            _ => ToolMode::Both,
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum BackendSettings {
     Runner,
@@ -40,37 +60,36 @@ pub(crate) enum BackendSettings {
     Gateway,
 }
 
-/// Which gateway.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct GatewaySettings {
-    /// Of one that is there already.
+    /// The address of an existing gateway.
     pub(crate) url: Option<Address>,
     pub(crate) token: Option<Secret>,
-    /// The file of a token, where none is given.
+    /// The file of a token, if none is given directly.
     pub(crate) token_file: Option<PathBuf>,
     pub(crate) plain_http: PlainHttp,
     pub(crate) authorities: Option<PathBuf>,
     /// How long its kernels may take to be ready.
     pub(crate) start_limit: Option<Duration>,
-    /// Of one that we start.
+    /// How a gateway that we start is shared.
     pub(crate) sharing: Sharing,
-    /// After how long without a kernel it ends.
+    /// The time without a kernel after which it ends.
     pub(crate) idle_stop: Option<Duration>,
 }
 
-/// What is logged, and where.
+/// The level and the destination of the log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct LogSettings {
     pub(crate) level: &'static str,
-    /// Standard error without it.
+    /// The log file; without it, standard error.
     pub(crate) file: Option<PathBuf>,
-    /// Whether each message to and from kernels is.
+    /// Set if each message to and from kernels is logged.
     pub(crate) messages: Traced,
-    /// Whether each stage of starting is written to standard error.
+    /// Set if each stage of starting is written to standard error.
     pub(crate) startup: Traced,
 }
 
-/// Whether something is written down step by step.
+/// On or off, for a trace that logs step by step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Traced {
     Yes,
@@ -98,13 +117,13 @@ impl Settings {
         }
     }
 
-    /// Which tools are for an agent.
+    /// The mode that decides which tools an agent gets.
     pub(crate) fn tool_mode(&self, profile: Profile) -> ToolMode {
         let read = Read { resolved: &self.resolved, profile };
         ToolMode::of_word(read.word(Key::PythonToolMode))
     }
 
-    /// Whether Python is looked for before it is offered.
+    /// Decides whether Python is looked for before it is offered.
     pub(crate) fn check(&self, profile: Profile) -> Check {
         let read = Read { resolved: &self.resolved, profile };
         if read.is_on(Key::PythonSkipCheck) { Check::Skip } else { Check::Look }
@@ -115,7 +134,7 @@ impl Settings {
         let url = read.address(Key::GatewayUrl);
         let is_said = self.resolved.get(Key::PythonBackend).source != Source::Default;
         match (read.word(Key::PythonBackend), &url) {
-            // An address that nobody overrules is meant to be used (B:C-07).
+            // A lone address means that the gateway is used, unless another setting overrules it (B:C-07).
             (word, Some(_)) if !is_said || word == "gateway" => {}
             ("gateway", None) => {}
             ("zmq", _) => return BackendSettings::Zmq,
@@ -124,7 +143,7 @@ impl Settings {
         BackendSettings::Gateway
     }
 
-    /// The gateway that kernels come from, whether or not that is the usual way.
+    /// The gateway for kernels, whether or not it is the default backend.
     pub(crate) fn gateway(&self, profile: Profile) -> GatewaySettings {
         let read = Read { resolved: &self.resolved, profile };
         let path = |key| read.text(key).map(|file| self.path(&file));
@@ -148,13 +167,13 @@ impl Settings {
         }
     }
 
-    /// What clients that come over HTTP must send, where somebody chose it.
+    /// The token for clients that come over HTTP, if the user chose one.
     pub(crate) fn http_token(&self) -> Option<Secret> {
         let read = Read { resolved: &self.resolved, profile: Profile::CommandLine };
         read.secret(Key::HttpToken)
     }
 
-    /// Whether commands that run code use a host that stays.
+    /// Returns whether commands that run code use a host that stays.
     pub(crate) fn uses_host(&self) -> bool {
         let read = Read { resolved: &self.resolved, profile: Profile::CommandLine };
         match read.word(Key::HostUse) {
@@ -166,7 +185,7 @@ impl Settings {
         }
     }
 
-    /// After how long without anybody the host that commands share ends.
+    /// The idle time after which the host that commands share ends.
     pub(crate) fn host_idle(&self) -> Option<Duration> {
         Read { resolved: &self.resolved, profile: Profile::Default }.time(Key::HostIdle)
     }

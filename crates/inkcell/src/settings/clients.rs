@@ -1,15 +1,15 @@
-//! What the variables of other programs say about where those look for their configuration.
+//! The variables that tell other programs where their configuration is.
 //!
-//! Owns their names. What is done with the places is for `setup`.
+//! Owns their names. `setup` uses the places.
 
 use super::Settings;
 use crate::setup::Places;
 
 impl Settings {
-    /// Where the programs that can use inkcell's tools look.
+    /// The places where programs that can use inkcell's tools look for their configuration.
     pub(crate) fn client_places(&self) -> Places {
         let absolute = |name| self.surroundings.path(name).filter(|folder| folder.is_absolute());
-        // These mean what they mean to the program, which is started in the same folder as often as not.
+        // A relative path counts from the working folder, as for the program itself, which is often started there.
         let anywhere = |name| self.surroundings.path(name).map(|folder| self.cwd.join(folder));
         let home = self.home.clone();
         let usual = home.as_ref().map(|home| home.join(".config"));

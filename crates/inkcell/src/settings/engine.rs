@@ -1,7 +1,7 @@
-//! The settings, made into what an engine and its kernels are told.
+//! The configuration of an engine and its kernels, built from the settings.
 //!
-//! Owns which setting becomes which number, and the numbers that are no settings. What the numbers do is for
-//! the engine.
+//! Owns which setting becomes which number, and the numbers without a setting. The engine owns the effect of the
+//! numbers.
 
 use std::time::{Duration, SystemTime};
 
@@ -15,21 +15,21 @@ use inkcell_engine::{EngineConfig, KernelsConfig, ProjectKernels, system_random}
 use super::read::Read;
 use super::{Key, Profile, Setting, Settings, Value};
 
-/// How often idle sessions are looked for (B:K-06).
+/// The interval at which idle sessions are looked for (B:K-06).
 const SWEEP: Duration = Duration::from_secs(30);
 
-/// How many kernels are started in a row without a run that succeeds, after the first (B:K-11).
+/// How many kernels are started in a row without a successful run, after the first (B:K-11).
 const MAX_RESTARTS: u32 = 1;
 
-/// Kernels that wait ready where there is somebody who will ask for more.
+/// How many kernels wait ready if the client will probably ask for more.
 const SPARES: usize = 1;
 
-/// How often idle kernels are looked for: a short limit is kept to the second.
+/// The interval at which idle kernels are looked for: a short limit is kept to the second.
 fn sweep(idle: Option<Duration>) -> Duration {
     idle.map_or(SWEEP, |idle| idle.clamp(Duration::from_secs(1), SWEEP))
 }
 
-/// Everything an engine must be told.
+/// The complete configuration of an engine.
 pub(crate) fn engine_config(settings: &Settings, profile: Profile) -> EngineConfig {
     let read = Read { resolved: &settings.resolved, profile };
     EngineConfig {
@@ -47,7 +47,7 @@ pub(crate) fn engine_config(settings: &Settings, profile: Profile) -> EngineConf
             sessions: read.count(Key::KernelMaxSessions),
             idle: match (read.time(Key::KernelIdle), profile) {
                 (None, _) => IdleRule::Never,
-                // The documents close a session whoever is connected.
+                // The documents close an idle session even if a client is connected.
                 (Some(limit), Profile::Compat) => IdleRule::Always(limit),
                 (Some(limit), Profile::Default | Profile::CommandLine) => {
                     IdleRule::WithoutOwner(limit)
@@ -75,7 +75,7 @@ fn kernels(settings: &Settings, profile: Profile) -> KernelsConfig {
         shell: python.shell,
         prelude: python.prelude,
         preload: match profile {
-            // A kernel that runs once would only start later for them.
+            // For a kernel that runs once, preloading would only delay the start.
             Profile::CommandLine => Vec::new(),
             Profile::Default | Profile::Compat => {
                 list(settings.resolved.get_outside(Key::PythonPreload)).unwrap_or_default()
@@ -86,7 +86,7 @@ fn kernels(settings: &Settings, profile: Profile) -> KernelsConfig {
     }
 }
 
-/// What the project's file decides about kernels inside of the project.
+/// What the project's file decides about kernels inside the project.
 fn project(settings: &Settings, profile: Profile) -> Option<ProjectKernels> {
     let decided = |key| {
         let setting = settings.resolved.get(key);
@@ -121,7 +121,7 @@ fn output(read: &Read<'_>, profile: Profile) -> OutputLimits {
     };
     let max_bytes = read.size(Key::OutputBytes).unwrap_or(kept.max_bytes);
     OutputLimits {
-        // What is shown of one display may be as much as what is shown of the cell.
+        // The shown part of one display may be as large as that of the cell.
         display_bytes: max_bytes,
         line_bytes: read.size(Key::OutputLineBytes),
         live_bytes: max_bytes.saturating_mul(2),
@@ -130,7 +130,7 @@ fn output(read: &Read<'_>, profile: Profile) -> OutputLimits {
     }
 }
 
-/// How much is stored, where and for how long. It is the same for everybody, since all share one store.
+/// How much is stored, where and for how long. All profiles share one store, so they share these values.
 pub(crate) fn artifacts_config(settings: &Settings) -> ArtifactsConfig {
     let read = Read { resolved: &settings.resolved, profile: Profile::Default };
     let usual = ArtifactLimits::STANDARD;
@@ -146,11 +146,11 @@ pub(crate) fn artifacts_config(settings: &Settings) -> ArtifactsConfig {
     }
 }
 
-/// What the runner's kernels are made from.
+/// The configuration of the runner's kernels.
 pub(crate) fn runner_config(settings: &Settings, profile: Profile) -> RunnerConfig {
     let read = Read { resolved: &settings.resolved, profile };
     let (fork_server, spares) = match (profile, read.word(Key::KernelZygote)) {
-        // A command that runs once starts its kernel by itself.
+        // A command that runs once starts its kernel directly.
         (Profile::CommandLine, _) => (ForkServer::Off, 0),
         (_, "off") => (ForkServer::Off, SPARES),
         _ => (ForkServer::USUAL, SPARES),
@@ -161,13 +161,13 @@ pub(crate) fn runner_config(settings: &Settings, profile: Profile) -> RunnerConf
 /// How many Jupyter kernels wait ready.
 pub(crate) fn kernel_pool(settings: &Settings, profile: Profile) -> usize {
     match profile {
-        // Nobody would ask for a second one.
+        // A command needs no second kernel.
         Profile::CommandLine => 0,
         _ => Read { resolved: &settings.resolved, profile }.count(Key::KernelPool),
     }
 }
 
-/// How much of an output a notebook's file gets.
+/// How much of an output goes into a notebook's file.
 pub(crate) fn size_policy(settings: &Settings) -> SizePolicy {
     let read = Read { resolved: &settings.resolved, profile: Profile::CommandLine };
     match read.size(Key::OutputNotebookBytes) {

@@ -1,7 +1,6 @@
-//! The settings files: where they are and what they say.
+//! The settings files: their places and their content.
 //!
-//! Owns the places and the reading of TOML, with the line of every value. It must not know what a setting
-//! means.
+//! Owns the places and the parsing of TOML, with the line of every value. It must not know what a setting means.
 
 use std::io::{self, Read};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -13,37 +12,37 @@ use toml::de::{DeTable, DeValue};
 use super::table::{Key, ProjectFile, Row, TABLE};
 use super::value::Value;
 
-/// Below a project's folder.
+/// The path of the project's file, below the project's folder.
 pub(crate) const PROJECT_FILE: &str = ".inkcell/config.toml";
 
-/// No settings file is longer; one that is is something else.
+/// The most bytes of a settings file. A larger file is something else.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// Whose file it is.
+/// The owner of a settings file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Owner {
     User,
     Project,
 }
 
-/// What a file says.
+/// The content of a settings file.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct FileSettings {
     pub(crate) owner: Owner,
     pub(crate) values: Vec<(Key, Value)>,
-    /// Sentences about what it says and is not heard.
+    /// Warnings about parts of the file that have no effect.
     pub(crate) warnings: Vec<String>,
 }
 
-/// Why a file cannot be used: the file with its line, and what is wrong.
+/// The reason why a file cannot be used: the file with its line, and the problem.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct FileError {
     pub(crate) place: String,
     pub(crate) problem: String,
 }
 
-/// The project's file: of the working folder, or inside a git work tree the nearest one from there up to
-/// the root of the tree. Further up it would be a file of somebody else.
+/// The project's file: in the working folder, or inside a git work tree the nearest one from there up to the root
+/// of the tree. Further up, the file could belong to another user.
 pub(crate) fn project_file(cwd: &Path) -> Option<PathBuf> {
     let mut found: Option<PathBuf> = None;
     for (depth, folder) in cwd.ancestors().enumerate() {
@@ -61,8 +60,8 @@ pub(crate) fn project_file(cwd: &Path) -> Option<PathBuf> {
     None
 }
 
-/// Whether there is something to be read, or to be told that it cannot be: a link that leads round in a
-/// circle, a folder of the project that is closed to us.
+/// Returns whether there is a file to read, or an error to report: a cycle of links, or a folder of the project
+/// that we cannot open.
 fn is_there(file: &Path) -> bool {
     match std::fs::metadata(file) {
         Ok(_) => true,
@@ -71,12 +70,12 @@ fn is_there(file: &Path) -> bool {
     }
 }
 
-/// The folder of the project whose file this is.
+/// The folder of the project that this file belongs to.
 pub(crate) fn project_folder(file: &Path) -> &Path {
     file.parent().and_then(Path::parent).unwrap_or(file)
 }
 
-/// The text of a file; none when it is not there.
+/// The text of a file; none if it does not exist.
 pub(crate) fn read(path: &Path, owner: Owner) -> Result<Option<String>, FileError> {
     let error = |problem: String| FileError { place: path.display().to_string(), problem };
     let unreadable = |problem: io::Error| {
@@ -95,14 +94,14 @@ pub(crate) fn read(path: &Path, owner: Owner) -> Result<Option<String>, FileErro
     };
     let wrong =
         || error(format!("is no settings file: a regular file of at most {MAX_BYTES} bytes"));
-    // The null device is how one says that there are no settings; others have no end.
+    // Users give the null device for no settings; other devices may be endless.
     let is_null = found.file_type().is_char_device()
         && std::fs::metadata("/dev/null").is_ok_and(|null| null.rdev() == found.rdev());
     if !(found.is_file() || is_null) || found.len() > MAX_BYTES {
         return Err(wrong());
     }
     let mut bytes = Vec::new();
-    // It may have grown since, and some files do not say how long they are.
+    // The file may have grown since, and some files do not report their length.
     std::fs::File::open(path)
         .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
         .map_err(unreadable)?;
@@ -116,14 +115,14 @@ fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// What the text of a file says.
-pub(crate) fn parse(path: &Path, text: &str, owner: Owner) -> Result<Said, FileError> {
+/// Parses the text of a file.
+pub(crate) fn parse(path: &Path, text: &str, owner: Owner) -> Result<FileSettings, FileError> {
     let reader = Reader { path, text, owner };
     let table = DeTable::parse(text).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start);
         reader.error(start, format!("is no TOML: {}", error.message()))
     })?;
-    let mut said = Said { owner, values: Vec::new(), warnings: Vec::new() };
+    let mut said = FileSettings { owner, values: Vec::new(), warnings: Vec::new() };
     reader.table("", table.get_ref(), &mut said)?;
     Ok(said)
 }
@@ -145,7 +144,12 @@ impl Reader<'_> {
         format!("{}:{line}", self.path.display())
     }
 
-    fn table(&self, prefix: &str, table: &DeTable<'_>, said: &mut Said) -> Result<(), FileError> {
+    fn table(
+        &self,
+        prefix: &str,
+        table: &DeTable<'_>,
+        said: &mut FileSettings,
+    ) -> Result<(), FileError> {
         for (key, value) in table.iter() {
             let name = format!("{prefix}{}", key.get_ref());
             let at = key.span().start;
@@ -195,7 +199,7 @@ fn unknown(name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn said(text: &str, owner: Owner) -> Result<Said, FileError> {
+    fn said(text: &str, owner: Owner) -> Result<FileSettings, FileError> {
         parse(Path::new("c.toml"), text, owner)
     }
 
@@ -205,7 +209,7 @@ mod tests {
         let text = "[python]\nshell = 'ipython'\n[env]\npass = ['X']\nmode = 'inherit'\n";
         let heard = said(text, Owner::Project).unwrap();
         assert_eq!(heard.values, [(Key::PythonShell, Value::Choice("ipython"))]);
-        // A table is in the order of its keys, so the lines come as they come.
+        // A table is sorted by its keys, so the order of the warnings may differ from that of the lines.
         let mut warnings = heard.warnings;
         warnings.sort();
         let wanted = [

@@ -10,7 +10,7 @@ use inkcell_engine::kernel::{
 };
 use inkcell_engine::{KernelDefaults, KernelMetadata};
 
-/// The file has a few lines; a larger one is not read.
+/// The most bytes of the file that are read. A real one has a few lines.
 const MOST_BYTES: u64 = 64 << 10;
 
 /// The places to look for kernels and interpreters.
@@ -20,7 +20,7 @@ pub(super) struct KernelFiles {
     pub(super) home: Option<PathBuf>,
     pub(super) state: PathBuf,
     pub(super) env: ParentEnv,
-    /// Where the system keeps kernels.
+    /// The system's folders for kernels.
     pub(super) system: Vec<PathBuf>,
 }
 
@@ -75,7 +75,7 @@ impl KernelFiles {
 fn version(environment: &Path) -> Option<String> {
     let path = environment.join("pyvenv.cfg");
     let found = fs::metadata(&path).ok()?;
-    // A pipe of that name would be waited for.
+    // Opening a pipe of that name would block.
     if !found.is_file() || found.len() > MOST_BYTES {
         return None;
     }
@@ -119,7 +119,7 @@ mod tests {
         let notebook = folder.path().join("work/nb.ipynb");
         assert_eq!(files.kernel(&notebook, None), KernelMetadata::named(None));
 
-        // An environment, of which not a byte is run: there is nothing in it that could be.
+        // A virtual environment whose interpreter cannot run, which shows that none is run.
         let venv = folder.path().join("work/.venv");
         put(venv.join("bin/python"), "not a program");
         for (line, wanted) in [

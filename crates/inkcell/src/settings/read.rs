@@ -1,7 +1,7 @@
-//! Settings read as the types code works with.
+//! Settings as the types that code works with.
 //!
-//! Owns nothing but the step from a [`Value`] to a number, word or list. Defaults are the table's, which a test
-//! holds to be valid, so that what is not there means that the setting says so: off, never, none.
+//! Owns only the step from a [`Value`] to a number, word or list. A test keeps the defaults of the table valid, so
+//! an absent value means that the setting says so: off, never, none.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ impl Read<'_> {
         self.resolved.value_in(key, self.profile)
     }
 
-    /// The word that was chosen.
+    /// The chosen word of a setting.
     pub(super) fn word(&self, key: Key) -> &'static str {
         match self.value(key) {
             Value::Choice(word) => word,
@@ -74,12 +74,12 @@ impl Read<'_> {
         }
     }
 
-    /// Bytes of something held in memory.
+    /// A size in bytes in memory.
     pub(super) fn size(&self, key: Key) -> Option<usize> {
         self.bytes(key).map(|size| usize::try_from(size).unwrap_or(usize::MAX))
     }
 
-    /// How many; none where that was said instead of a number.
+    /// A count; 0 if the setting says none.
     pub(super) fn count(&self, key: Key) -> usize {
         match self.value(key) {
             Value::Count(count) => usize::try_from(count).unwrap_or(usize::MAX),

@@ -1,16 +1,16 @@
-//! Which source counts: a variable over the project's file over the user's file over the default.
+//! The precedence of sources: a variable over the project's file over the user's file over the default.
 //!
-//! Owns the order, and where each value came from. It is pure: variables and files come in as values.
+//! Owns the order, and the origin of each value. It is pure: variables and files come in as values.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::file::{self, Owner, Said};
+use super::file::{self, FileSettings, Owner};
 use super::table::{Key, Profile, ProjectFile, Row, TABLE};
 use super::value::Value;
 use crate::exit::Failure;
 
-/// Where a value came from.
+/// The origin of a value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Source {
     Default,
@@ -20,7 +20,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// The folder of the project whose file it is.
+    /// The folder of the project, if its file set the value.
     pub(crate) fn project(&self) -> Option<&Path> {
         match self {
             Source::ProjectFile(path) => Some(file::project_folder(path)),
@@ -39,28 +39,27 @@ impl fmt::Display for Source {
     }
 }
 
-/// A value and where it came from.
+/// A value and its origin.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Setting {
     pub(crate) value: Value,
     pub(crate) source: Source,
 }
 
-/// Every setting, decided.
 #[derive(Debug)]
 pub(crate) struct Resolved {
     here: Vec<Setting>,
-    /// The same without what the project's file says.
+    /// The settings without the project's file.
     outside: Vec<Setting>,
 }
 
 impl Resolved {
-    /// `files` are in the order in which they count.
+    /// `files` are in their order of precedence.
     pub(crate) fn new(
         variable: &dyn Fn(&str) -> Option<String>,
-        files: &[(PathBuf, Said)],
+        files: &[(PathBuf, FileSettings)],
     ) -> Result<Resolved, Failure> {
-        let decided = |files: &[&(PathBuf, Said)]| {
+        let decided = |files: &[&(PathBuf, FileSettings)]| {
             TABLE.iter().map(|row| decide(row, variable, files)).collect::<Result<Vec<_>, _>>()
         };
         let all: Vec<_> = files.iter().collect();
@@ -71,12 +70,12 @@ impl Resolved {
         Ok(Resolved { here, outside })
     }
 
-    /// As it is for a command. Other profiles have other defaults.
+    /// The setting for a command. Other profiles have other defaults.
     pub(crate) fn get(&self, key: Key) -> &Setting {
         &self.here[key as usize]
     }
 
-    /// As it is for code that works in this folder, where the project may not decide for others (B:C-08).
+    /// The setting for code in this folder, where the project's file may not count (B:C-08).
     pub(crate) fn get_for(&self, key: Key, folder: &Path) -> &Setting {
         match self.get(key) {
             Setting { source: Source::ProjectFile(file), .. }
@@ -89,12 +88,12 @@ impl Resolved {
         }
     }
 
-    /// As it is where no project decides.
+    /// The setting without the project's file.
     pub(crate) fn get_outside(&self, key: Key) -> &Setting {
         &self.outside[key as usize]
     }
 
-    /// As it is in this profile.
+    /// The value in this profile.
     pub(crate) fn value_in(&self, key: Key, profile: Profile) -> Value {
         match self.get(key) {
             Setting { source: Source::Default, .. } => TABLE[key as usize].default_in(profile),
@@ -107,7 +106,7 @@ impl Resolved {
     }
 }
 
-/// Whether a folder is really there, whatever it is called: `..` and links lead out of a project.
+/// Returns whether a folder is really inside a project: `..` and links can lead out of it.
 fn is_inside(folder: &Path, project: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     real(folder).starts_with(real(project))
@@ -116,9 +115,9 @@ fn is_inside(folder: &Path, project: &Path) -> bool {
 fn decide(
     row: &Row,
     variable: &dyn Fn(&str) -> Option<String>,
-    files: &[&(PathBuf, Said)],
+    files: &[&(PathBuf, FileSettings)],
 ) -> Result<Setting, Failure> {
-    // An empty variable counts as absent, as shells have it.
+    // An empty variable counts as absent, as in shells.
     let set = |name: String| {
         let value = variable(&name).filter(|value| !value.trim().is_empty())?;
         Some((name, value))
@@ -144,8 +143,8 @@ fn decide(
     Ok(Setting { value: row.default_in(Profile::CommandLine), source: Source::Default })
 }
 
-/// A path as it was written, made to mean the same wherever code works: relative ones begin at `base`. A
-/// bare name that is no file there is left for `PATH`.
+/// Makes a written path independent of the folder of the code: a relative one begins at `base`. A bare name without
+/// a file there is left for a lookup in `PATH`.
 pub(crate) fn anchored(given: &str, base: &Path) -> String {
     if given.starts_with('~') || Path::new(given).is_absolute() {
         return given.to_owned();

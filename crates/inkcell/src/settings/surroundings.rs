@@ -1,7 +1,7 @@
-//! What a process was started with: its variables, its folder, and where it was told to work.
+//! The surroundings of a process: its variables, its folder, and the folder in which it was told to work.
 //!
-//! Owns the only look at the environment of this process. A host works for callers whose surroundings are others than
-//! its own, so that they can be written down and read back.
+//! Owns the only access to the environment of this process. A host works for callers with other surroundings than
+//! its own, so these can be serialized.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -18,41 +18,41 @@ pub(crate) struct Surroundings {
     pub(super) vars: BTreeMap<OsString, OsString>,
     #[serde(serialize_with = "write_path", deserialize_with = "read_path")]
     pub(super) cwd: PathBuf,
-    /// The folder whose project counts when it is not the one inkcell was started in.
+    /// The folder whose project counts, if it is not the one in which inkcell was started.
     pub(super) works_in: Option<PathBuf>,
-    /// The folders that notebooks must be in, where the command was told so.
+    /// The folders that must contain the notebooks, if the command line names any.
     pub(super) roots: Vec<PathBuf>,
 }
 
 impl Surroundings {
-    /// Those of this process.
+    /// The surroundings of this process.
     pub(crate) fn of_process(roots: &[PathBuf], works_in: Option<&Path>) -> Surroundings {
         Surroundings {
             vars: std::env::vars_os().collect(),
-            // A folder that was removed under us is told when a relative path is used, not before.
+            // If our folder was removed, report that when a relative path is used, not before.
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
             works_in: works_in.map(Path::to_owned),
             roots: roots.to_vec(),
         }
     }
 
-    /// A variable, also an empty one.
+    /// The value of a variable, which may be empty.
     pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
         self.vars.get(OsStr::new(name)).map(OsString::as_os_str)
     }
 
-    /// A variable that names a path; an empty one counts as absent.
+    /// The path in a variable; an empty variable counts as absent.
     pub(super) fn path(&self, name: &str) -> Option<PathBuf> {
         self.get(name).filter(|value| !value.is_empty()).map(PathBuf::from)
     }
 
-    /// The names that are text.
+    /// The names of variables that are UTF-8 text.
     pub(super) fn names(&self) -> impl Iterator<Item = String> {
         self.vars.keys().filter_map(|name| name.to_str()).map(str::to_owned)
     }
 }
 
-/// What the system gives, as text, or as an object with its bytes where it is none.
+/// A string of the system: as text, or as an object with its bytes if it is not UTF-8.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Raw {
@@ -101,7 +101,7 @@ fn read_vars<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<OsString, Os
 mod tests {
     use super::*;
 
-    /// What a caller was started with reaches a host as it is, also where it is no text.
+    /// A host receives the surroundings of a caller unchanged, even if they are not UTF-8.
     #[test]
     fn surroundings_read_back() {
         let odd = OsString::from_vec(b"a\xffb".to_vec());

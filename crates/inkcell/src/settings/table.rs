@@ -1,8 +1,7 @@
-//! Every setting: its name, what it may be, what it is when nothing is said, and who may say it.
+//! Every setting: its name, its allowed values, its default, and which sources may set it.
 //!
-//! Owns what a row of the table is and how it is found; `rows` holds the rows. The documentation, the messages
-//! about values and the order of sources are all made from them; nothing else knows a setting by its name in
-//! text.
+//! Owns the form of a row of the table and the lookup; `rows` holds the rows. The documentation, the messages about
+//! values and the order of sources are all made from them; no other code knows a setting by its name in text.
 
 use super::value::{Kind, Value};
 
@@ -64,10 +63,10 @@ pub(crate) enum Key {
     DebugStartup,
 }
 
-/// For whom code is run, where the defaults differ.
+/// The kind of client for which code is run, where the defaults differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Profile {
-    /// Somebody who typed a command.
+    /// A user who typed a command.
     CommandLine,
     /// An agent that uses our own tools, and the host behind them.
     Default,
@@ -76,7 +75,7 @@ pub(crate) enum Profile {
 }
 
 impl Profile {
-    /// Where a default holds that is not the usual one.
+    /// The place in which a default other than the usual one holds.
     pub(crate) fn place(self) -> &'static str {
         match self {
             Profile::CommandLine => "on the command line",
@@ -86,48 +85,47 @@ impl Profile {
     }
 }
 
-/// Whether the file of a project may set it. What could widen what code may see, lead files or secrets
-/// elsewhere, or end what other projects keep, is for the user alone.
+/// The right of a project's file to set a setting. Settings that could widen the access of code, lead files or secrets
+/// elsewhere, or end what other projects keep, are for the user alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ProjectFile {
-    /// For everything this process does.
+    /// For everything that this process does.
     May,
-    /// For what works inside the project, and whoever uses it is told (B:C-08).
+    /// For work inside the project, and its user is told (B:C-08).
     InsideAndTold,
     MayNot,
 }
 
-/// A variable of the source documents with words of its own. It counts over everything else; what it does not
-/// know is ignored.
+/// A variable of the source documents with words of its own. It takes precedence over everything else; an unknown
+/// word is ignored.
 #[derive(Debug)]
 pub(crate) struct Override {
     variable: &'static str,
-    /// What it may say, and which value that means.
+    /// The words that it may hold, and the value that each means.
     words: &'static [(&'static str, &'static str)],
 }
 
-/// One setting.
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) key: Key,
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
-    /// As it would be written in a variable; empty when there is none.
+    /// The default as it would be written in a variable; empty for none.
     pub(crate) default: &'static str,
-    /// Where it is another one.
+    /// The defaults of profiles that differ from the usual one.
     pub(crate) defaults_elsewhere: &'static [(Profile, &'static str)],
-    /// Names of variables without their prefix, beside the one that follows from the name.
+    /// Names of further variables, without their prefix, besides the name that follows from the setting.
     more_variables: &'static [&'static str],
     overridden_by: Option<&'static Override>,
     pub(crate) project_file: ProjectFile,
     pub(crate) about: &'static str,
 }
 
-/// What a variable's name begins with; the first one wins.
+/// The prefixes of variables; the first one takes precedence.
 pub(crate) const PREFIXES: [&str; 2] = ["INKCELL_", "PI_"];
 
 impl Row {
-    /// The variables that set it, the one that counts most first: all of our own spellings, then the others.
+    /// The variables that set it, in order of precedence: all of our own spellings, then the others.
     pub(crate) fn variables(&self) -> Vec<String> {
         let own = self.variable_stem();
         let stems: Vec<&str> =
@@ -136,13 +134,13 @@ impl Row {
         PREFIXES.iter().flat_map::<Vec<String>, _>(with).collect()
     }
 
-    /// The variables that count over everything else.
+    /// The variables that take precedence over everything else.
     pub(crate) fn overriding_variables(&self) -> Vec<String> {
         let stem = self.overridden_by.map(|by| by.variable);
         PREFIXES.iter().filter_map(|prefix| Some(format!("{prefix}{}", stem?))).collect()
     }
 
-    /// What a word of an overriding variable means, when it means something.
+    /// The value for a word of an overriding variable, if the word has a meaning.
     pub(crate) fn overridden(&self, given: &str) -> Option<Value> {
         let words = self.overridden_by?.words;
         let known = |(word, _): &&(&str, &str)| word.eq_ignore_ascii_case(given.trim());
@@ -150,7 +148,7 @@ impl Row {
         self.kind.read(meaning).ok()
     }
 
-    /// What it is when nobody says anything.
+    /// The default in this profile.
     pub(crate) fn default_in(&self, profile: Profile) -> Value {
         let elsewhere = self.defaults_elsewhere.iter().find(|(place, _)| *place == profile);
         let default = elsewhere.map_or(self.default, |(_, default)| default);
@@ -160,12 +158,12 @@ impl Row {
         self.kind.read(default).unwrap_or(Value::Unset)
     }
 
-    /// Whether a file that says `name` means this one. `toolMode` and `tool_mode` are the same.
+    /// Returns whether the key `name` of a file means this setting. `toolMode` and `tool_mode` are the same.
     pub(crate) fn is_called(&self, name: &str) -> bool {
         is_same_name(self.name, name)
     }
 
-    /// The name in capitals, with `_` between words: `python.toolMode` is `PYTHON_TOOL_MODE`.
+    /// The name in upper case, with `_` between words: `python.toolMode` is `PYTHON_TOOL_MODE`.
     fn variable_stem(&self) -> String {
         let mut stem = String::new();
         for letter in self.name.chars() {
@@ -179,7 +177,7 @@ impl Row {
     }
 }
 
-/// Whether two names differ only by how they join their words.
+/// Returns whether two names differ only by how they join their words.
 pub(crate) fn is_same_name(one: &str, other: &str) -> bool {
     let letters = |name: &str| -> Vec<u8> {
         name.bytes().filter(|byte| *byte != b'_').map(|byte| byte.to_ascii_lowercase()).collect()
@@ -249,7 +247,7 @@ mod tests {
         assert_eq!(all.len(), count);
     }
 
-    /// B:C-01 B:C-06: names as the source documents spell them, and as ours are spelt.
+    /// B:C-01 B:C-06: names in the spelling of the source documents, and ours.
     #[test]
     fn both_ways_to_join_words_are_the_same() {
         let row = |name: &str| TABLE.iter().find(|row| row.is_called(name)).map(|row| row.key);

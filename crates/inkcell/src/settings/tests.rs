@@ -1,4 +1,4 @@
-//! Which source counts, for every setting; and what settings become.
+//! The precedence of sources, for every setting; and the configurations made from settings.
 
 use std::time::Duration;
 
@@ -14,12 +14,11 @@ use super::calls::{BackendSettings, Images, Traced};
 use super::engine::size_policy;
 use super::value::Kind;
 use super::*;
-use crate::exposure::ToolMode;
 
 const PROJECT: &str = "/p/.inkcell/config.toml";
 const USER: &str = "/u/config.toml";
 
-/// Settings of a process that has these variables, with these two files.
+/// The settings of a process with these variables and these two files.
 fn settings(variables: &[(&str, &str)], project: &str, user: &str) -> Settings {
     let read = |path: &str, text: &str, owner| {
         let said = file::parse(Path::new(path), text, owner).map_err(|error| error.problem);
@@ -56,7 +55,7 @@ fn with(variables: &[(&str, &str)]) -> Settings {
     settings(variables, "", "")
 }
 
-/// Three values of a kind that are different, as a variable and as a file have them.
+/// Three different values of a kind, each as a variable and as a file spells it.
 fn samples(kind: Kind) -> [(String, String); 3] {
     let same = |word: &str| (word.to_owned(), word.to_owned());
     let quoted = |word: &str| (word.to_owned(), format!("'{word}'"));
@@ -112,7 +111,7 @@ fn every_setting_is_taken_from_the_first_that_has_it() {
             let from_project = (project_value, Source::ProjectFile(PROJECT.into()), none);
             assert_eq!(over_user, from_project, "{}", row.name);
         }
-        // Each variable counts over the files and over those after it, which may say what they like.
+        // Each variable takes precedence over the files and over the variables after it, whatever these say.
         let variables = row.variables();
         for (at, name) in variables.iter().enumerate() {
             let mut set = vec![(name.as_str(), variable.as_str())];
@@ -124,7 +123,7 @@ fn every_setting_is_taken_from_the_first_that_has_it() {
     }
 }
 
-/// B:C-02: `PI_PY` counts over the setting wherever that comes from, and says so.
+/// B:C-02: `PI_PY` takes precedence over the setting from any source, and is named as the origin.
 #[test]
 fn the_short_variable_overrides() {
     let file = "python.toolMode = 'both'";
@@ -142,7 +141,7 @@ fn the_short_variable_overrides() {
     assert_eq!(found(&both), (ToolMode::Both, "INKCELL_PY".to_owned()));
 }
 
-/// B:C-08: what a project decides about the interpreter counts inside it, and is told there.
+/// B:C-08: a project's choice of interpreter counts inside the project, and is reported there.
 #[test]
 fn what_a_project_decides_counts_inside_and_is_told() {
     let text = "[python]\ninterpreter = './py'\npreload = ['numpy', 'pandas']\nshell = 'ipython'";
@@ -159,7 +158,7 @@ fn what_a_project_decides_counts_inside_and_is_told() {
     for folder in [outside, beside] {
         assert_eq!(set.decided_by_project(folder), [""; 0]);
     }
-    // Kernels are told both, and which folder the project's words are for.
+    // The kernels get both, and the folder to which the project's values apply.
     let kernels = |set: &Settings| engine_config(set, Profile::Default).kernels;
     let project = ProjectKernels {
         folder: inside.to_owned(),
@@ -169,7 +168,7 @@ fn what_a_project_decides_counts_inside_and_is_told() {
     assert_eq!(kernels(&set).project, Some(project));
     assert_eq!(kernels(&set).interpreter.as_deref(), Some("/mine"));
     assert_eq!(kernels(&set).preload, [""; 0]);
-    // What the user says is known to the user, and counts everywhere.
+    // The user knows the user's own file, and it counts everywhere.
     let own = settings(&[], "", text);
     assert_eq!(own.decided_by_project(inside), [""; 0]);
     assert_eq!(kernels(&own).preload, ["numpy", "pandas"]);
@@ -178,7 +177,7 @@ fn what_a_project_decides_counts_inside_and_is_told() {
     assert_eq!(kernels(&over).interpreter.as_deref(), Some("/x"));
 }
 
-/// B:K-05 B:K-06 B:O-05 B:X-02: what holds when nobody says anything, for whom.
+/// B:K-05 B:K-06 B:O-05 B:X-02: the defaults, for each profile.
 #[test]
 fn defaults_are_those_of_the_profile() {
     let settings = with(&[]);
@@ -220,14 +219,14 @@ fn defaults_are_those_of_the_profile() {
         assert_eq!(settings.check(profile), Check::Look);
         assert_eq!(settings.backend(profile), BackendSettings::Runner);
     }
-    // The numbers of the table are those of the parts they are for.
+    // The numbers of the table equal those of the parts that use them.
     let (config, own) = (engine_config(&settings, Profile::Default), OutputLimits::head_and_tail());
     assert_eq!(config.output, own);
     assert_eq!(config.artifacts.limits, ArtifactLimits::STANDARD);
     assert_eq!(size_policy(&settings), SizePolicy::Whole);
 }
 
-/// Every setting reaches what it is for.
+/// Every setting reaches the code that it is for.
 #[test]
 fn what_is_set_reaches_the_engine() {
     let user = "
@@ -303,7 +302,7 @@ fn what_is_set_reaches_the_engine() {
     assert_eq!((config.limits.idle, config.policy.retry), (IdleRule::Never, Retry::Never));
 }
 
-/// B:K-06: idle kernels are looked for every 30 s, and more often where they may idle for less.
+/// B:K-06: idle kernels are looked for every 30 s, and more often if their limit is shorter.
 #[test]
 fn a_short_idle_limit_is_looked_at_in_time() {
     for (idle, seconds) in [("never", 30), ("3600", 30), ("2", 2), ("0.1", 1)] {

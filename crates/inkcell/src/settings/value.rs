@@ -1,48 +1,45 @@
-//! What a setting may be, and how it is read from a variable or a file.
+//! The allowed values of a setting, and how they are read from a variable or a file.
 //!
-//! Owns the kinds of values and the words for what is allowed. It must not know which settings there are.
+//! Owns the kinds of values and the words for what is allowed. It must not know the list of settings.
 
 use std::fmt;
 use std::time::Duration;
 
-use inkcell_engine::kernel::{GatewayUrl, Pattern, PlainHttp};
+use inkcell_engine::kernel::{EnvPattern, GatewayUrl, PlainHttp};
 use serde_json::{Value as Json, json};
 use toml::de::DeValue;
 
-/// A year; longer times are slips.
+/// A year in seconds; longer times are typos.
 const MAX_SECONDS: f64 = 31_536_000.0;
 
 /// Stands for a secret that is set.
 const HIDDEN: &str = "(set, not shown)";
 
-/// What a setting may be.
+/// The kind of a setting, which decides its allowed values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
-    /// Any text that is not empty, with what it means.
+    /// Any text that is not empty, with its meaning.
     Text(&'static str),
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// On or off, in the spellings people use for it.
+    /// On or off, in the usual spellings.
     Switch,
-    /// A time.
     Seconds,
-    /// A time, or this word (or 0) for none.
+    /// A time in seconds, or this word (or 0) for none.
     SecondsOr(&'static str),
-    /// A size.
     Bytes,
-    /// A size, or this word (or 0) for none.
+    /// A size in bytes, or this word (or 0) for none.
     BytesOr(&'static str),
-    /// How many.
     Count,
-    /// How many, or this word (or 0) for none.
+    /// A count, or this word (or 0) for none.
     CountOr(&'static str),
-    /// The address of a server.
+    /// The address of a server, such as a gateway.
     Url,
-    /// What nobody is shown.
+    /// A text that is never shown.
     Secret(&'static str),
-    /// Words, with what they mean; in a variable with commas between them.
+    /// Words, with their meaning; in a variable separated by commas.
     List(&'static str),
-    /// What may pass to code.
+    /// Patterns for the names of variables that code gets.
     Patterns,
 }
 
@@ -70,7 +67,7 @@ impl Secret {
         Secret(text.to_owned())
     }
 
-    /// The text itself, for whoever it is meant for.
+    /// The text itself, for the code that needs it.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
@@ -82,7 +79,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The address of a server, as it was pasted: a token may follow it, which is not shown.
+/// The address of a server as the user pasted it: a token may follow it, which is not shown.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Address {
     whole: Secret,
@@ -90,8 +87,8 @@ pub(crate) struct Address {
 }
 
 impl Address {
-    /// An address, where it is one of a server and names nobody: what comes before the host is shown by too many
-    /// programs to be accepted here.
+    /// Parses the address of a server without a user name: too many programs show the part before the host, so it
+    /// is refused here.
     pub(crate) fn parse(given: &str) -> Option<Address> {
         let end = given.find(['?', '#']).unwrap_or(given.len());
         let place = &given[..end];
@@ -100,13 +97,13 @@ impl Address {
         if rest.is_empty() || rest.starts_with(['/', ':']) || rest.contains(is_odd) {
             return None;
         }
-        // What else may be wrong with it is told to whoever wants to use it.
+        // Other errors in it are reported when it is used.
         let shown = GatewayUrl::parse(given, PlainHttp::Anywhere)
             .map_or_else(|_| place.to_owned(), |(url, _)| url.to_string());
         Some(Address { whole: Secret(given.to_owned()), shown })
     }
 
-    /// All of it, with what may be a token, for whoever it is meant for.
+    /// The whole address, including a possible token, for the code that needs it.
     pub(crate) fn reveal(&self) -> &str {
         self.whole.reveal()
     }
@@ -119,7 +116,7 @@ impl fmt::Display for Address {
 }
 
 impl Kind {
-    /// What is allowed, in words that follow "it is".
+    /// The allowed values, in words that follow "it is".
     pub(crate) fn allowed(self) -> String {
         match self {
             Kind::Text(what) => what.to_owned(),
@@ -143,7 +140,7 @@ impl Kind {
         }
     }
 
-    /// A value as a variable has it. The error is the whole sentence about it.
+    /// Parses a value from a variable. The error is the whole sentence about it.
     pub(crate) fn read(self, given: &str) -> Result<Value, String> {
         let wrong = || self.wrong(&format_args!("{given:?}"));
         let given = given.trim();
@@ -188,14 +185,14 @@ impl Kind {
         }
     }
 
-    /// A value as a file has it.
+    /// Parses a value from a file.
     pub(crate) fn read_toml(self, given: &DeValue<'_>) -> Result<Value, String> {
         let wrong = || self.wrong(&Shown(given));
         match (self, given) {
             (Kind::Switch, DeValue::Boolean(on)) => {
                 Ok(Value::Choice(if *on { "on" } else { "off" }))
             }
-            // `off` in a file may as well be written as what it is.
+            // `off` in a file may also be written as a boolean.
             (Kind::Choice(_) | Kind::SecondsOr(_) | Kind::BytesOr(_), DeValue::Boolean(false)) => {
                 self.read("off").map_err(|_| wrong())
             }
@@ -227,7 +224,7 @@ impl Kind {
         }
     }
 
-    /// The sentence about a value that is not allowed. What may be a secret, or hold one, is not repeated.
+    /// The sentence about a value that is not allowed. It does not repeat a value that may be or hold a secret.
     fn wrong(self, shown: &dyn fmt::Display) -> String {
         match self {
             Kind::Secret(_) | Kind::Url => format!("is something else; it is {}", self.allowed()),
@@ -242,7 +239,7 @@ impl Kind {
     fn list(self, words: Vec<String>) -> Result<Value, String> {
         if matches!(self, Kind::Patterns) {
             for word in &words {
-                word.parse::<Pattern>().map_err(|error| format!("has an entry that {error}"))?;
+                word.parse::<EnvPattern>().map_err(|error| format!("has an entry that {error}"))?;
             }
         } else if let Some(word) = words.iter().find(|word| word.trim().is_empty()) {
             return Err(format!("has the entry {word:?}; it is {}", self.allowed()));
@@ -405,7 +402,7 @@ mod tests {
             assert_eq!(kind.read_toml(parsed.get_ref()), wanted.map_err(str::to_owned), "{given}");
         }
     }
-    /// A secret, and what may hold one, is in no message, list or log.
+    /// A secret, or a value that may hold one, is in no message, list or log.
     #[test]
     fn secrets_are_not_shown() {
         let token = Kind::Secret("a token");
@@ -426,7 +423,7 @@ mod tests {
         }
     }
 
-    /// B:G-01: an address is taken as people paste it, and shown without the token that came with it.
+    /// B:G-01: a pasted address is accepted, and shown without its token.
     #[test]
     fn addresses_are_shown_without_their_tokens() {
         let table = [
@@ -435,7 +432,7 @@ mod tests {
             ("http://localhost:8888/tree?token=hunter2#top", "http://localhost:8888"),
             ("http://h.org/notebooks/a%20b.ipynb?token=hunter2", "http://h.org"),
             ("https://h.org/user/me/lab?token=hunter2", "https://h.org/user/me"),
-            // What is wrong with it is told to whoever uses it.
+            // Errors in it are reported when it is used.
             ("https://h.org/hub/home?token=hunter2", "https://h.org/hub/home"),
             ("https://h.org/?token=%zzhunter2", "https://h.org/"),
         ];

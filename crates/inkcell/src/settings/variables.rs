@@ -1,27 +1,26 @@
-//! The variables of the environment: which of them set something, and which look as if they should.
+//! The variables of the environment: which of them set something, and which look like typos of those.
 //!
-//! Owns the names. What a variable says is for `resolve`.
+//! Owns the names. `resolve` interprets the values.
 
 use super::table::{PREFIXES, Row, TABLE};
 
-/// Variables of ours that are no settings.
+/// Variables of ours that are not settings.
 const OTHERS: [&str; 1] = ["INKCELL_CONFIG"];
 
-/// How many letters a slip of the fingers gets wrong at most.
+/// The most wrong letters in a typo.
 const SLIP: usize = 2;
 
-/// Of how many letters one may be wrong. Short names are all near to each other.
+/// The number of letters of which one may be wrong. Short names are all similar.
 const LETTERS: usize = 4;
 
-/// Every variable that sets something.
+/// The names of all variables that set something.
 pub(super) fn known() -> impl Iterator<Item = String> {
     let names = |row: &Row| [row.overriding_variables(), row.variables()].concat();
     TABLE.iter().flat_map(names)
 }
 
-/// Sentences about variables with our prefix that set nothing but are nearly the name of one that does.
-/// Others are left alone: whoever uses inkcell may have variables of their own, which programs that it starts
-/// read.
+/// Warnings about variables with our prefix that set nothing but resemble the name of one that does. Others get no
+/// warning: a user may have variables of their own for programs that inkcell starts.
 pub(super) fn misspelt(names: impl Iterator<Item = String>) -> Vec<String> {
     let ours: Vec<String> = known()
         .filter(|name| name.starts_with(PREFIXES[0]))
@@ -49,8 +48,7 @@ pub(super) fn unknown(names: impl Iterator<Item = String>) -> Vec<String> {
     found
 }
 
-/// How many letters have to be put in, left out or changed to make one name of the other, or two neighbours
-/// to change places.
+/// The edit distance of two names: letters inserted, left out or changed, or two neighbours swapped.
 fn slips(one: &str, other: &str) -> usize {
     let (one, other) = (one.as_bytes(), other.as_bytes());
     if one.len().abs_diff(other.len()) > SLIP {
@@ -112,7 +110,7 @@ mod tests {
             ("INKCELL_", None),
             ("INKCELL_ME", None),
             ("INKCELL_DOG", None),
-            // The other prefix is shared with programs we do not know.
+            // Programs that we do not know use the other prefix, too.
             ("PI_PYTHON_SHEL", None),
             ("MY_PYTHON_SHELL", None),
         ];

@@ -1,4 +1,5 @@
-//! The programs that can use inkcell's tools: where each looks for its servers, and what it wants to find there.
+//! The programs that can use inkcell's tools: where each looks for its servers, and the entry that it expects
+//! there.
 //!
 //! Owns these facts, one row a program. It must not know how a file is written.
 
@@ -6,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Entry, Field, Format, Hold, Server, Value};
 
-/// How many seconds a call may take where the client has to be told: a little more than code may.
+/// The time limit of a call in seconds, for clients that need one: a little more than code may take.
 const CALL_SECONDS: u32 = 660;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,12 +20,12 @@ pub(crate) enum Client {
     Goose,
 }
 
-/// For whom a server is set up.
+/// Who gets the server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Scope {
-    /// For this user, wherever they work.
+    /// This user, in every folder.
     User,
-    /// For everybody who works in this project.
+    /// Everyone who works in this project.
     Project,
 }
 
@@ -37,39 +38,39 @@ impl Scope {
     }
 }
 
-/// Where clients look, as their variables say.
+/// The places where clients look, as their variables say.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Places {
     /// The folder of the project.
     pub(crate) project: PathBuf,
     pub(crate) home: Option<PathBuf>,
-    /// `XDG_CONFIG_HOME`, or what stands for it.
+    /// `XDG_CONFIG_HOME`, or its default.
     pub(crate) config: Option<PathBuf>,
-    /// `CLAUDE_CONFIG_DIR`
+    /// The value of `CLAUDE_CONFIG_DIR`, a folder.
     pub(crate) claude: Option<PathBuf>,
-    /// `CODEX_HOME`
+    /// The value of `CODEX_HOME`, a folder.
     pub(crate) codex: Option<PathBuf>,
-    /// `VSCODE_PORTABLE`
+    /// The value of `VSCODE_PORTABLE`, a folder.
     pub(crate) vscode_portable: Option<PathBuf>,
-    /// `VSCODE_APPDATA`
+    /// The value of `VSCODE_APPDATA`, a folder.
     pub(crate) vscode_data: Option<PathBuf>,
-    /// `FLATPAK_XDG_CONFIG_HOME`
+    /// The value of `FLATPAK_XDG_CONFIG_HOME`, a folder.
     pub(crate) flatpak_config: Option<PathBuf>,
-    /// `GOOSE_PATH_ROOT`
+    /// The value of `GOOSE_PATH_ROOT`, a folder.
     pub(crate) goose: Option<PathBuf>,
 }
 
-/// Why there is no file for it.
+/// The reason why a client has no file for an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NoPlace {
-    /// There is no home folder.
+    /// The home folder of the user is unknown.
     NoHome,
     /// The client has no file for one project.
     NoProjectFile,
 }
 
 impl Client {
-    /// Its name among the arguments.
+    /// Its name as an argument of the command.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Client::ClaudeCode => "claude-code",
@@ -101,7 +102,7 @@ impl Client {
         }
     }
 
-    /// The file it reads.
+    /// The configuration file that the client reads.
     pub(crate) fn file(self, scope: Scope, places: &Places) -> Result<PathBuf, NoPlace> {
         let Places { project, home, config, .. } = places;
         let home = || home.as_deref().ok_or(NoPlace::NoHome);
@@ -131,7 +132,7 @@ impl Client {
         })
     }
 
-    /// What its file must hold.
+    /// The entry that its file must hold.
     pub(crate) fn entry(self, server: &Server) -> Entry {
         let always = |key, value| Field { key, value, hold: Hold::Always };
         let when_new = |key, value| Field { key, value, hold: Hold::WhenNew };
@@ -143,7 +144,7 @@ impl Client {
                 ("mcpServers", vec![stdio(), command("command"), args])
             }
             Client::VsCode => ("servers", vec![stdio(), command("command"), args]),
-            // A minute is what it waits for an answer otherwise, and a cell may take longer.
+            // Its default limit for an answer is a minute, and a cell may take longer.
             Client::Codex => {
                 let wait = when_new("tool_timeout_sec", Value::Number(CALL_SECONDS));
                 ("mcp_servers", vec![command("command"), args, wait])
@@ -166,7 +167,7 @@ impl Client {
         Entry { table, name: server.name.clone(), fields }
     }
 
-    /// The client's own command that does the same.
+    /// The client's own command with the same effect.
     pub(crate) fn own_command(self, scope: Scope, server: &Server) -> Option<String> {
         let Server { name, command, args } = server;
         let words: Vec<String> =
@@ -186,7 +187,7 @@ impl Client {
         }
     }
 
-    /// How to see that it worked.
+    /// How to check that it worked.
     pub(crate) fn next_step(self, scope: Scope) -> &'static str {
         match (self, scope) {
             (Client::ClaudeCode, Scope::User) => "start Claude Code anew; /mcp lists the server",
@@ -212,7 +213,7 @@ impl Client {
     }
 }
 
-/// The folder of VS Code's data.
+/// The folder for the data of VS Code.
 fn vscode(places: &Places) -> Result<PathBuf, NoPlace> {
     if let Some(portable) = &places.vscode_portable {
         return Ok(portable.join("user-data"));
@@ -227,7 +228,7 @@ fn vscode(places: &Places) -> Result<PathBuf, NoPlace> {
     places.config.as_deref().map(|config| config.join("Code")).ok_or(NoPlace::NoHome)
 }
 
-/// A word as a shell takes it.
+/// A word, quoted for a shell if necessary.
 pub(crate) fn quoted(word: &str) -> String {
     let is_safe = |any: char| any.is_ascii_alphanumeric() || "/._-+=:,@%".contains(any);
     if !word.is_empty() && word.chars().all(is_safe) {

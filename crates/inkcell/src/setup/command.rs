@@ -1,26 +1,27 @@
-//! How a client calls inkcell: by its name where that means this very program, else by its path.
+//! The command with which a client starts inkcell: its name if that means this very program, else
+//! its path.
 //!
-//! Owns the choice. It must not know variables: where to look is an argument.
+//! Owns the choice. It must not know variables: the folders to search are an argument.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Why there is no command.
+/// The reason why no command can be given.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum NoCommand {
-    /// The program is not at this place any more.
+    /// The program is no longer at this path.
     Gone(PathBuf),
-    /// Its path is no text, and a configuration is.
+    /// Its path is not UTF-8, and a configuration must be.
     NotText(PathBuf),
 }
 
-/// The command that starts `program`, given the folders that clients look through.
+/// The command that starts `program`, given the folders that clients search.
 pub(crate) fn command_of(program: &Path, folders: &[PathBuf]) -> Result<String, NoCommand> {
     let real = program.canonicalize().map_err(|_| NoCommand::Gone(program.to_owned()))?;
     let text = program.to_str().ok_or_else(|| NoCommand::NotText(program.to_owned()))?;
     let name = program.file_name().and_then(OsStr::to_str).unwrap_or(text);
-    // Relative folders mean something else wherever a client is started.
+    // A relative folder depends on where a client is started.
     let folders = folders.iter().filter(|folder| folder.is_absolute());
     let first = folders.map(|folder| folder.join(name)).find(|file| is_program(file));
     let is_this = first.and_then(|file| file.canonicalize().ok()) == Some(real);

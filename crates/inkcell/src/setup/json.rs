@@ -1,7 +1,7 @@
 //! Configurations in JSON, with comments or without.
 //!
-//! Owns the text. The tree of the text that is changed keeps comments, blanks and line ends, so that a change
-//! touches its own lines only.
+//! Owns the text. A change edits a syntax tree that keeps comments, blanks and line ends, so it touches only its
+//! own lines.
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstRootNode};
@@ -26,7 +26,7 @@ fn options(format: Format) -> ParseOptions {
 }
 
 fn root(format: Format, text: &str) -> Result<CstRootNode, Refusal> {
-    // The parser lets some comments pass also where they are not allowed.
+    // The parser accepts some comments even where the format forbids them.
     if format == Format::Json && !text.trim().is_empty() {
         serde_json::from_str::<serde::de::IgnoredAny>(text).map_err(|error| Refusal::Broken {
             line: error.line(),
@@ -41,7 +41,7 @@ fn root(format: Format, text: &str) -> Result<CstRootNode, Refusal> {
     })
 }
 
-/// The words of an error whose place is told apart.
+/// The words of an error without its position, which is reported separately.
 fn without_place(words: &str) -> &str {
     words.rfind(" at line ").map_or(words, |end| &words[..end])
 }

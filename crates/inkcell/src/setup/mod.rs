@@ -1,9 +1,9 @@
-//! Telling an agent's program about inkcell: what its configuration must hold, and a change of it that keeps
-//! the rest.
+//! Telling an agent's program about inkcell: the entry that its configuration needs, and an edit that adds the
+//! entry and keeps the rest.
 //!
-//! Owns what counts as set up. The parts: `client` (which programs, and where each looks), `command` (how
-//! inkcell is called there), `tree` (what a file says, whatever it is written in), `json`, `toml` and `yaml`
-//! (reading and changing the text), `save` (the file itself). It must not know arguments, output or variables.
+//! Owns what counts as set up. The parts: `client` (which programs, and where each looks), `command` (how inkcell
+//! is called there), `tree` (the content of a file in any format), `json`, `toml` and `yaml` (parsing and changing
+//! the text), `save` (the file itself). It must not know arguments, output or variables.
 
 mod client;
 mod command;
@@ -19,7 +19,7 @@ pub(crate) use save::{Readers, SaveError, read, replace};
 
 use tree::{Tree, is_only_change, wanted};
 
-/// How a server is called and started.
+/// The name of a server and the command that starts it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Server {
     pub(crate) name: String,
@@ -36,12 +36,12 @@ pub(crate) enum Value {
     Number(u32),
 }
 
-/// When a field has to be as we write it.
+/// When a field must have our value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Hold {
-    /// Whenever we are asked.
+    /// Whenever the command runs.
     Always,
-    /// In an entry that we make; later it is the user's.
+    /// Only in a new entry; later it belongs to the user.
     WhenNew,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Field {
     pub(crate) hold: Hold,
 }
 
-/// What a configuration must hold: `table.name`, with these fields.
+/// The entry that a configuration needs: `table.name`, with these fields.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Entry {
     pub(crate) table: &'static str,
@@ -60,7 +60,7 @@ pub(crate) struct Entry {
     pub(crate) fields: Vec<Field>,
 }
 
-/// What a file is written in.
+/// The format of a configuration file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Format {
     Json,
@@ -79,20 +79,20 @@ impl Format {
     }
 }
 
-/// Why a file is left alone.
+/// The reason why a file is left alone.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Refusal {
-    /// It cannot be read.
+    /// It cannot be parsed.
     Broken { line: usize, column: usize, problem: String },
     /// It has something else where the entry belongs.
     Shape(String),
-    /// The name is another server's.
+    /// The name belongs to another server.
     Taken(String),
-    /// It is written in a way that we cannot change without touching the rest.
+    /// Its spelling cannot be changed without touching the rest.
     Odd,
 }
 
-/// What becomes of a file.
+/// The change to a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Change {
     Nothing,
@@ -100,15 +100,14 @@ pub(crate) enum Change {
     Changed,
 }
 
-/// What is to be written into a text.
+/// The edit that a text needs.
 enum Task<'a> {
-    /// The whole entry.
     Add,
-    /// These fields of an entry that is there.
+    /// Set these fields of an existing entry.
     Set(Vec<&'a Field>),
 }
 
-/// The text with the entry in it, and how that differs from what was there.
+/// The text with the entry in it, and its difference to the old text.
 pub(crate) fn edit(format: Format, text: &str, entry: &Entry) -> Result<(String, Change), Refusal> {
     let (mark, body) = match text.strip_prefix('\u{feff}') {
         Some(body) => ("\u{feff}", body),
@@ -127,7 +126,7 @@ pub(crate) fn edit(format: Format, text: &str, entry: &Entry) -> Result<(String,
         Format::Toml => toml::write(body, entry, &task)?,
         Format::Yaml => yaml::write(body, entry, &task)?,
     };
-    // Whatever the text was like: what we did not mean to change means what it meant before.
+    // Check the result, whatever the text was: everything but the entry must keep its meaning.
     match parse(format, &new) {
         Ok(after) if is_only_change(&before, &after, entry) => Ok((format!("{mark}{new}"), change)),
         _ => Err(Refusal::Odd),
@@ -142,19 +141,19 @@ fn parse(format: Format, text: &str) -> Result<Tree, Refusal> {
     }
 }
 
-/// How lines end in a text.
+/// The line ending of a text.
 fn line_end(text: &str) -> &'static str {
     if text.contains("\r\n") { "\r\n" } else { "\n" }
 }
 
-/// Where a byte is, counted from 1 as editors do.
+/// The line and column of a byte, counted from 1 as editors do.
 fn place(text: &str, at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |end| end + 1);
     (1 + before.matches('\n').count(), 1 + before[line_start..].chars().count())
 }
 
-/// Puts texts in place of ranges, which must not overlap.
+/// Replaces ranges, which must not overlap, by texts.
 fn spliced(text: &str, mut splices: Vec<(std::ops::Range<usize>, String)>) -> Option<String> {
     splices.sort_by_key(|(range, _)| range.start);
     let mut out = String::with_capacity(text.len() + 256);

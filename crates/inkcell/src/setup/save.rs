@@ -1,46 +1,45 @@
 //! The file of a configuration: read once, and replaced whole or not at all.
 //!
-//! Owns the order of the steps: the new content is written beside it, gets its mode and owner, and takes its
-//! place only while it still holds what was read. It must not know what the content means.
+//! Owns the order of the steps: the new content is written beside it, gets its mode and owner, and takes its place
+//! only if the file still holds what was read. It must not know what the content means.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// No configuration is longer; one that is is something else.
+/// The most bytes of a configuration. A larger file is something else.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// Why a file was not read or not replaced. It is as it was.
+/// The reason why a file was not read or not replaced. The file is unchanged.
 #[derive(Debug)]
 pub(crate) enum SaveError {
-    /// The machine would not.
+    /// An error of the system.
     Io { step: &'static str, path: PathBuf, error: io::Error },
-    /// It is a folder, a device, too long, or no text.
+    /// It is a folder or a device, is too long, or is not UTF-8 text.
     NotText(PathBuf),
-    /// A link leads to a file that is not there.
+    /// A link leads to a file that does not exist.
     LostLink(PathBuf),
-    /// It may not be written.
+    /// Its permissions forbid writing.
     ReadOnly(PathBuf),
-    /// Somebody else wrote it after it was read.
+    /// Another program wrote it after it was read.
     Moved(PathBuf),
 }
 
-/// What was found.
 #[derive(Debug)]
 pub(crate) struct Read {
     /// The file itself, with links followed.
     target: PathBuf,
-    /// What it holds; none when it is not there.
+    /// Its content; none if the file does not exist.
     pub(crate) text: Option<String>,
 }
 
-/// Who may read a file that was not there before.
+/// The permissions of a new file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Readers {
-    /// Its owner: clients put secrets into the same file.
+    /// Only its owner may read it: clients put secrets into the same file.
     Owner,
-    /// Whoever the umask lets.
+    /// Every user that the umask allows may read it.
     Usual,
 }
 
@@ -73,7 +72,7 @@ fn is_absence(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
 }
 
-/// Puts a new content in place of what was read. `random` makes the name of the file beside it.
+/// Replaces the content that was read by a new one. `random` becomes part of the name of the file beside it.
 pub(crate) fn replace(
     read: &Read,
     new: &str,
@@ -94,7 +93,7 @@ pub(crate) fn replace(
     }
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     let beside = folder.join(format!(".{name}.{random:016x}.tmp"));
-    // A file that replaces another is private until it has the other's mode.
+    // A file that replaces another is private until it gets the other's mode.
     let mode = if old.is_some() || readers == Readers::Owner { 0o600 } else { 0o666 };
     let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&beside);
     let mut file = file.map_err(io_at("write a file in", folder))?;
@@ -104,11 +103,11 @@ pub(crate) fn replace(
     let placed =
         written.and_then(|()| std::fs::rename(&beside, target).map_err(io_at("replace", target)));
     if let Err(error) = placed {
-        // It is of no use any more; where it cannot be removed, the reason is told already.
+        // The new file is useless now; if it cannot be removed, the first error is still the one that counts.
         drop(std::fs::remove_file(&beside));
         return Err(error);
     }
-    // The new content is in place whatever becomes of this: some file systems cannot do it.
+    // The new content is in place even if this fails: some file systems cannot sync a folder.
     drop(File::open(folder).and_then(|folder| folder.sync_all()));
     Ok(())
 }
@@ -181,7 +180,7 @@ mod tests {
         assert_ne!(std::fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
     }
 
-    /// Nothing is overwritten that was not read, and nothing is left behind.
+    /// A file changed after it was read is not overwritten, and no temporary file is left behind.
     #[test]
     fn what_somebody_else_wrote_stays() {
         let temp = tempfile::tempdir().unwrap();

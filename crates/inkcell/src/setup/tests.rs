@@ -1,4 +1,4 @@
-//! Changing configurations: what is put where, and that the rest stays as it is.
+//! Changes of configurations: the inserted text, and the proof that the rest stays as it is.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn edited(client: Client, text: &str) -> Result<(String, Change), Refusal> {
     edit(client.format(), text, &client.entry(&server()))
 }
 
-/// The text after the edit, which must be stable.
+/// The text after the edit; a second edit must not change it.
 #[track_caller]
 fn after(client: Client, text: &str, wanted: Change) -> String {
     let (new, change) = edited(client, text).unwrap_or_else(|refusal| panic!("{refusal:?}"));
@@ -24,7 +24,7 @@ fn after(client: Client, text: &str, wanted: Change) -> String {
     new
 }
 
-/// A text where `«»` marks what was put in; the rest must be the text as it was.
+/// Compares with a text where `«»` marks the inserted part; the rest must equal the old text.
 #[track_caller]
 fn put_in(client: Client, marked: &str) {
     let mut before = String::new();
@@ -129,15 +129,15 @@ fn json_sets_what_differs_and_leaves_what_is_the_users() {
                   \"type\": \"stdio\", \"args\": [\"mcp\"] } } , \"n\": 1e400, \"big\": 12345678901234567890 }";
     let new = after(Client::ClaudeCode, before, Change::Changed);
     assert_eq!(new, before.replace("/old/inkcell", "inkcell"));
-    // What is missing comes last.
+    // A missing field is added last.
     let before =
         "{\"context_servers\": {\"inkcell\": {\"enabled\": false, \"command\": \"inkcell\"}}}";
     let new = after(Client::Zed, before, Change::Changed);
     assert!(new.contains("\"enabled\": false"), "{new}");
-    // A mark at the beginning stays there.
+    // A byte order mark stays at the beginning.
     let new = after(Client::VsCode, "\u{feff}{}", Change::Added);
     assert!(new.starts_with("\u{feff}{\n"), "{new}");
-    // A table that is null is one that is not there.
+    // A table that is null counts as absent.
     let new = after(Client::VsCode, "{\"servers\": null, \"inputs\": []}", Change::Added);
     assert!(new.ends_with("\"inputs\": []}"), "{new}");
 }
@@ -185,7 +185,7 @@ fn toml_sets_what_differs() {
     for (before, wanted) in table {
         assert_eq!(after(Client::Codex, before, Change::Changed), wanted);
     }
-    // There is no place for one more key, or for one more table.
+    // These spellings leave no position for one more key, or for one more table.
     let odd = [
         "[mcp_servers.inkcell]\n[mcp_servers.inkcell.env]\nA = \"1\"\n",
         "mcp_servers = { other = { command = \"x\" } }\n",
@@ -230,7 +230,7 @@ fn yaml_keeps_every_other_byte() {
     let crlf =
         format!("A: 1\r\nextensions:\r\n«{}»  b:\r\n    type: sse\r\n", two.replace('\n', "\r\n"));
     put_in(Client::Goose, &crlf);
-    // Something that means nothing gives way; what is said about it stays.
+    // An empty value is replaced; the comment about it stays.
     let new = after(Client::Goose, "extensions: {} # none\nA: 1\n", Change::Added);
     assert_eq!(new, format!("extensions: # none\n{two}A: 1\n"));
     let new = after(Client::Goose, "extensions: null", Change::Added);
@@ -272,7 +272,7 @@ fn yaml_sets_what_differs() {
     }
 }
 
-/// The place of what is wrong is told, and nothing else is.
+/// The error gives the position of the mistake, and no content.
 #[test]
 fn a_broken_file_is_refused_with_its_place() {
     let table = [
@@ -333,7 +333,7 @@ fn what_is_something_else_is_left_alone() {
     }
 }
 
-/// Deep nesting is no reason to run out of stack.
+/// Deep nesting does not overflow the stack.
 #[test]
 fn endless_nesting_is_refused() {
     for client in ALL {
@@ -345,7 +345,7 @@ fn endless_nesting_is_refused() {
     }
 }
 
-/// What a command holds comes back as it was, in every format.
+/// The text of a command survives a round trip in every format.
 #[test]
 fn odd_commands_are_quoted() {
     for command in
@@ -413,7 +413,7 @@ fn words_are_quoted_for_a_shell() {
     }
 }
 
-/// Whether every character of one text is found in the other, in order.
+/// Returns whether every character of one text occurs in the other, in order.
 fn is_inside(one: &str, other: &str) -> bool {
     let mut rest = other.chars();
     one.chars().filter(|any| !any.is_whitespace()).all(|wanted| rest.any(|any| any == wanted))
@@ -422,7 +422,8 @@ fn is_inside(one: &str, other: &str) -> bool {
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(512))]
 
-    /// Whatever a file holds: it is refused, or it has the entry then and all that it had before.
+    /// For any file: it is refused, or afterwards it has the entry and everything that it had
+    /// before.
     #[test]
     fn nothing_is_lost_whatever_a_file_holds(
         words in proptest::collection::vec(
@@ -442,7 +443,7 @@ proptest::proptest! {
             if let Ok((new, change)) = edited(client, &text) {
                 proptest::prop_assert_eq!(edited(client, &new), Ok((new.clone(), Change::Nothing)));
                 if change == Change::Added {
-                    // A table that is null or empty gives way to one that holds something.
+                    // A table that is null or empty is replaced by one that holds something.
                     let before = text.replace("null", "").replace(['{', '}', '~'], "");
                     proptest::prop_assert!(is_inside(&before, &new), "{} became {}", text, new);
                 }

@@ -1,7 +1,7 @@
 //! Configurations in TOML.
 //!
-//! Owns the text: a new entry is a table at the end, a change takes the place of the old value. Everything
-//! else keeps its bytes, since nothing is written anew.
+//! Owns the text: a new entry is a table at the end, and a change replaces only the old value. Everything else
+//! keeps its bytes, since the file is never serialized as a whole.
 
 use std::ops::Range;
 
@@ -42,7 +42,7 @@ pub(super) fn write(text: &str, entry: &Entry, task: &Task<'_>) -> Result<String
     let end = line_end(text);
     match task {
         Task::Add => {
-            // The name is made of letters that need no quotes.
+            // The name consists of letters that need no quotes.
             let mut new = format!("[{}.{}]{end}", entry.table, entry.name);
             for field in &entry.fields {
                 new.push_str(&format!("{} = {}{end}", field.key, written(&field.value)));
@@ -83,7 +83,7 @@ fn below<'a, 'i>(found: &'a DeTable<'i>, key: &str) -> Option<(&'a DeTable<'i>, 
     }
 }
 
-/// A place for one more key: before the first one of the table that is written as a key.
+/// The position for one more key: before the first key of the table itself.
 fn before_first(
     text: &str,
     found: &DeTable<'_>,
@@ -99,7 +99,7 @@ fn before_first(
     for first in starts {
         let line = text[..first].rfind('\n').map_or(0, |end| end + 1);
         let indent = &text[line..first];
-        // Otherwise it is part of a name: that of a table below, or one with dots.
+        // Otherwise the key is part of a longer name: that of a table below, or one with dots.
         if indent.trim().is_empty() {
             return Ok((line..line, format!("{indent}{new}{}", line_end(text))));
         }
@@ -119,7 +119,7 @@ fn written(value: &Value) -> String {
     }
 }
 
-/// Every text that JSON writes in quotes TOML reads as the same.
+/// TOML reads every text in JSON quotes as the same text.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

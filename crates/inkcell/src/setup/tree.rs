@@ -1,21 +1,20 @@
-//! What a configuration says, whatever it is written in.
+//! The content of a configuration, in any format.
 //!
-//! Owns what has to change so that an entry is there, and the proof that nothing else did. It must not know
-//! text.
+//! Owns the change that adds an entry, and the proof that nothing else changed. It must not know text.
 
 use super::{Entry, Field, Hold, Refusal, Task, Value};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Tree {
-    /// Text, as it is meant.
+    /// Text after decoding, without quotes and escapes.
     Text(String),
-    /// A number, a switch, nothing, a date: as it is written.
+    /// A number, a boolean, null or a date, as it is written.
     Other(String),
     List(Vec<Tree>),
     Map(Vec<(String, Tree)>),
 }
 
-/// A server with one of these is reached over the network, and another kind than ours.
+/// A server with one of these keys is reached over the network, and is not of our kind.
 const REMOTE: [&str; 4] = ["url", "uri", "serverUrl", "httpUrl"];
 
 impl Tree {
@@ -43,7 +42,7 @@ impl Value {
     }
 }
 
-/// The value of a key that may be there once at most.
+/// The value of a key that may occur at most once.
 fn only<'a>(
     map: &'a [(String, Tree)],
     key: &str,
@@ -56,7 +55,7 @@ fn only<'a>(
     }
 }
 
-/// What has to be done; nothing when the entry is there as it should be.
+/// The edit that is needed; none if the entry is there as it should be.
 pub(super) fn wanted<'a>(tree: &Tree, entry: &'a Entry) -> Result<Option<Task<'a>>, Refusal> {
     let Entry { table, name, fields } = entry;
     let root = match tree {
@@ -92,13 +91,13 @@ pub(super) fn wanted<'a>(tree: &Tree, entry: &'a Entry) -> Result<Option<Task<'a
     Ok((!missing.is_empty()).then_some(Task::Set(missing)))
 }
 
-/// Whether one tree is the other with the entry put in, and nothing else.
+/// Returns whether one tree is the other plus the entry, and nothing else.
 pub(super) fn is_only_change(before: &Tree, after: &Tree, entry: &Entry) -> bool {
     let is_done = matches!(wanted(after, entry), Ok(None));
     let (rest_before, old) = taken_apart(before, entry);
     let (rest_after, new) = taken_apart(after, entry);
     let is_field = |field: &Field, key: &str| field.key == key;
-    // In an entry that was there, only fields that we hold may differ.
+    // In an existing entry, only the fields that we set may differ.
     let own = |map: &[(String, Tree)]| -> Vec<(String, Tree)> {
         let is_ours = |key: &str| {
             entry.fields.iter().any(|field| field.hold == Hold::Always && is_field(field, key))
@@ -121,7 +120,7 @@ pub(super) fn is_only_change(before: &Tree, after: &Tree, entry: &Entry) -> bool
 
 type Map = Vec<(String, Tree)>;
 
-/// What is there without the entry, and the entry. A table that holds nothing counts as absent.
+/// The rest of the tree, and the entry. An empty table counts as absent.
 fn taken_apart(tree: &Tree, entry: &Entry) -> (Map, Option<Map>) {
     let mut root = match tree {
         Tree::Map(root) => root.clone(),
@@ -157,7 +156,7 @@ mod tests {
         Tree::Text(word.to_owned())
     }
 
-    /// The proof takes the wanted change for what it is, and nothing more.
+    /// The proof accepts the intended change, and no other.
     #[test]
     fn any_other_change_is_seen() {
         let field = |key, value: &str, hold| Field { key, value: Value::Text(value.into()), hold };

@@ -1,7 +1,7 @@
 //! Configurations in YAML.
 //!
-//! Owns the text: where things are is asked of a parser, and lines are put in or values replaced there. What
-//! is written in a way that this cannot change safely is left alone.
+//! Owns the text: a parser supplies the positions, and lines are inserted or values replaced there. Text that this
+//! cannot change safely is left alone.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span};
 use super::tree::Tree;
 use super::{Entry, Field, Refusal, Task, Value, line_end, spliced};
 
-/// Deeper nesting than this is no configuration.
+/// The deepest nesting of a configuration.
 const MAX_DEPTH: usize = 100;
 
 struct Node {
@@ -49,7 +49,7 @@ fn tree(node: &Node) -> Result<Tree, Refusal> {
     })
 }
 
-/// Whether a word without quotes means something else than its letters.
+/// Returns whether an unquoted word means something else than its letters.
 fn is_other(word: &str) -> bool {
     matches!(word, "" | "~") || {
         let word = word.to_ascii_lowercase();
@@ -60,7 +60,7 @@ fn is_other(word: &str) -> bool {
     }
 }
 
-/// The one document of a text; none when there is nothing in it.
+/// The only document of a text; none if the text is empty.
 fn document(text: &str) -> Result<Option<Node>, Refusal> {
     let mut offsets: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
     offsets.push(text.len());
@@ -81,7 +81,7 @@ fn document(text: &str) -> Result<Option<Node>, Refusal> {
 struct Reader<'a> {
     parser: Parser<'a, saphyr_parser::StrInput<'a>>,
     text: &'a str,
-    /// Of every character; the parser counts those.
+    /// The byte offset of every character; the parser counts characters.
     offsets: Vec<usize>,
 }
 
@@ -146,11 +146,11 @@ impl<'a> Reader<'a> {
         Ok(Node { range, kind })
     }
 
-    /// Where a collection ends: at its bracket, or with its last word.
+    /// The end of a collection: its bracket, or its last word.
     fn end_of(&self, range: &Range<usize>, bracket: char, end: Span, last: Option<usize>) -> usize {
         match last {
             Some(last) if !self.text[range.start..].starts_with(bracket) => last,
-            // The parser counts the comment behind a bracket with it.
+            // The parser includes a comment behind the bracket.
             _ => self.bytes(end).start + bracket.len_utf8(),
         }
     }
@@ -174,7 +174,7 @@ pub(super) fn write(text: &str, entry: &Entry, task: &Task<'_>) -> Result<String
         let new = block(entry, &format!("{outer}  "), end);
         return match text[servers.range.clone()].trim() {
             "" => put_in(text, after_key, new, end),
-            // Something is written that means nothing; the rest of its line stays.
+            // The value is written as nothing, such as `~` or `{}`, and is replaced; the rest of its line stays.
             word if is_written_nothing(word) => {
                 let gap = text[..servers.range.start].trim_end_matches(' ').len();
                 let without = spliced(text, vec![(gap..servers.range.end, String::new())]);
@@ -182,7 +182,7 @@ pub(super) fn write(text: &str, entry: &Entry, task: &Task<'_>) -> Result<String
                 let after_key = text[gap..].find('\n').map_or(text.len(), |at| gap + at + 1);
                 put_in(&text, after_key, new, end)
             }
-            // It has a name that is used elsewhere, perhaps.
+            // Another part of the file may refer to this value by an anchor.
             _ => Err(Refusal::Odd),
         };
     }
@@ -197,7 +197,7 @@ pub(super) fn write(text: &str, entry: &Entry, task: &Task<'_>) -> Result<String
     }
 }
 
-/// Sets fields of an entry that is there.
+/// Sets fields of an existing entry.
 fn set(text: &str, found: &(Node, Node), fields: &[&Field], end: &str) -> Result<String, Refusal> {
     let (key, Node { kind: Kind::Map(entries), .. }) = found else { return Err(Refusal::Odd) };
     let indent = indent_at(text, &entries.first().ok_or(Refusal::Odd)?.0)?;
@@ -208,11 +208,11 @@ fn set(text: &str, found: &(Node, Node), fields: &[&Field], end: &str) -> Result
         match value_of(entries, field.key) {
             Some((key, value)) => {
                 let range = match text.get(key.range.end..value.range.start) {
-                    // A block that begins on a line of its own comes up to its key.
+                    // A block that begins on a line of its own moves up to its key.
                     Some(gap) if is_gap(gap, value) && !has_mark(text, value) => {
                         key.range.end..value.range.end
                     }
-                    // No value is found right behind the key.
+                    // An empty value has its position right behind the key.
                     Some("") if text[key.range.end..].starts_with(':') => {
                         key.range.end..key.range.end + 1
                     }
@@ -228,8 +228,8 @@ fn set(text: &str, found: &(Node, Node), fields: &[&Field], end: &str) -> Result
     spliced(text, splices).ok_or(Refusal::Odd)
 }
 
-/// Whether nothing but the colon is between a key and its value. The dash before the first item of a list
-/// may count as that.
+/// Returns whether only the colon is between a key and its value. The dash before the first item of a list may
+/// count as that.
 fn is_gap(gap: &str, value: &Node) -> bool {
     let Some(gap) = gap.trim_start().strip_prefix(':') else { return false };
     let gap = match value.kind {
@@ -253,26 +253,26 @@ fn is_nothing(node: &Node) -> bool {
     }
 }
 
-/// Whether this is nothing in so many words.
+/// Returns whether a word means nothing, such as `~`, `null` or `{}`.
 fn is_written_nothing(word: &str) -> bool {
     let inside = word.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
     matches!(word.to_ascii_lowercase().as_str(), "~" | "null")
         || inside.is_some_and(|inside| inside.trim().is_empty())
 }
 
-/// Whether a value has an anchor or a tag, which would be lost with it.
+/// Returns whether a value has an anchor or a tag, which a replacement would lose.
 fn has_mark(text: &str, value: &Node) -> bool {
     text[value.range.clone()].starts_with(['&', '!'])
 }
 
-/// The blanks before a key that is the first word of its line.
+/// The indentation of a key that is the first word of its line.
 fn indent_at<'a>(text: &'a str, key: &Node) -> Result<&'a str, Refusal> {
     let line = text[..key.range.start].rfind('\n').map_or(0, |end| end + 1);
     let indent = &text[line..key.range.start];
     if indent.bytes().all(|byte| byte == b' ') { Ok(indent) } else { Err(Refusal::Odd) }
 }
 
-/// Where the line after that of a key begins.
+/// The start of the line after that of a key.
 fn next_line(text: &str, key: &Node) -> usize {
     let at = key.range.end;
     text[at..].find('\n').map_or(text.len(), |end| at + end + 1)
@@ -313,13 +313,13 @@ fn written(value: &Value) -> String {
     }
 }
 
-/// A text, without quotes where it cannot be taken for anything else.
+/// A text, unquoted if it cannot be taken for anything else.
 fn word(text: &str) -> String {
     let is_safe = |any: char| any.is_ascii_alphanumeric() || "/._-".contains(any);
     let begins_well = text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '/');
     if begins_well && text.chars().all(is_safe) && !is_other(text) {
         return text.to_owned();
     }
-    // Every text that JSON writes in quotes YAML reads as the same.
+    // YAML reads every text in JSON quotes as the same text.
     serde_json::Value::from(text).to_string()
 }

@@ -1,4 +1,4 @@
-//! Stored output on the command line: what is there, what is in it, and its removal.
+//! Stored output on the command line: the list, the content, and the removal.
 
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::env;
 
-/// A day that is long over.
+/// A time so long ago that every age limit has passed.
 fn long_ago() -> SystemTime {
     SystemTime::now() - Duration::from_secs(400 * 24 * 60 * 60)
 }
@@ -31,7 +31,7 @@ fn spec(session: &str, kind: &str) -> ArtifactSpec {
     ArtifactSpec { session, kind: kind.to_owned(), title: "load\u{1b}[31m data".to_owned() }
 }
 
-/// The time, later with each call. Times are kept to the millisecond, and tell which came first.
+/// The time, later with each call. Times are kept to the millisecond, and give the order.
 fn next_time() -> SystemTime {
     static LAST: Mutex<SystemTime> = Mutex::new(SystemTime::UNIX_EPOCH);
     let mut last = LAST.lock().expect("a clock");
@@ -58,7 +58,7 @@ fn ids(env: &TestEnv) -> Vec<String> {
     listed.iter().map(|one| one["id"].as_str().expect("an id").to_owned()).collect()
 }
 
-/// `artifacts list`, also without its name: a line each, and all of it for programs.
+/// `artifacts list`, also without its name: a line each for people, and all of it for programs.
 #[test]
 fn what_is_stored_is_listed() {
     let env = env();
@@ -94,7 +94,7 @@ fn what_is_stored_is_listed() {
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", wanted));
 }
 
-/// B:O-08 B:O-09: cleaned unless the bytes are asked for; whole, by lines, by pattern; nothing is cut.
+/// B:O-08 B:O-09: cleaned unless the raw bytes are asked for; whole, by lines, by pattern; nothing is cut.
 #[test]
 fn stored_output_is_shown_whole_and_in_parts() {
     let env = env();
@@ -136,7 +136,7 @@ fn stored_output_is_shown_whole_and_in_parts() {
         (said["matches"].as_array().map(Vec::len), &said["total_lines"]),
         (Some(0), &4.into())
     );
-    // 8 MB come whole.
+    // 8 MB arrive whole.
     let long = "0123456789\n".repeat(800_000);
     let id = put(&env, long.as_bytes());
     assert!(env.run(&["result", &id]).ok().stdout == long);
@@ -145,7 +145,7 @@ fn stored_output_is_shown_whole_and_in_parts() {
     assert_eq!(ran.stdout.lines().count(), 800_000);
 }
 
-/// A value of JSON, and where a path stops.
+/// A value of JSON, and the error for a path that leads nowhere.
 #[test]
 fn a_value_of_json_is_shown() {
     let env = env();
@@ -185,8 +185,8 @@ fn a_picture_comes_as_it_is() {
     assert_eq!((&said["artifact"]["kind"], said.get("text")), (&"image/png".into(), None));
 }
 
-/// S-040: what is no id, or none that is there, is told in a sentence with the next step; nothing of a
-/// file elsewhere is shown.
+/// S-040: an invalid id, or one that does not exist, gets an error with the next step; no file elsewhere is ever
+/// shown.
 #[test]
 fn an_unknown_id_is_told_with_the_next_step() {
     let env = env();
@@ -238,7 +238,7 @@ fn wrong_arguments_are_told() {
     env.run(&["artifacts", "rm", &id, "--all"]).exits(2);
 }
 
-/// By id, all or nothing; by session; all.
+/// Removal by id, all or nothing; by session; of everything.
 #[test]
 fn artifacts_are_removed() {
     let env = env();
@@ -264,16 +264,16 @@ fn artifacts_are_removed() {
     assert!(!ran.stdout.contains(&two));
 }
 
-/// Age, quotas and leavings; the limits are those of the settings.
+/// Removal by age, by quotas and of leftovers; the limits are those of the settings.
 #[test]
 fn a_clean_up_says_what_went_and_what_is_left() {
     let env = env();
     let old = store_at(&env, long_ago).store(&spec("default", "text/plain"), b"old");
     let old = old.expect("begun").info.expect("kept").path;
-    // A writer that was killed leaves a file without a record.
+    // A killed writer leaves a file without a record.
     std::fs::write(old.with_file_name("aaaaaaaaaaaaaaaa.md"), "left").expect("written");
     let new = put(&env, &[b'x'; 3000]);
-    // That something was stored has removed the old one already, so it is put there again.
+    // Storing something has already removed the old one, so store that again.
     let older = store_at(&env, long_ago).store(&spec("default", "text/plain"), b"old");
     let older = older.expect("begun").info.expect("kept").id.to_string();
     std::fs::write(old.with_file_name("bbbbbbbbbbbbbbbb.md"), "left").expect("written");
@@ -296,7 +296,7 @@ fn a_clean_up_says_what_went_and_what_is_left() {
     assert_eq!(ids(&env), [other]);
 }
 
-/// `state path` says where everything is, in a form that a shell can use.
+/// `state path` prints the folders and files, in a form that a shell can use.
 #[test]
 fn the_state_folder_is_told() {
     let env = env().without_state();

@@ -1,4 +1,4 @@
-//! `inkcell attach` at a terminal: what happened, then what happens, and the keys that show more of it or leave.
+//! `inkcell attach` at a terminal: past events, then new ones, and the keys that show more or leave.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use crate::env;
 
 const HIGH: Size = Size { rows: 60, columns: 80 };
 
-/// An environment whose host is ended with it.
+/// An environment whose host ends with it.
 struct Place(TestEnv);
 
 impl Drop for Place {
@@ -32,8 +32,8 @@ impl Place {
     }
 }
 
-/// Issue 9, B:T-11: what happened is shown first, in part; a key shows all of it; then what happens is seen; whoever
-/// leaves harms nothing.
+/// Issue 9, B:T-11: past events come first, in part; a key shows all of them; then new events follow; leaving does
+/// no harm.
 #[test]
 fn a_session_is_watched_and_left() {
     let place = Place(env());
@@ -66,7 +66,7 @@ fn a_session_is_watched_and_left() {
     assert_eq!(place.ok(&["py", "early + 1"]), "2\n");
 }
 
-/// Issue 9: who watches sees what is asked and answered elsewhere; two may watch.
+/// Issue 9: a watcher sees the questions and answers of other clients; two may watch.
 #[test]
 fn what_is_asked_and_answered_elsewhere_is_seen() {
     let place = Place(env());
@@ -89,7 +89,7 @@ fn what_is_asked_and_answered_elsewhere_is_seen() {
     }
 }
 
-/// Issue 9: a terminal that shows text alone gets what a pipe gets.
+/// Issue 9: a terminal that can only show text gets the same as a pipe.
 #[test]
 fn a_dumb_terminal_is_told_in_lines() {
     let place = Place(env());

@@ -1,4 +1,4 @@
-//! One script of calls on every backend: a client cannot tell by the answers which one made the kernel.
+//! One script of calls on every backend: the answers do not tell a client which one made the kernel.
 
 use std::ffi::{OsStr, OsString};
 
@@ -14,11 +14,11 @@ fn python() -> OsString {
     std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into())
 }
 
-/// What is said of a process that ended, by whoever saw it.
+/// Reports of a process's end by its parent, which saw it.
 const EXITED: &str = "exited with code 7";
 const KILLED: &str = "was killed by signal 9";
 
-/// What clients do in a day, with everything that goes wrong.
+/// The calls of a client's day, including everything that goes wrong.
 fn script() -> Vec<(&'static str, Value)> {
     let picture = "import base64, IPython.display as d\npng = base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYA\
                    AAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==')\nd.Image(png)";
@@ -81,8 +81,8 @@ fn script() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Takes out what differs from one run to the next, the name of the backend, and the frames of ipykernel's own code,
-/// which IPython shows where `input` fails.
+/// Removes what differs between runs, the name of the backend, and the frames of ipykernel's own code, which
+/// IPython shows if `input` fails.
 fn redacted(text: &str, folder: &str) -> String {
     let text = text.replace(folder, "[folder]");
     let text = text.replace("; zmq kernel", "").replace("; gateway kernel", "");
@@ -102,7 +102,7 @@ fn redacted(text: &str, folder: &str) -> String {
             words.push(if is_id { "#" } else { word });
         }
         let line = words.join(" ");
-        // What stood between two empty lines is gone.
+        // The lines between two empty lines were removed.
         if line.is_empty() && lines.last().is_some_and(String::is_empty) {
             continue;
         }
@@ -111,18 +111,18 @@ fn redacted(text: &str, folder: &str) -> String {
     lines.join("\n")
 }
 
-/// What the script is answered by a server that is told this.
+/// The answers to the script of a server with these settings.
 fn answers(env: &TestEnv, told: &[(&str, &OsStr)]) -> Vec<String> {
     let mut client = Client::with(env, &[], |command| {
         command.envs(told.iter().copied()).env("INKCELL_PYTHON_SHELL", "ipython");
-        // The first call also waits for its kernel, and a machine may be busy.
+        // The first call also waits for its kernel, and the machine may be busy.
         command.env("INKCELL_PYTHON_START_TIMEOUT", gateways::PATIENT);
         command.env("INKCELL_PYTHON_TIMEOUT", gateways::PATIENT);
     });
     let folder = env.dir().display().to_string();
     let calls = script().into_iter().map(|(tool, mut arguments)| {
         if tool == "python" {
-            // The first call may start a whole server, which takes its time on a busy machine.
+            // The first call may start a whole server, which takes long on a busy machine.
             arguments["wait"] = json!(600);
         }
         let answer = client.call(tool, arguments);
@@ -142,7 +142,7 @@ fn answers_of(backend: &str, interpreter: &OsStr) -> Vec<String> {
     answers(&env(), &[backend, ("INKCELL_PYTHON_INTERPRETER", interpreter)])
 }
 
-/// The same without how a process ended, which nobody can know who is not its parent.
+/// The answers without how a process ended, which only its parent knows.
 fn without_causes(answers: &[String]) -> Vec<String> {
     let causes = [EXITED, KILLED, "ended on its gateway, which does not say why"];
     let without = |answer: &String| {
@@ -166,7 +166,7 @@ fn assert_same(one: (&str, &[String]), other: (&str, &[String])) {
     assert!(different.is_empty(), "{}", different.join("\n\n"));
 }
 
-/// The same answers, whatever makes the kernel.
+/// Every backend gives the same answers.
 #[test]
 fn answers_do_not_tell_which_backend_it_is() {
     let test = "answers_do_not_tell_which_backend_it_is";
@@ -177,7 +177,7 @@ fn answers_do_not_tell_which_backend_it_is() {
     assert_same(("runner", &runner), ("zmq", &zmq));
 }
 
-/// B:G-35: nor do those of a gateway that is shared on this machine.
+/// B:G-35: so does a gateway that is shared on this machine.
 #[test]
 fn answers_do_not_tell_that_a_shared_gateway_is_between() {
     if !need::jupyter_server("answers_do_not_tell_that_a_shared_gateway_is_between") {
@@ -191,7 +191,7 @@ fn answers_do_not_tell_that_a_shared_gateway_is_between() {
     assert_same(("runner", &without_causes(&runner)), ("shared gateway", &without_causes(&shared)));
 }
 
-/// B:G-35: nor do those of a gateway that somebody else started.
+/// B:G-35: so does a gateway that another program started.
 #[test]
 fn answers_do_not_tell_that_another_gateway_is_between() {
     if !need::jupyter_server("answers_do_not_tell_that_another_gateway_is_between") {

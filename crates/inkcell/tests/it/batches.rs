@@ -50,7 +50,7 @@ fn fates(env: &TestEnv) -> Vec<(String, usize)> {
     rows.iter().map(fate).collect()
 }
 
-/// Two names could mean a notebook and the file to write: nothing is run, and both meanings are spelled out.
+/// Two names could mean a notebook and the file to write: nothing is run, and the error spells out both meanings.
 #[test]
 fn names_without_a_place_for_outputs_are_refused() {
     let env = env();
@@ -67,8 +67,8 @@ fn names_without_a_place_for_outputs_are_refused() {
     assert_ne!(env.get("out.ipynb"), notebook(&["2"]).into_bytes());
 }
 
-/// One dies, one hangs, one is wrong, and none of them keeps the others from ending well. Everything is told in the
-/// summary, in the JUnit file and in JSON.
+/// One dies, one hangs, one is wrong, and none of them keeps the others from ending well. The summary, the JUnit
+/// file and the JSON report all of it.
 #[test]
 fn one_dying_one_hanging_one_wrong() {
     let env = env();
@@ -81,7 +81,7 @@ fn one_dying_one_hanging_one_wrong() {
             ("nb/z.ipynb", &["'last'"]),
         ],
     );
-    // It alone has a limit, by its own word: the others may be held up by a busy machine.
+    // Only this one has a limit, set in its own cell: a busy machine may hold the others up.
     let mut hangs: Value =
         serde_json::from_str(&notebook(&["import time\ntime.sleep(600)"])).expect("JSON");
     hangs["metadata"] = json!({"execution": {"timeout": 1}});
@@ -114,7 +114,7 @@ fn one_dying_one_hanging_one_wrong() {
     well_formed(&env, "j.xml", (5, 2, 1));
 }
 
-/// A reader of XML that is not ours takes the file, and finds so many tests, failures and errors.
+/// An XML parser that is not ours accepts the file, and finds this many tests, failures and errors.
 fn well_formed(env: &TestEnv, name: &str, wanted: (u32, u32, u32)) {
     let python = std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let code = "import sys, xml.etree.ElementTree as e\ns = e.parse(sys.argv[1]).getroot()[0]\n\
@@ -127,7 +127,7 @@ fn well_formed(env: &TestEnv, name: &str, wanted: (u32, u32, u32)) {
     assert_eq!(finish(command, b"").ok().stdout.trim(), wanted);
 }
 
-/// The code is that of all that failed where they agree.
+/// The exit code is that of all failures if they agree.
 #[test]
 fn exit_codes_are_those_of_the_table() {
     let env = env();
@@ -139,7 +139,7 @@ fn exit_codes_are_those_of_the_table() {
     ran(&env, &["a.ipynb", "a.ipynb", "-q"]).exits(0);
 }
 
-/// Nothing is begun after the first that failed; without it all are.
+/// With the option nothing is begun after the first failure; without it all are.
 #[test]
 fn the_first_failure_can_stop_the_rest() {
     let env = env();
@@ -153,7 +153,7 @@ fn the_first_failure_can_stop_the_rest() {
     assert_eq!(fates(&env), [word("failed", 1), word("ok", 1), word("ok", 1)]);
 }
 
-/// Issue 21, 10: with `--allow-errors` each line, try and report says which cells failed, all of them.
+/// Issue 21, 10: with `--allow-errors` each line, try and report lists every failed cell.
 #[test]
 fn failures_that_are_allowed_are_told() {
     let env = env();
@@ -176,8 +176,8 @@ fn failures_that_are_allowed_are_told() {
     assert!(first.is_some() && first < exit, "{details}");
 }
 
-/// Issue 21, 10: neither `--resume`, nor metadata, nor a shared beginning hides a failed cell. A tag says that a cell may
-/// fail, and its failure is not counted.
+/// Issue 21, 10: neither `--resume`, nor metadata, nor a shared beginning hides a failed cell. A tag allows a cell
+/// to fail, and its failure is not counted.
 #[test]
 fn failures_are_told_however_they_are_allowed() {
     let env = env();
@@ -208,7 +208,7 @@ fn failures_are_told_however_they_are_allowed() {
     assert_eq!(fates(&env), [failed.clone(), failed]);
 }
 
-/// Those that failed are tried once more, and both tries are told.
+/// Failed rows are tried once more, and the report has both tries.
 #[test]
 fn what_failed_is_tried_again() {
     let env = env();
@@ -226,7 +226,8 @@ fn what_failed_is_tried_again() {
     well_formed(&env, "j.xml", (3, 1, 0));
 }
 
-/// After kill -9 of the batch, what ended well and has not changed is not run again; what was cut off or edited is.
+/// After kill -9 of the batch, unchanged rows that ended well are not run again; rows that were cut off or edited
+/// are.
 #[test]
 fn a_killed_batch_is_taken_up() {
     let env = env();
@@ -257,14 +258,14 @@ fn a_killed_batch_is_taken_up() {
     assert!(done.stderr.contains("[1/3] done before  a.ipynb"), "{done:?}");
     assert!(done.stdout.contains("3 notebooks: 2 ok, 1 done before"), "{done:?}");
     assert_eq!((times("a"), times("b"), times("c")), (1, 2, 2));
-    // All of it is done now; without the word it is run anew.
+    // All rows are done now; without the option they run again.
     let done = ran(&env, &resumed).exits(0);
     assert!(done.stdout.contains("3 notebooks: 0 ok, 3 done before"), "{done:?}");
     ran(&env, &args).exits(0);
     assert_eq!((times("a"), times("b"), times("c")), (2, 3, 3));
 }
 
-/// One Ctrl-C ends those that run and saves them, begins no other, and tells the summary.
+/// One Ctrl-C ends and saves the running rows, begins no other, and prints the summary.
 #[test]
 fn an_interrupt_ends_and_tells() {
     let env = env();
@@ -283,7 +284,7 @@ fn an_interrupt_ends_and_tells() {
     assert_eq!(fates(&env)[1].0, "not_run");
 }
 
-/// Every notebook with every combination, values typed as those of -p are, each in its own file.
+/// Every notebook with every combination, each in its own file, with values typed like those of -p.
 #[test]
 fn a_matrix_has_a_row_for_each_combination() {
     let env = env();
@@ -326,7 +327,7 @@ fn rows_share_the_widgets_of_their_beginning() {
     }
 }
 
-/// What rows have in common is run once, its outputs are in every file, and each row is a kernel of its own.
+/// The common beginning of rows runs once, its outputs are in every file, and each row has a kernel of its own.
 #[test]
 fn rows_share_their_beginning() {
     let env = env();
@@ -355,7 +356,7 @@ fn rows_share_their_beginning() {
     }
     processes.dedup();
     assert_eq!(processes.len(), 3);
-    // Where it cannot be copied, every row runs all of it, and that is said.
+    // If the kernel cannot be copied, every row runs all of it, and a note says so.
     env.put("m.ipynb", with_parameters("f = open('held', 'w')", "year = 0", &["year"]));
     let done = ran(&env, &[&args[..], &["--share-prefix"]].concat()).exits(0);
     assert!(done.stderr.contains("do not share their beginning, each runs it"), "{done:?}");
@@ -363,7 +364,7 @@ fn rows_share_their_beginning() {
     assert!(outputs(&env, "out/3.ipynb", 3).contains('3'));
 }
 
-/// Bad input is refused before anything runs, in one sentence each.
+/// Bad input is refused before anything runs, with one sentence each.
 #[test]
 fn what_cannot_be_is_refused_before_anything_runs() {
     let env = env();
@@ -395,8 +396,8 @@ fn what_cannot_be_is_refused_before_anything_runs() {
     assert!(!env.path("ran").exists() && !env.path("nb/ran").exists() && !env.path("out").exists());
 }
 
-/// On a terminal there is one block with a line for each that runs; in the end it is gone, and the summary stays. Ctrl-C
-/// there is the same as a signal.
+/// On a terminal there is one block with a line for each running row; at the end it disappears, and the summary
+/// stays. Ctrl-C there acts like a signal.
 #[test]
 fn a_terminal_shows_one_block() {
     let env = env();
@@ -419,7 +420,7 @@ fn a_terminal_shows_one_block() {
     assert_eq!(text.lines().filter(|line| line.contains("/3] ok")).count(), 3, "{text}");
 }
 
-/// For programs: an object a line, the last one with everything.
+/// For programs: an object a line, the last one with the whole report.
 #[test]
 fn programs_follow_by_lines_of_json() {
     let env = env();
@@ -434,8 +435,8 @@ fn programs_follow_by_lines_of_json() {
     assert_eq!(lines[3]["error"]["kind"], "ZeroDivisionError");
 }
 
-/// B:K-05: `-j N` runs N at once, whatever the limit of sessions. Each notebook waits for all the others, so that none
-/// ends before all have begun; so do those that share their beginnings.
+/// B:K-05: `-j N` runs N at once, whatever the limit of sessions. Each notebook waits for all the others, so that
+/// none ends before all have begun; so do notebooks with a shared beginning.
 #[test]
 fn as_many_run_at_once_as_were_asked_for() {
     const MANY: usize = 10;
@@ -467,7 +468,7 @@ fn as_many_run_at_once_as_were_asked_for() {
     assert!(!done.stderr.contains("do not share"), "{done:?}");
 }
 
-/// As many as were asked for run at once on a server elsewhere, with kernels of that server.
+/// On a server elsewhere, as many run at once as were asked for, with kernels of that server.
 #[test]
 fn a_batch_over_a_gateway() {
     if !jupyter_server("a_batch_over_a_gateway") {
@@ -503,9 +504,9 @@ fn a_batch_over_a_gateway() {
     assert_eq!(report(&env)["jobs"], 3);
 }
 
-/// What a row does in its copy is as if it had run the beginning itself: displays of the beginning change, its cells count
-/// as run, cells are told by their positions whatever their ids are, and what is to happen at the end of a kernel
-/// happens once for each row.
+/// A row in a copy behaves as if it had run the beginning itself: displays of the beginning change, its cells count
+/// as run, cells are identified by position whatever their ids are, and exit handlers of a kernel run once for each
+/// row.
 #[test]
 fn rows_go_on_from_their_beginning() {
     let env = env();
@@ -513,7 +514,7 @@ fn rows_go_on_from_their_beginning() {
                   _ = atexit.register(lambda: open('end-%d' % os.getpid(), 'w').close())";
     let after = ["shown.update('row %d' % year)", "base + year"];
     let book = with_parameters(before, "year = 0", &after);
-    // As positions in text, these would be other cells.
+    // These ids would mean other cells if they were taken for positions.
     let book = book.replace("\"c0\"", "\"3\"").replace("\"c1\"", "\"2\"");
     let book = book.replace("\"c2\"", "\"1\"").replace("\"c3\"", "\"0\"");
     env.put("m.ipynb", book);
@@ -535,7 +536,7 @@ fn rows_go_on_from_their_beginning() {
     assert_eq!(names_in(&env.state().join("prefixes")), [""; 0]);
 }
 
-/// A row for which no copy can be made runs all of it.
+/// A row for which no copy can be made runs all its cells.
 #[test]
 fn rows_without_a_copy_run_whole() {
     let env = env();
@@ -566,7 +567,7 @@ fn rows_end_where_their_beginning_does() {
     }
 }
 
-/// What may be a slip is said once for a notebook, however many rows it has.
+/// A note about a possible typo appears once for a notebook, however many rows it has.
 #[test]
 fn doubts_about_parameters_are_told_once() {
     let env = env();
@@ -585,7 +586,7 @@ fn doubts_about_parameters_are_told_once() {
     assert_eq!(report(&env)["notes"].as_array().map(Vec::len), Some(2));
 }
 
-/// Values that a run has put into a notebook are no change of it.
+/// Values that a run has inserted into a notebook do not count as a change of it.
 #[test]
 fn a_batch_in_place_with_values_is_taken_up() {
     let env = env();
@@ -597,7 +598,7 @@ fn a_batch_in_place_with_values_is_taken_up() {
     assert!(done.stdout.contains("2 notebooks: 0 ok, 2 done before"), "{done:?}");
 }
 
-/// A report may go to what is no file, and then into that.
+/// A report may go to a device or a pipe, and is then written directly into it.
 #[test]
 fn a_report_may_be_written_to_the_terminal_or_a_pipe() {
     let env = env();
@@ -607,7 +608,7 @@ fn a_report_may_be_written_to_the_terminal_or_a_pipe() {
     assert_eq!(report["counts"]["ok"], 1);
 }
 
-/// A second Ctrl-C ends what does not listen to the first, at once, and no kernel is left.
+/// A second Ctrl-C ends code that ignores the first one, at once, and no kernel is left.
 #[test]
 fn a_second_interrupt_ends_at_once() {
     let env = env();
@@ -626,7 +627,7 @@ fn a_second_interrupt_ends_at_once() {
     until("the end of the kernel", || !std::path::Path::new(&format!("/proc/{kernel}")).exists());
 }
 
-/// Kernels of another program run a batch as ours do.
+/// Kernels of another program run a batch like ours.
 #[test]
 fn a_batch_of_jupyter_kernels() {
     let python = std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());

@@ -23,7 +23,7 @@ const NOTEBOOK: &str = r##"{
 }
 "##;
 
-/// Code that tells how to reach the bridge, and then waits for a file.
+/// Code that prints how to reach the bridge, and then waits for a file.
 fn telling(file: &str, gate: &str) -> String {
     format!(
         "import json, os, time\n\
@@ -62,7 +62,7 @@ impl Access {
         json!({"session": self.session, "run": self.run, "name": "notebook_read", "args": args})
     }
 
-    /// A request as any program could make it; its status and its answer.
+    /// Sends a request as any program could, and returns its status and its answer.
     fn ask(&self, line: &str, headers: &str, body: &str) -> (u16, Value) {
         let mut stream = TcpStream::connect(&self.address).expect("it listens");
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -98,12 +98,12 @@ fn python(client: &mut Client, code: &str) -> Answer {
     client.ok("python", json!({"code": code, "timeout": 60}))
 }
 
-/// B:X-40: code may edit and run cells of a notebook, unless it runs in that notebook's session itself: it would
-/// wait for itself, and is told so. The edit is made in both cases.
+/// B:X-40: code may edit and run cells of a notebook, except from that notebook's own session: there it would wait
+/// for itself, so the run is refused. The edit is made in both cases.
 #[test]
 fn code_runs_cells_of_other_sessions_only() {
     let (env, mut client) = start(&[]);
-    // A notebook's own session has no helpers, but any code can find the bridge.
+    // The session of a notebook has no helpers, but any code can find the bridge.
     let own = "import json, os, urllib.request\n\
                of = lambda name: os.environ['PI_TOOL_BRIDGE_' + name]\n\
                edit = {'path': 'nb.ipynb', 'cell': 'load', 'source': 'print(6 * 7)', 'run': 'changed'}\n\
@@ -121,7 +121,7 @@ fn code_runs_cells_of_other_sessions_only() {
     assert!(other.text().contains("[cell 1 (load)]\n49\n"), "{other:?}");
 }
 
-/// B:X-40, B:X-42: a cell reads a notebook, changes it, and the text that it read can be given back.
+/// B:X-40, B:X-42: a cell reads a notebook, changes it, and can write back the text that it read.
 #[test]
 fn code_reads_and_edits_notebooks() {
     let (env, mut client) = start(&[]);
@@ -135,14 +135,14 @@ fn code_reads_and_edits_notebooks() {
                 tool.notebook_edit(path='nb.ipynb', text=text.replace('21', '22'))\n\
                 import json\njson.loads(tool.notebook_read(path='nb.ipynb', view='raw'))['cells'][1]['source']";
     assert_eq!(python(&mut client, code).text(), "['total = 22']");
-    // All of it: a page is for somebody who reads.
+    // The whole text: pages are for human readers.
     let code = "lines = '\\n'.join(f'x{n} = {n}' for n in range(20_000))\n\
                 tool.notebook_edit(path='nb.ipynb', cell='load', source=lines)\n\
                 text = tool.notebook_read(path='nb.ipynb')\nlines in text, len(text) > 200_000";
     assert_eq!(python(&mut client, code).text(), "(True, True)");
 }
 
-/// B:X-42, S-022: code reaches the notebook tools that are offered and nothing else, and is told what is wrong.
+/// B:X-42, S-022: code reaches the notebook tools on offer and nothing else, and its errors say what is wrong.
 #[test]
 fn code_reaches_notebook_tools_only() {
     let (_env, mut client) = start(&[]);
@@ -168,7 +168,7 @@ fn code_reaches_notebook_tools_only() {
     assert_eq!(lines.next(), Some("<tools of session default>"));
 }
 
-/// B:X-42: a kernel whose host has no tools to offer says so.
+/// B:X-42: a kernel whose host offers no tools says so.
 #[test]
 fn there_is_no_bridge_without_a_server() {
     let env = env();
@@ -183,7 +183,7 @@ fn there_is_no_bridge_without_a_server() {
     );
 }
 
-/// B:X-40: every answer of the bridge to raw requests, while a run is there and after it.
+/// B:X-40: every answer of the bridge to raw requests, during a run and after it.
 #[test]
 fn requests_are_answered_as_they_deserve() {
     let (env, mut client) = start(&[]);
@@ -224,7 +224,7 @@ fn requests_are_answered_as_they_deserve() {
             assert_eq!((status, error(&answer)), (400, "Missing session/run/name"), "{body}");
         }
     }
-    // The token of one run opens nothing of another.
+    // The token of one run is useless for another.
     let (status, answer) = a.post(&a.token, &b.body().to_string());
     let expected = format!("No active Python tool bridge session: b:{}", b.run);
     assert_eq!((status, error(&answer)), (200, expected.as_str()));
@@ -253,14 +253,14 @@ fn requests_are_answered_as_they_deserve() {
     assert!(next.token != a.token && next.run != a.run);
 }
 
-/// B:X-41: a request that waits when its run is taken back is answered at once.
+/// B:X-41: a waiting request is answered at once when its run is cancelled.
 #[test]
 fn a_request_of_a_run_that_is_stopped_is_answered_at_once() {
     let (env, mut client) = start(&[]);
     python(&mut client, "import os");
     let edit = json!({"path": "nb.ipynb", "cell": "load", "source": "total = 21"});
     client.ok("notebook_edit", edit);
-    // Somebody else is writing the notebook, for longer than this test takes.
+    // Another program holds the lock of the notebook, for longer than this test takes.
     let locks = std::fs::read_dir(env.state().join("locks")).expect("locks");
     let held: Vec<std::fs::File> = locks
         .map(|entry| {
@@ -270,7 +270,7 @@ fn a_request_of_a_run_that_is_stopped_is_answered_at_once() {
         })
         .collect();
     assert!(!held.is_empty());
-    // The code does not heed the interrupt before it was told, so that nothing else ends the request.
+    // The code ignores the interrupt until the request is answered, so that nothing else ends the request.
     let code = "import os, threading, time\n\
         waits = threading.Event()\n\
         def ask():\n    \
@@ -295,7 +295,7 @@ fn a_request_of_a_run_that_is_stopped_is_answered_at_once() {
     }));
     assert_eq!(wait_for(&env.path("told")), "aborted: eval cell was interrupted");
     drop(held);
-    // The kernel heeded the interrupt and is still there.
+    // The kernel obeyed the interrupt and is still alive.
     assert_eq!(python(&mut client, "os.path.exists('told')").text(), "True");
 }
 
@@ -333,7 +333,7 @@ print(json.load(opener.open(request))['value'].count('# Sales'))'''\n\
     assert!(late.starts_with("No active Python tool bridge session: default:r"), "{late}");
 }
 
-/// B:X-40, S-022: paths mean to a tool what they mean to the code that calls it, and no less is out of reach.
+/// B:X-40, S-022: a path means the same to a tool as to the code that calls it, and the tool has the same limits.
 #[test]
 fn paths_begin_where_the_code_works() {
     let env = env();
@@ -358,8 +358,8 @@ fn paths_begin_where_the_code_works() {
     assert!(refused.is_error() && refused.text().contains("RuntimeError"), "{refused:?}");
 }
 
-/// B:X-42: the tools of the source documents, where those are offered, from either tool that runs code and in a
-/// session hosted by IPython.
+/// B:X-42: the tools of the source documents, if offered, from either tool that runs code and in a session hosted
+/// by IPython.
 #[test]
 fn compatible_tools_are_called_by_code() {
     let env = env();

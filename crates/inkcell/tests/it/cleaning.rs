@@ -40,7 +40,8 @@ fn chosen_metadata_go_too() {
     assert_eq!(now["cells"][1]["outputs"].as_array().map(Vec::len), Some(3));
 }
 
-/// A filter that changes nothing gives the bytes back, and twice is once.
+/// A filter that changes nothing returns the same bytes, and running it twice has the effect of
+/// once.
 #[test]
 fn the_filter_is_idempotent_and_keeps_bytes() {
     for (name, bytes) in inkcell_testkit::notebooks::odd() {
@@ -55,7 +56,7 @@ fn the_filter_is_idempotent_and_keeps_bytes() {
         env.run_with(&["clean", "-", "--check"], &once.bytes).ok();
         let kept = env.run_with(&["clean", "-", "--keep-outputs"], &bytes).ok();
         assert_eq!(kept.bytes, bytes, "{name}");
-        // A file gets the same bytes as the filter gives.
+        // A file gets the same bytes as the filter writes.
         env.put("nb.ipynb", &bytes);
         env.run(&["clean", "nb.ipynb"]).ok();
         assert_eq!(env.get("nb.ipynb"), once.bytes, "{name}");
@@ -93,7 +94,7 @@ fn several_notebooks_and_another_output() {
     assert_eq!(env.get("a.ipynb"), env.get("c.ipynb"));
 }
 
-/// Nothing that was asked for is passed over in silence.
+/// No request is ignored silently.
 #[test]
 fn the_filter_stands_alone() {
     let env = env();
@@ -115,7 +116,7 @@ fn the_filter_stands_alone() {
     assert_eq!(said["notebooks"][0]["changed"], true);
 }
 
-/// What was done before a failure is in the answer that tells of it.
+/// An error in the middle reports the finished part.
 #[test]
 fn a_failure_in_the_middle_keeps_what_was_done() {
     let env = env();
@@ -152,14 +153,14 @@ fn git_uses_the_filter() {
     std::fs::remove_file(env.path("nb.ipynb")).expect("removed");
     crate::comparing::git(&env, &["checkout", "-q", "--", "nb.ipynb"]);
     assert_eq!(env.get("nb.ipynb"), stored);
-    // What cannot be cleaned is not stored as it is.
+    // A notebook that cannot be cleaned is not committed as it is.
     env.put("nb.ipynb", &rich()[..100]);
     let mut add = env.command("git");
     add.args(["add", "nb.ipynb"]);
     assert_ne!(inkcell_testkit::env::finish(add, b"").code, Some(0));
 }
 
-/// What only makes sense with outputs goes with them, wherever it stands.
+/// Metadata that only makes sense with outputs is removed with them, wherever it stands.
 #[test]
 fn what_belongs_to_outputs_goes_with_them() {
     let env = env();

@@ -1,6 +1,6 @@
 //! A client of `inkcell mcp` that speaks JSON-RPC line by line, as any program could.
 //!
-//! Owns the process and the order of answers. Bounded: whatever does not come in a minute fails the test.
+//! Owns the process and the order of answers. Bounded: an answer that takes more than a minute fails the test.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
@@ -15,18 +15,18 @@ use serde_json::{Value, json};
 
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// A server and the client that started it. Dropped, it is killed.
+/// A server and the client that started it. Dropping it kills the server.
 pub(crate) struct Client {
     child: Child,
     stdin: Option<ChildStdin>,
     lines: mpsc::Receiver<Value>,
     answers: HashMap<u64, Value>,
-    /// Everything that was no answer, in order.
+    /// Every message that was not an answer, in order.
     pub(crate) notes: Vec<Value>,
     next: u64,
 }
 
-/// What a tool answered.
+/// The answer of a tool.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) result: Value,
@@ -52,7 +52,7 @@ impl Answer {
 }
 
 impl Client {
-    /// Starts a server in the folder of the environment and says hello.
+    /// Starts a server in the folder of the environment and sends the handshake.
     pub(crate) fn start(env: &TestEnv, args: &[&str]) -> Client {
         Client::with(env, args, |_| {})
     }
@@ -76,7 +76,7 @@ impl Client {
         client
     }
 
-    /// A server that nobody has greeted.
+    /// A server without a handshake.
     pub(crate) fn bare(mut command: Command) -> Client {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().expect("started");
@@ -86,7 +86,7 @@ impl Client {
         std::thread::spawn(move || {
             for line in stdout.lines() {
                 let Ok(line) = line else { return };
-                // Standard output carries the protocol and nothing else.
+                // Standard output carries only the protocol.
                 let value = serde_json::from_str(&line)
                     .unwrap_or_else(|_| json!({"not the protocol": line}));
                 if sender.send(value).is_err() {
@@ -125,7 +125,7 @@ impl Client {
         id
     }
 
-    /// The answer to a request.
+    /// Waits for the answer to a request.
     pub(crate) fn answer(&mut self, id: u64) -> Value {
         let until = Instant::now() + LIMIT;
         loop {
@@ -136,7 +136,7 @@ impl Client {
         }
     }
 
-    /// Something that is no answer to a request with a number, as soon as it is there.
+    /// Waits for the first message that fits and is not an answer to a numbered request.
     pub(crate) fn note(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
         let until = Instant::now() + LIMIT;
         loop {
@@ -176,13 +176,13 @@ impl Client {
         Answer { result: answer["result"].clone() }
     }
 
-    /// Calls a tool; what went wrong in it is part of the answer.
+    /// Calls a tool; an error of the tool is part of the answer.
     pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Answer {
         let id = self.begin_call(tool, arguments);
         self.called(id)
     }
 
-    /// Calls a tool that must work.
+    /// Calls a tool that must succeed.
     pub(crate) fn ok(&mut self, tool: &str, arguments: Value) -> Answer {
         let answer = self.call(tool, arguments);
         assert!(!answer.is_error(), "{answer:?}");
@@ -199,7 +199,7 @@ impl Client {
         kill_process(Pid::from_child(&self.child), signal).expect("a signal");
     }
 
-    /// Closes the server's standard input, as a client does that goes away.
+    /// Closes the server's standard input, as a client does when it leaves.
     pub(crate) fn leave(&mut self) {
         self.stdin = None;
     }

@@ -1,4 +1,4 @@
-//! What makes commands easier to type, to read and to look up: completions, manual pages, the pager, next steps.
+//! Help with typing, reading and looking up: completions, manual pages, the pager, next steps.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -21,7 +21,7 @@ fn commands(env: &TestEnv) -> Vec<String> {
     names
 }
 
-/// Issue 9: every command is completed in every shell, and each shell that is here takes its script.
+/// Issue 9: every command is completed in every shell, and each installed shell accepts its script.
 #[test]
 fn completions_are_complete_and_load() {
     let env = env();
@@ -61,7 +61,7 @@ fn completions_are_complete_and_load() {
     }
 }
 
-/// Issue 9: there is a page for every command, which names it and shows how it is typed.
+/// Issue 9: every command has a page, which names it and shows its syntax.
 #[test]
 fn manual_pages_are_rendered() {
     let env = env();
@@ -92,8 +92,8 @@ fn manual_pages_are_rendered() {
     }
 }
 
-/// Issue 9: a pager shows what is read on a terminal, the one that is named; never in a pipe, and not where it is not
-/// wanted.
+/// Issue 9: a pager shows long answers on a terminal, the one that PAGER names; never in a pipe, and not if it is
+/// disabled.
 #[test]
 fn a_pager_is_for_terminals_alone() {
     let env = env();
@@ -131,7 +131,7 @@ fn a_pager_is_for_terminals_alone() {
     assert!(!ran.stdout.contains("PAGED") && ran.stdout.contains("answer = 42"), "{}", ran.stdout);
 }
 
-/// Issue 9: no colours in help where none are wanted.
+/// Issue 9: help has no colours if they are disabled.
 #[test]
 fn help_has_colours_where_they_are_wanted() {
     let env = env();
@@ -165,7 +165,7 @@ fn errors_name_the_next_command() {
     for (args, wanted) in table {
         let ran = env.run(args);
         assert_ne!(ran.code, Some(0), "{args:?}");
-        // In JSON the answer tells of it.
+        // With --json the answer contains it.
         let said = format!("{}{}", ran.stdout, ran.stderr);
         assert!(said.contains(wanted), "{args:?}: {said}");
     }

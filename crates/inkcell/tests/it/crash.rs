@@ -10,14 +10,14 @@ use inkcell_testkit::notebooks::small;
 use crate::env;
 use crate::trace::{self, Call};
 
-/// A command that saves, what it needs, and one that comes after it.
+/// A command that saves, its preparation, and a later command.
 struct Scenario {
     name: &'static str,
     args: &'static [&'static str],
-    /// The notebook before; none when it is to be made.
+    /// The notebook before; none if the command creates it.
     old: Option<String>,
     later: &'static [&'static str],
-    /// What may stand in the folder at the end.
+    /// The files that may be in the folder at the end.
     names: &'static [&'static str],
 }
 
@@ -59,7 +59,7 @@ impl Scenario {
         for (name, text) in BYSTANDERS {
             env.put(name, text);
         }
-        // The state folder has been in use before, as it mostly has.
+        // The state folder has been used before, as is usual.
         env.run(&["read", "other.ipynb"]).ok();
         if let Some(old) = &self.old {
             env.put("nb.ipynb", old);
@@ -68,7 +68,7 @@ impl Scenario {
         env
     }
 
-    /// What the command leaves when nothing goes wrong.
+    /// The content that the command writes if nothing goes wrong.
     fn new_bytes(&self) -> Vec<u8> {
         let env = self.env();
         env.run(self.args).ok();
@@ -85,8 +85,8 @@ impl Scenario {
         calls[start..].iter().filter(|call| call.name != "exit_group").cloned().collect()
     }
 
-    /// Runs the command with a fault and checks what is left. Tells whether the fault came: a file
-    /// that is some milliseconds older is looked at with fewer calls.
+    /// Runs the command with a fault and checks the files afterwards. Returns whether the fault occurred: a file
+    /// that is some milliseconds older is checked with fewer calls.
     fn check(&self, fault: &str, new: &[u8]) -> bool {
         let env = self.env();
         let ran = trace::inject(&env, self.args, fault);
@@ -136,7 +136,7 @@ fn check_bystanders(env: &TestEnv, shown: &str) {
     }
 }
 
-/// F-060: killed at every call, and every call failing with an error of the disk and with a full one.
+/// F-060: killed at every call, and every call failing with a disk error or with a full disk.
 #[test]
 fn a_save_survives_a_fault_at_every_call() {
     if !need::strace("a_save_survives_a_fault_at_every_call") {
@@ -205,7 +205,7 @@ fn a_rename_that_is_refused_is_an_error() {
     }
 }
 
-/// F-084: file systems that cannot sync a folder, or rename without replacing, are made do with.
+/// F-084: a file system that cannot sync a folder, or rename without replacing, still works.
 #[test]
 fn what_some_file_systems_lack_is_made_do_with() {
     if !need::strace("what_some_file_systems_lack_is_made_do_with") {
@@ -224,13 +224,13 @@ fn what_some_file_systems_lack_is_made_do_with() {
         trace::inject(&env, new.args, &format!("renameat2:error={error}")).ok();
         assert_eq!(env.get("nb.ipynb"), new.new_bytes());
         assert_eq!(temp_files(&env.dir()), [".inkcell-notes.tmp"]);
-        // The check that nothing is replaced holds there too.
+        // The check that nothing is replaced works there, too.
         let again = trace::inject(&env, new.args, &format!("renameat2:error={error}"));
         again.exits(4);
     }
 }
 
-/// F-084: when only the last step fails, the answer says that the content is in place.
+/// F-084: if only the last step fails, the answer says that the content is in place.
 #[test]
 fn a_folder_that_cannot_be_synced_is_told_as_it_is() {
     if !need::strace("a_folder_that_cannot_be_synced_is_told_as_it_is") {
@@ -247,7 +247,7 @@ fn a_folder_that_cannot_be_synced_is_told_as_it_is() {
     assert_eq!(env.get("nb.ipynb"), small().into_bytes());
 }
 
-/// F-060: a writer that is killed does not keep others out.
+/// F-060: a killed writer does not keep others out.
 #[test]
 fn a_killed_writer_does_not_keep_others_out() {
     if !need::strace("a_killed_writer_does_not_keep_others_out") {
@@ -261,7 +261,7 @@ fn a_killed_writer_does_not_keep_others_out() {
     assert_eq!(temp_files(&env.dir()).len(), 2, "it was killed with its file in place");
     let mut next = env.inkcell();
     next.args(edit.later);
-    // A lock that a dead one still held would be waited for, and then be an error.
+    // A lock held by a dead process would cause a wait, and then an error.
     finish(next, b"").ok();
     assert_eq!(temp_files(&env.dir()), [".inkcell-notes.tmp"]);
 }

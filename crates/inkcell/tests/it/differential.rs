@@ -1,7 +1,7 @@
 //! Outputs as nbclient with ipykernel stores them, over the notebooks in `tests/differential`.
 //!
-//! Owns which notebooks are compared together. What is run, what counts as the same and which differences are meant
-//! is written there, in Python and in the table of `docs/running.md`.
+//! Owns which notebooks are compared together. The code to run, the rules of the comparison and the intended
+//! differences are written there, in Python and in the table of `docs/running.md`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ use inkcell_testkit::need;
 
 use crate::env;
 
-/// Makes a test of each group: its notebooks store what Jupyter stores, but for differences that are documented, and
-/// these are there.
+/// Makes a test of each group: its notebooks store the same as with Jupyter, except for the documented differences,
+/// and these must occur.
 macro_rules! groups {
     ($($group:ident: $($notebook:literal),+;)+) => {
         const GROUPS: &[&[&str]] = &[$(&[$($notebook),+]),+];
@@ -26,7 +26,7 @@ macro_rules! groups {
     };
 }
 
-// Each takes about ten seconds of two cores. Cells that draw or show tracebacks of pandas take most of it.
+// Each takes about ten seconds of two cores, mostly in cells that draw or show tracebacks of pandas.
 groups! {
     code: "async", "help", "helpers", "language", "names", "object", "reset";
     errors: "errors", "groups", "syntax", "warnings";
@@ -52,7 +52,7 @@ fn each_notebook_is_in_one_group() {
     assert_eq!(grouped, all);
 }
 
-/// Rows of the table are the names that cells are marked with; that marked cells differ is what the groups show.
+/// The rows of the table are the names that mark cells; the groups show that marked cells differ.
 #[test]
 fn each_difference_is_documented_and_each_row_is_shown() {
     let env = env();
@@ -103,7 +103,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/differential/notebooks")
 }
 
-/// One of the folder by its name, one from elsewhere by its path.
+/// A notebook of the folder by its name, any other by its path.
 fn path(notebook: &str) -> PathBuf {
     if notebook.contains('/') {
         return repository().join(notebook);

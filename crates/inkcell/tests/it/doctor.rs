@@ -1,4 +1,4 @@
-//! `inkcell doctor`: what works here, what does not, and what to type.
+//! `inkcell doctor`: which parts work here, which do not, and what to type.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -21,7 +21,7 @@ fn json(ran: &Ran) -> Value {
     serde_json::from_str(&ran.stdout).expect("JSON")
 }
 
-/// The one check of this name.
+/// The only check of this name.
 fn check(said: &Value, what: &str) -> (String, String, String) {
     let checks = said["checks"].as_array().expect("a list");
     let found: Vec<_> = checks.iter().filter(|check| check["what"] == what).collect();
@@ -30,7 +30,7 @@ fn check(said: &Value, what: &str) -> (String, String, String) {
     (text("level"), text("found"), text("next"))
 }
 
-/// B:C-09: a kernel is really started, and what people ask most is told with the next step.
+/// B:C-09: a kernel is really started, and the usual questions are answered with the next step.
 #[test]
 fn what_works_is_told() {
     let env = env();
@@ -76,7 +76,7 @@ fn nothing_of_the_folder_is_run() {
     assert!(!env.path("canary").exists());
 }
 
-/// B:C-09: packages that are missing come with the line that installs them.
+/// B:C-09: missing packages are reported with the command that installs them.
 #[test]
 fn missing_packages_are_told_with_the_line_that_installs_them() {
     let env = env();
@@ -96,7 +96,7 @@ fn missing_packages_are_told_with_the_line_that_installs_them() {
         ran.stdout
     );
     assert!(ran.stdout.ends_with("\neverything works, with 1 warning\n"), "{}", ran.stdout);
-    // What was asked for and is not there is a failure.
+    // A missing package that a setting requires is a failure.
     let asked = [("INKCELL_PYTHON_SHELL", "ipython")];
     let said = json(&doctor(&env, &["--json"], &asked).exits(3));
     assert_eq!(check(&said, "ipython shell").0, "fail", "{said}");
@@ -119,7 +119,7 @@ fn no_python_fails_and_the_rest_is_told() {
     assert!(next.contains("--cwd"), "{next}");
 }
 
-/// A Python that answers when it is asked who it is, and then runs nothing.
+/// A Python that answers the first question about itself, and then runs nothing.
 #[test]
 fn a_kernel_that_does_not_start_fails() {
     let env = env();
@@ -139,7 +139,7 @@ fn a_kernel_that_does_not_start_fails() {
     assert!(!next.is_empty(), "{found}");
 }
 
-/// Settings, variables and limits that are odd are warnings with a next step; no secret is shown.
+/// Odd settings, variables and limits are warnings with a next step; no secret is shown.
 #[test]
 fn odd_settings_and_limits_are_warnings() {
     let env = env();
@@ -177,7 +177,7 @@ fn odd_settings_and_limits_are_warnings() {
     assert!(next.contains("inkcell settings gateway"), "{next}");
 }
 
-/// A state folder that cannot be written is the first thing to mend.
+/// A state folder that cannot be written is the first problem to fix.
 #[test]
 fn a_state_folder_that_cannot_be_written_fails() {
     let env = env();

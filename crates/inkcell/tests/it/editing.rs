@@ -12,7 +12,7 @@ fn desk() -> TestEnv {
     env
 }
 
-/// The reply of an edit that must succeed; ids that are made anew are taken out.
+/// The reply of an edit that must succeed, with new random ids removed.
 fn reply(env: &TestEnv, args: &[&str]) -> String {
     let all: Vec<&str> = ["edit", "nb.ipynb"].into_iter().chain(args.iter().copied()).collect();
     let outline = || env.run(&["read", "nb.ipynb", "--outline"]).ok().stdout;
@@ -190,7 +190,7 @@ fn a_source_comes_from_an_argument_a_file_or_standard_input() {
     }
 }
 
-/// B:N-42: a batch is one change; one bad operation and nothing happens.
+/// B:N-42: a batch is one change; with one bad operation nothing happens.
 #[test]
 fn a_batch_is_all_or_nothing() {
     let env = desk();
@@ -261,18 +261,18 @@ fn a_replacement_in_the_text_may_span_cells() {
         assert!(ran.stderr.starts_with(wanted), "{args:?}: {}", ran.stderr);
         assert_eq!(env.get("nb.ipynb"), before, "{args:?}");
     }
-    // A flag that only goes with --old is not passed over in silence.
+    // A flag that needs --old is not ignored silently.
     let ran = env.run(&["edit", "nb.ipynb", "--drop", "1", "clear"]).exits(2);
     assert!(ran.stderr.contains("--old <TEXT>"), "{}", ran.stderr);
     assert_eq!(env.get("nb.ipynb"), before);
     reply(&env, &["--old", "x", "--new", "w", "--all"]);
     assert!(text(&env).contains("w = 2\nprint(w)"));
-    // A cell whose marker goes joins the cell above; that is said by number.
+    // A cell whose marker is removed joins the cell above; the reply counts it.
     reply(&env, &["--old", "\n# %% [raw] cell:3 id:cccc3333", "--new", "", "--drop", "1"]);
     assert!(!text(&env).contains("cell:3"));
 }
 
-/// Tags are added and removed by name; what is as asked for already changes no byte.
+/// Tags are added and removed by name; if nothing changes, no byte of the file does.
 #[test]
 fn tags_are_set_one_by_one() {
     let env = env();
@@ -314,12 +314,12 @@ fn a_cell_that_cannot_be_told_is_an_error_with_candidates() {
     let ran = env.run(&["edit", "nb.ipynb", "delete", "abcx-1"]).exits(5);
     assert!(ran.stderr.contains("the nearest is cell 0 (id abcd-1)"), "{}", ran.stderr);
     assert_eq!(env.get("nb.ipynb"), nb.as_bytes());
-    // An id that looks like a number is an id first.
+    // An id that looks like a number is tried as an id first.
     let ran = env.run(&["edit", "nb.ipynb", "delete", "0"]).ok();
     assert!(ran.stdout.contains("Removed: 0 (was at index 2)"), "{}", ran.stdout);
 }
 
-/// Files that flags name are read as carefully as notebooks are.
+/// Files that flags name are read as carefully as notebooks.
 #[test]
 fn files_of_flags_stay_inside_and_end() {
     let env = desk();
@@ -343,7 +343,7 @@ fn files_of_flags_stay_inside_and_end() {
     assert_eq!(env.get("proj/nb.ipynb"), rich().as_bytes());
 }
 
-/// Words that other tools use are understood; any other is answered with the operations.
+/// Words of other tools are accepted; for any other word the error lists the operations.
 #[test]
 fn operations_have_other_names() {
     let env = desk();

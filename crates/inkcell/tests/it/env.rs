@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::env;
 
-/// A program that leaves a mark when it is started, and is no Python.
+/// A program that leaves a mark when it is started, and is not a Python.
 fn put_program(env: &TestEnv, name: &str, mark: &Path) {
     let path = env.path(name);
     std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
@@ -43,7 +43,7 @@ fn the_choice_and_what_was_passed_over_are_told() {
     assert!(ran.stdout.contains("\nModules: none\n"), "{}", ran.stdout);
 }
 
-/// S-026: reading and editing ask no interpreter anything, whatever a repository holds.
+/// S-026: reading and editing run no interpreter, whatever a repository contains.
 #[test]
 fn reading_and_editing_start_no_python() {
     let env = env();
@@ -65,7 +65,7 @@ fn reading_and_editing_start_no_python() {
         env.run(args).ok();
         assert!(!mark.exists(), "{args:?} started a program");
     }
-    // The one that is named is asked, and nothing else is tried in its place.
+    // Only the named one is tried, without a fallback.
     let ran = env.run(&["env"]).exits(3);
     assert!(ran.stderr.contains("python3 (exit code 3)"), "{}", ran.stderr);
     assert!(mark.exists());
@@ -103,7 +103,7 @@ fn a_setup_that_cannot_be_is_told() {
     assert!(!env.state().join("python-env").exists());
 }
 
-/// The managed environment is chosen once it is there.
+/// The managed environment is chosen once it exists.
 #[test]
 fn the_managed_environment_is_made_and_chosen() {
     let env = env();

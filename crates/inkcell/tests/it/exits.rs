@@ -1,4 +1,4 @@
-//! How commands end: codes, errors as JSON, and readers that went away.
+//! The end of commands: exit codes, errors as JSON, and readers that went away.
 
 use std::io::Read;
 use std::process::Stdio;
@@ -9,7 +9,7 @@ use insta::assert_snapshot;
 use crate::env;
 use crate::samples::{long, rich};
 
-/// One code a kind of failure, and the same kind in JSON.
+/// One code for each kind of failure, and the same kind in JSON.
 #[test]
 fn every_kind_of_failure_has_its_code() {
     let env = env();
@@ -56,7 +56,7 @@ fn an_error_as_json_has_its_next_step() {
     "#);
 }
 
-/// Where a library's message ends, the command line says how it is done here.
+/// Behind the message of a library, the command line adds its own syntax for the next step.
 #[test]
 fn next_steps_are_commands() {
     let env = env();
@@ -103,7 +103,7 @@ fn next_steps_are_commands() {
     env.run(&["edit", "./-x.ipynb", "clear"]).ok();
 }
 
-/// Whoever reads or writes a notebook through JSON is told its version.
+/// A reader or writer of a notebook through JSON gets its version.
 #[test]
 fn every_answer_in_json_has_the_version() {
     let env = env();
@@ -149,7 +149,7 @@ fn help_and_version_are_answers() {
     env.run(&[]).exits(2);
 }
 
-/// A reader that goes away, as `head` does, ends the command quietly.
+/// A reader that goes away, such as `head`, ends the command quietly.
 #[test]
 fn a_closed_pipe_is_no_failure() {
     let env = env();
@@ -175,7 +175,7 @@ fn a_closed_pipe_is_no_failure() {
     }
 }
 
-/// An answer that cannot be stored is a failure, though the edit itself was made.
+/// An answer that cannot be written is a failure, though the edit itself was made.
 #[test]
 fn an_answer_that_cannot_be_written_is_told() {
     let env = env();
@@ -194,7 +194,7 @@ fn an_answer_that_cannot_be_written_is_told() {
     assert!(stderr.starts_with("error: cannot write the answer: "), "{stderr}");
 }
 
-/// S-050: what a notebook holds is shown in answers, never sent to the terminal.
+/// S-050: the content of a notebook is shown in answers, and never controls the terminal.
 #[test]
 fn escapes_in_a_notebook_are_made_visible() {
     let evil = "\u{1b}]0;title\u{7}\u{1b}[2J\u{9b}31m\u{202e}\u{8}\r";
@@ -227,7 +227,7 @@ fn escapes_in_a_notebook_are_made_visible() {
         for text in [ran.stdout, ran.stderr] {
             let harmful =
                 |c: &char| *c != '\n' && *c != '\t' && (c.is_control() || *c == '\u{202e}');
-            // JSON escapes control characters itself and may show the others.
+            // JSON escapes control characters, and may contain the other ones.
             let found = text
                 .chars()
                 .find(|c| harmful(c) && !(args.contains(&"--json") && *c as u32 > 0x7f));
@@ -236,7 +236,7 @@ fn escapes_in_a_notebook_are_made_visible() {
     }
 }
 
-/// S-060: reading, comparing and exporting write nothing beside a notebook and run nothing of it.
+/// S-060: reading, comparing and exporting write nothing beside a notebook and run nothing from it.
 #[test]
 fn reading_writes_nothing_beside_the_notebook() {
     let env = env();
@@ -272,13 +272,13 @@ fn reading_writes_nothing_beside_the_notebook() {
     let after = std::fs::metadata(&path).expect("there");
     assert_eq!(after.modified().expect("a time"), before.modified().expect("a time"));
     assert_eq!(env.get("nb.ipynb"), nb.as_bytes());
-    // Where the state folder cannot be made, reading works all the same.
+    // If the state folder cannot be made, reading still works.
     let mut command = env.inkcell();
     command.args(["read", "nb.ipynb"]).env("INKCELL_STATE_DIR", "/proc/no/such/folder");
     inkcell_testkit::env::finish(command, b"").ok();
 }
 
-/// B:N-01 S-060: no command starts a program, opens a connection, or makes a thread for a small file.
+/// B:N-01 S-060: none of these commands starts a program, opens a connection, or makes a thread for a small file.
 #[test]
 fn no_command_starts_or_contacts_anything() {
     if !inkcell_testkit::need::strace("no_command_starts_or_contacts_anything") {
@@ -307,7 +307,7 @@ fn no_command_starts_or_contacts_anything() {
     }
 }
 
-/// An argument that is no text is an error like any other.
+/// An argument that is not UTF-8 text gets a normal error.
 #[test]
 fn an_argument_that_is_not_utf_8_is_told() {
     use std::os::unix::ffi::OsStrExt;
@@ -322,7 +322,7 @@ fn an_argument_that_is_not_utf_8_is_told() {
     }
 }
 
-/// Errors repeat arguments, but these cannot command the terminal that shows them.
+/// Errors repeat arguments without letting them control the terminal.
 #[test]
 fn arguments_are_told_without_control_characters() {
     let env = env();

@@ -44,7 +44,7 @@ fn a_new_notebook_can_name_its_kernel() {
     assert_eq!(made["metadata"]["kernelspec"]["name"], "python3");
 }
 
-/// Every way to make a notebook makes one that papermill knows what to do with. Commands that make one do not run the
+/// Every way to create a notebook makes one that papermill can run. Commands that create one do not run the
 /// folder's Python.
 #[test]
 fn new_notebooks_say_which_kernel_they_are_for() {
@@ -118,12 +118,12 @@ fn a_notebook_becomes_a_script() {
     let piped = env.run(&["to", "script", "nb.ipynb", "-o", "-"]).ok();
     assert_eq!((piped.bytes, piped.stderr.as_str()), (env.get("nb.py"), ""));
     assert_eq!(env.names(), ["nb.ipynb", "nb.py"]);
-    // The notebook itself is never the place for its script.
+    // The notebook itself is never the destination of its script.
     env.run(&["to", "script", "nb.ipynb", "-o", "./nb.ipynb"]).exits(2);
     assert_eq!(env.get("nb.ipynb"), rich().as_bytes());
 }
 
-/// What was exported runs where Python is: prose, magics and odd sources become comments.
+/// An exported script runs wherever Python does: prose, magics and odd sources become comments.
 #[test]
 fn the_script_runs() {
     if !succeeds("python3", &["-c", "pass"]) {

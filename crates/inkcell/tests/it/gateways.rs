@@ -1,4 +1,4 @@
-//! Kernels of gateways with the real binary: one of this machine that is shared, and one that is there already.
+//! Kernels of gateways with the real binary: a shared one of this machine, and one that already runs.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -22,7 +22,7 @@ pub(crate) fn python() -> String {
     std::env::var("INKCELL_TEST_JUPYTER_PYTHON").expect("it was looked for")
 }
 
-/// How many seconds a start may take: a machine may be busy with other tests.
+/// How many seconds a start may take, since other tests may keep the machine busy.
 pub(crate) const PATIENT: &str = "300";
 
 fn done(env: &TestEnv, variables: &[(&str, &str)], args: &[&str]) -> Ran {
@@ -32,7 +32,7 @@ fn done(env: &TestEnv, variables: &[(&str, &str)], args: &[&str]) -> Ran {
     finish(command, b"")
 }
 
-/// A gateway that somebody else started; it ends with the test.
+/// A gateway that another program started; it ends with the test.
 pub(crate) struct Elsewhere {
     child: Child,
     port: u16,
@@ -49,7 +49,7 @@ impl Elsewhere {
             .args(["-m", "kernel_gateway", "--KernelGatewayApp.ip=127.0.0.1"])
             .arg(format!("--KernelGatewayApp.port={port}"))
             .arg("--KernelGatewayApp.port_retries=0")
-            // A test looks for its kernel.
+            // A test lists its kernels.
             .arg("--JupyterWebsocketPersonality.list_kernels=True")
             .env("KG_AUTH_TOKEN", TOKEN)
             .env("HOME", env.dir())
@@ -64,13 +64,13 @@ impl Elsewhere {
         Elsewhere { child, port, url: format!("http://127.0.0.1:{port}/") }
     }
 
-    /// It ends without a word.
+    /// Kills it without a shutdown.
     fn kill(mut self) {
         self.child.kill().expect("it is killed");
         self.child.wait().expect("it is gone");
     }
 
-    /// Asks it something, as its owner; gives the answer as it comes.
+    /// Sends a request as its owner, and returns the raw answer.
     fn ask(&self, request: &str) -> String {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
         let head = "HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\nauthorization: token";
@@ -83,7 +83,7 @@ impl Elsewhere {
 
 impl Drop for Elsewhere {
     fn drop(&mut self) {
-        // Nobody else has its number while it has not been waited for.
+        // The process has not been waited for, so no other process has its number.
         if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
             terminate(&self.child, self.port);
             let _ = self.child.wait();
@@ -91,7 +91,7 @@ impl Drop for Elsewhere {
     }
 }
 
-/// B:G-01 B:G-41 B:C-07: an address is enough, what is wrong is said in its words, and nothing is started here.
+/// B:G-01 B:G-41 B:C-07: an address is enough, errors are quoted from the gateway, and no gateway is started here.
 #[test]
 fn code_runs_on_a_gateway_that_is_there_already() {
     if !jupyter_server("code_runs_on_a_gateway_that_is_there_already") {
@@ -127,7 +127,7 @@ fn code_runs_on_a_gateway_that_is_there_already() {
     done(&env, &[url, token], &["gateway", "start"]).exits(2);
 }
 
-/// B:G-02 B:G-17 B:G-18: one gateway for whoever needs one, until it is stopped.
+/// B:G-02 B:G-17 B:G-18: all clients that need a gateway share one, until it is stopped.
 #[test]
 fn a_gateway_is_started_shared_and_stopped() {
     if !jupyter_server("a_gateway_is_started_shared_and_stopped") {
@@ -160,8 +160,8 @@ fn a_gateway_is_started_shared_and_stopped() {
     assert_eq!(stopped.stdout, "No gateway of inkcell's was running.\n");
 }
 
-/// F-110 F-117: a kernel that is removed while nothing runs, and a gateway that dies in a cell and comes back empty:
-/// what happened is told, nothing is run again, and the next call has a new kernel.
+/// F-110 F-117: a kernel that is removed while nothing runs, and a gateway that dies in a cell and comes back
+/// empty: the answer reports it, nothing is run again, and the next call has a new kernel.
 #[test]
 fn a_session_outlives_its_kernel_and_its_gateway() {
     if !jupyter_server("a_session_outlives_its_kernel_and_its_gateway") {
@@ -179,7 +179,7 @@ fn a_session_outlives_its_kernel_and_its_gateway() {
     let removed = gateway.ask(&format!("DELETE /api/kernels/{id}"));
     assert!(removed.starts_with("HTTP/1.1 204"), "{removed}");
     let next = client.ok("python", json!({"code": "print('x' in globals())"})).text();
-    // Whether the end of its process is seen first, or the gateway's word.
+    // The end of the process or the gateway's message may be seen first.
     let told = ["was removed by its gateway", "ended on its gateway"];
     assert!(next.contains("False") && told.iter().any(|told| next.contains(told)), "{next}");
 
@@ -197,11 +197,11 @@ fn a_session_outlives_its_kernel_and_its_gateway() {
     assert_eq!(env.get("ran"), b"x", "nothing is run again");
 }
 
-/// Issue 8, 7: as many notebooks as somebody wants run at once on one gateway, through one engine. Each waits for all
-/// the others, so none ends before all have begun; and each has its own outputs in its file.
+/// Issue 8, 7: any number of notebooks run at once on one gateway, through one engine. Each waits for all the
+/// others, so none ends before all have begun; and each has its own outputs in its file.
 #[test]
 fn many_notebooks_run_at_once() {
-    // More than there are sessions when nothing is said.
+    // More than the default limit of sessions.
     let many = if is_exhaustive() { 32 } else { 10 };
     if !jupyter_server("many_notebooks_run_at_once") {
         return;
@@ -232,13 +232,13 @@ fn many_notebooks_run_at_once() {
     }
     let has_met =
         |number: usize| outputs(&env, &path(number), 1).contains(&format!("met {number}\\n"));
-    // So many kernels take their time to start on a small machine; each has its own limit.
+    // Many kernels start slowly on a small machine; each has its own limit.
     for number in 0..many {
         until(&format!("the output of notebook {number}"), || has_met(number));
     }
     client.leave();
     client.end();
-    // A gateway that takes too long to remove them all is not waited for; what is left is written down.
+    // A gateway that takes too long to remove them all is not waited for; the remaining kernels are recorded.
     let (url, token) =
         (("PI_PYTHON_GATEWAY_URL", gateway.url.as_str()), ("PI_PYTHON_GATEWAY_TOKEN", TOKEN));
     done(&env, &[url, token], &["gateway", "gc"]).exits(0);
@@ -246,8 +246,8 @@ fn many_notebooks_run_at_once() {
     assert!(left.ends_with("[]"), "{left}");
 }
 
-/// F-027: hosts that need a gateway in the same moment have one; where the host that starts it is killed, the
-/// next takes over at once, and what that one had begun is gone.
+/// F-027: hosts that need a gateway at the same moment share one. If the host that starts it is killed, the next
+/// takes over at once, and the half-started gateway is gone.
 #[test]
 fn hosts_that_begin_together_share_and_one_that_is_killed_holds_nobody_up() {
     let test = "hosts_that_begin_together_share_and_one_that_is_killed_holds_nobody_up";

@@ -1,10 +1,10 @@
-//! What keeps a slip from doing harm: whole notebooks as JSON, words in markers, files half written.
+//! Protection against mistakes: whole notebooks as JSON, words in markers, half-written files.
 
 use inkcell_testkit::notebooks::{jupyter, small};
 
 use crate::env;
 
-/// B:V-24: a whole notebook is checked before it takes the place of another.
+/// B:V-24: a whole notebook is checked before it replaces another.
 #[test]
 fn json_that_is_no_whole_notebook_is_refused() {
     let env = env();
@@ -35,7 +35,7 @@ fn json_that_is_no_whole_notebook_is_refused() {
     assert_eq!(env.get("nb.ipynb"), fewer.as_bytes());
 }
 
-/// A word that also stands in markers is replaced in sources only.
+/// A word that also occurs in markers is replaced in sources only.
 #[test]
 fn replacing_a_word_everywhere_leaves_the_markers() {
     let env = env();

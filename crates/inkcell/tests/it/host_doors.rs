@@ -1,4 +1,4 @@
-//! Who gets into a host: this version, this user, through a folder and files that are this user's alone.
+//! Access to a host: this version, this user, through a private folder and private files.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::hosts::Hosted;
 use crate::running::Process;
 
-/// An environment whose sockets are in a folder of its own, which is given, too.
+/// An environment whose sockets are in a folder of its own, with that folder.
 fn hosted() -> (Hosted, PathBuf) {
     let hosted = Hosted::new();
     let runtime = hosted.env.outside("run");
@@ -31,13 +31,13 @@ fn command(hosted: &Hosted, runtime: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// The folder of the hosts, once there was one.
+/// The folder of the hosts, once a host has run.
 fn folder(runtime: &Path) -> PathBuf {
     let mut all = fs::read_dir(runtime.join("inkcell")).expect("a folder").flatten();
     all.next().expect("a folder of hosts").path()
 }
 
-/// A host of another version is not asked for anything but its end, and whoever asks is told how to end it.
+/// A client asks a host of another version for nothing but its end, and tells the user how to end it.
 #[test]
 fn a_host_of_another_version_is_told_apart() {
     let (hosted, runtime) = hosted();
@@ -49,7 +49,7 @@ fn a_host_of_another_version_is_told_apart() {
     let held = File::create(folder.join("main.lock")).expect("a lock");
     held.lock().expect("taken");
     let listener = UnixListener::bind(folder.join("main.sock")).expect("a socket");
-    // It greets, and notes what it is asked.
+    // The fake host greets, and records the requests.
     let host = std::thread::spawn(move || {
         let mut asked = Vec::new();
         loop {
@@ -87,8 +87,8 @@ fn a_host_of_another_version_is_told_apart() {
     finish(command(&hosted, &runtime, &["host", "stop"]), b"").ok();
 }
 
-/// S-021: whatever the umask, the folder is 0700 and every file 0600; what others could have put there is not used, and
-/// no link is followed.
+/// S-021: whatever the umask, the folder is 0700 and every file 0600; files that other users could have put there
+/// are not used, and no link is followed.
 #[test]
 fn state_files_are_this_users_alone() {
     let (hosted, runtime) = hosted();
@@ -108,7 +108,7 @@ fn state_files_are_this_users_alone() {
     assert_eq!(mode(&hosted.env.state()), 0o700);
     assert_eq!(mode(&hosted.env.state().join("host.log")), 0o600);
     finish(command(&hosted, &runtime, &["host", "stop"]), b"").ok();
-    // A link in the place of the folder leads to one that another could have made.
+    // A link in the place of the folder leads to one that another user could have made.
     let theirs = hosted.env.outside("theirs");
     fs::create_dir(&theirs).expect("a folder");
     fs::set_permissions(&theirs, fs::Permissions::from_mode(0o777)).expect("open");
@@ -121,7 +121,7 @@ fn state_files_are_this_users_alone() {
     assert_eq!(fs::read_dir(&theirs).expect("a folder").count(), 0);
 }
 
-/// Somebody else does not get to the socket; and where every door before it was opened, the host does not greet them.
+/// Another user does not reach the socket; and even with all permissions open, the host does not greet that user.
 #[test]
 fn another_user_is_not_let_in() {
     let test = "another_user_is_not_let_in";
@@ -153,7 +153,7 @@ fn another_user_is_not_let_in() {
     finish(command(&hosted, &runtime, &["host", "stop"]), b"").ok();
 }
 
-/// S-006: notebooks and folders may be called anything; where sessions are listed and watched they are text.
+/// S-006: notebooks and folders may have any name; lists and watchers show it as text.
 #[test]
 fn hostile_notebooks_are_text() {
     let (hosted, runtime) = hosted();
@@ -181,8 +181,8 @@ fn hostile_notebooks_are_text() {
     finish(command(&hosted, &runtime, &["host", "stop"]), b"").ok();
 }
 
-/// F-027, F-028: what a host that was killed has left, and garbage beside it, is in nobody's way; the number in its file
-/// belongs to somebody who has nothing to do with it and is not touched.
+/// F-027, F-028: the leftovers of a killed host, and garbage beside them, cause no problem. The number in its file
+/// belongs to an unrelated process, which is not touched.
 #[test]
 fn leftovers_are_in_nobodys_way() {
     let (hosted, runtime) = hosted();

@@ -1,7 +1,7 @@
-//! A host that is killed, or refused something, at every call by which a kernel starts: no process stays. Its clients,
-//! gone in the middle: nothing goes on for them.
+//! A host that is killed, or refused something, at every call by which a kernel starts: no process stays. Clients
+//! that vanish in the middle: nothing goes on for them.
 //!
-//! Owns the enumeration. Signals to a host that is up are in `python_signals.rs`.
+//! Owns the enumeration. Signals to a running host are in `python_signals.rs`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,11 +19,11 @@ use crate::env;
 use crate::hosts::Hosted;
 use crate::running::{Running, py};
 
-/// The calls that make processes and what connects them, and those by which the host talks to a kernel.
+/// The calls that make and connect processes, and those by which the host talks to a kernel.
 const CALLS: &str = "clone,clone3,fork,vfork,execve,pipe2,socketpair,setsid,prctl,pidfd_open,dup2,dup3,\
     sendto,recvfrom,write,kill,wait4,waitid";
 
-/// Those that fail when the machine is out of descriptors or processes, and how.
+/// The calls that fail when the machine runs out of descriptors or processes, with the error.
 const REFUSED: [(&str, &str); 5] = [
     ("clone", "EAGAIN"),
     ("pipe2", "EMFILE"),
@@ -32,13 +32,13 @@ const REFUSED: [(&str, &str); 5] = [
     ("execve", "ENOMEM"),
 ];
 
-/// The pairs before it are for the three signals that are heard.
+/// The pairs before it are for the three handled signals.
 const RUNTIMES_PAIR: usize = 4;
 
-/// It starts a child of its own, which must not stay either.
+/// The code starts a child of its own, which must not stay either.
 const CODE: &str = "import subprocess\nchild = subprocess.Popen(['sleep', '600'])\n'ran'";
 
-/// Runs the code under strace, which follows the host's threads and lets go of what it executes.
+/// Runs the code under strace, which follows the host's threads and detaches from the programs that it executes.
 fn traced(env: &TestEnv, args: &[&str]) -> Ran {
     let host = py(env, &["--fresh", CODE]);
     let mut command = env.command("strace");
@@ -57,13 +57,13 @@ fn calls(env: &TestEnv) -> BTreeMap<String, usize> {
     counted(&log)
 }
 
-/// What tells strace of these calls, as far as it knows them.
+/// The arguments that make strace trace these calls; unknown ones are skipped.
 fn known(calls: &str) -> String {
     let known: Vec<String> = calls.split(',').map(|name| format!("?{name}")).collect();
     format!("trace={}", known.join(","))
 }
 
-/// Each call with the most often that one thread makes it, which is how strace counts.
+/// Each call with the highest count in a single thread, since strace counts by thread.
 fn counted(log: &Path) -> BTreeMap<String, usize> {
     let mut counts: BTreeMap<(String, String), usize> = BTreeMap::new();
     for line in fs::read_to_string(log).expect("a log").lines() {
@@ -98,7 +98,7 @@ fn of(root: &Path) -> Vec<String> {
     found
 }
 
-/// Runs the code with a fault, and checks that nothing stays; tells whether the host was killed by it.
+/// Runs the code with a fault, and checks that nothing stays; returns whether the fault killed the host.
 fn check(fault: &str) -> bool {
     let env = env();
     let call = fault.split(':').next().expect("a call");
@@ -121,8 +121,8 @@ fn nothing_stays(env: &TestEnv, fault: &str) {
     });
 }
 
-/// F-024: killed at every call of a kernel's start and of its talk with it, the host leaves no process.
-/// F-046: refused a process or a descriptor, it says so and leaves none either.
+/// F-024: killed at every call of a kernel's start and of the conversation with it, the host leaves no process.
+/// F-046: if a process or a descriptor is refused, it reports that and leaves none either.
 #[test]
 fn a_host_that_is_killed_at_any_call_leaves_no_process() {
     if !need::strace("a_host_that_is_killed_at_any_call_leaves_no_process") {
@@ -136,7 +136,7 @@ fn a_host_that_is_killed_at_any_call_leaves_no_process() {
                 faults.push(format!("{name}:signal=KILL:when={when}"));
             }
             for (refused, error) in REFUSED {
-                // One pair of sockets is the runtime's own, which cannot do without.
+                // One pair of sockets is the runtime's own, without which it cannot run.
                 if refused == name && (name != "socketpair" || when != RUNTIMES_PAIR) {
                     faults.push(format!("{name}:error={error}:when={when}"));
                 }
@@ -147,7 +147,7 @@ fn a_host_that_is_killed_at_any_call_leaves_no_process() {
     all_come(&faults, check);
 }
 
-/// Tries every fault, or some of them where there is little time; most of them must come.
+/// Tries every fault, or some of them if time is short; most of them must occur.
 fn all_come(faults: &[String], check: impl Fn(&str) -> bool + Sync) {
     let stride = if need::is_quick() { 3 } else { 1 };
     let (next, killed) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -166,7 +166,7 @@ fn all_come(faults: &[String], check: impl Fn(&str) -> bool + Sync) {
     assert!(killed * 3 > faults.len() / stride, "only {killed} of {} faults came", faults.len());
 }
 
-/// The calls that make processes and what connects them, and those that end them.
+/// The calls that make, connect and end processes.
 const PROCESS_CALLS: &str = "clone,clone3,fork,vfork,execve,pipe2,socketpair,setsid,prctl,pidfd_open,dup2,dup3,kill,\
     wait4,waitid";
 
@@ -199,7 +199,7 @@ impl Traced {
         does
     }
 
-    /// Waits for its end; whether that was a kill.
+    /// Waits for its end; returns whether that was a kill.
     fn was_killed(mut self) -> bool {
         use std::os::unix::process::ExitStatusExt as _;
         until("the end of the host", || self.strace.try_wait().expect("strace").is_some());
@@ -207,7 +207,7 @@ impl Traced {
     }
 }
 
-/// Asks a shared host for a kernel, whom a fault befalls on the way, and checks that nothing stays.
+/// Asks a shared host for a kernel while a fault occurs, and checks that nothing stays.
 fn check_shared(fault: &str) -> bool {
     let hosted = Hosted::new();
     let call = fault.split(':').next().expect("a call");
@@ -218,14 +218,15 @@ fn check_shared(fault: &str) -> bool {
         assert!(!ran.stderr.contains("panicked"), "{fault}: {ran:?}");
         assert!(ran.code == Some(0) || !ran.stderr.is_empty(), "{fault}: {ran:?}");
     }
-    // The one that was asked, if nothing has befallen it, or another one that was started in its place.
+    // This is the same host, if the fault did not occur, or another one that was started in its place.
     hosted.run(&["host", "stop"]);
     let was_killed = host.was_killed();
     nothing_stays(&hosted.env, fault);
     was_killed
 }
 
-/// F-024: the host that commands share, killed at every call by which it starts a kernel for a client, leaves no process.
+/// F-024: the host that commands share, killed at every call by which it starts a kernel for a client, leaves no
+/// process.
 #[test]
 fn a_shared_host_that_is_killed_at_any_call_leaves_no_process() {
     if !need::strace("a_shared_host_that_is_killed_at_any_call_leaves_no_process") {
@@ -249,7 +250,7 @@ fn a_shared_host_that_is_killed_at_any_call_leaves_no_process() {
     all_come(&faults, check_shared);
 }
 
-/// Whether all threads of a process wait for something.
+/// Returns whether all threads of a process wait for something.
 fn waits(pid: i32) -> bool {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("it is there").flatten();
     threads.map(|thread| fs::read_to_string(thread.path().join("stat"))).all(|stat| {
@@ -258,8 +259,8 @@ fn waits(pid: i32) -> bool {
     })
 }
 
-/// F-022: a client of the host that commands share is gone, at the end of its input or killed: what it ran ends, also
-/// where that does not listen, and the host neither ends nor spins.
+/// F-022: a client of the shared host vanishes, at the end of its input or killed: its code ends, even if that
+/// ignores signals, and the host neither ends nor spins.
 #[test]
 fn nothing_goes_on_for_a_client_that_is_gone() {
     let hosted = Hosted::new();
@@ -285,7 +286,7 @@ fn nothing_goes_on_for_a_client_that_is_gone() {
     }
     assert_eq!(hosted.run(&["py", "kept * 7"]).ok().stdout, "42\n");
     assert_eq!(hosted.host().pid, host.pid);
-    // A host that spins is found at it, even if it gets no processor.
+    // A spinning host is seen as running even if it gets no processor.
     let mut quiet = 0;
     until("a host that waits", || {
         quiet = if waits(host.pid) { quiet + 1 } else { 0 };

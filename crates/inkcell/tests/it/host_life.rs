@@ -1,4 +1,4 @@
-//! A host through what may happen to it: nobody reads what it says, it stands still, the clock jumps, nobody needs it.
+//! A host under stress: an unread pipe, a stop, clock jumps, and idle time.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, Stdio};
@@ -14,7 +14,7 @@ use crate::gateways::PATIENT;
 use crate::hosts::Hosted;
 use crate::running::{Process, Running};
 
-/// A host that was started by hand, in the foreground. Dropped, it is killed.
+/// A host in the foreground, started by hand. Dropping it kills it.
 struct Foreground {
     child: Child,
 }
@@ -30,7 +30,7 @@ impl Foreground {
         host
     }
 
-    /// It was told to end.
+    /// Waits for its end after it was told to end.
     fn ends(mut self) {
         let process = Process::open(&self.child.id().to_string());
         process.is_gone();
@@ -50,8 +50,8 @@ fn signal(pid: i32, signal: Signal) {
     kill_process(Pid::from_raw(pid).expect("a process"), signal).expect("a signal");
 }
 
-/// F-023: the streams of a host are closed, or pipes that nobody reads, while it logs everything: it serves and ends as
-/// always.
+/// F-023: the streams of a host are closed, or pipes without a reader, while it logs everything: it serves and ends
+/// as always.
 #[test]
 fn nobody_reads_what_a_host_says() {
     for is_closed in [true, false] {
@@ -62,7 +62,7 @@ fn nobody_reads_what_a_host_says() {
         if is_closed {
             drop((host.child.stdout.take(), host.child.stderr.take()));
         }
-        // Each call is written down; together they are more than a pipe holds.
+        // Each call is logged; together the lines exceed the capacity of a pipe.
         for _ in 0..4 {
             let lines =
                 hosted.run(&["py", "for n in range(20000): print(n, 'x' * 50)"]).ok().stdout;
@@ -77,8 +77,8 @@ fn nobody_reads_what_a_host_says() {
     }
 }
 
-/// F-025: a host that stood still, and its kernel with it, has lost nothing: what ran goes on, nobody is taken for dead,
-/// and the session is the same.
+/// F-025: a host that was stopped, and its kernel with it, has lost nothing: the code goes on, no process counts as
+/// dead, and the session is the same.
 #[test]
 fn a_host_that_stood_still_goes_on() {
     let hosted = Hosted::new();
@@ -91,7 +91,7 @@ fn a_host_that_stood_still_goes_on() {
         let mut running = Running::start(hosted.command(&["py", code]));
         assert_eq!(running.line(), "begun");
         let standing: Vec<Stopped> = stopped.iter().map(|pid| Stopped::new(*pid)).collect();
-        // The other command has looked at them by now, and has given up or has its answer.
+        // The other command has checked them by now, and has given up or has its answer.
         let seen = hosted.run(&["host", "status"]).ok();
         let is_silent = seen.stderr.contains("is stopped and does not answer");
         assert_eq!(is_silent, stopped.contains(&host.pid), "{seen:?}");
@@ -99,7 +99,7 @@ fn a_host_that_stood_still_goes_on() {
         drop(standing);
         assert_eq!(running.line(), "42");
         let ended = running.end();
-        // On a busy machine it may stand still for so long that its client says so.
+        // On a busy machine the stop may last so long that the client reports it.
         let is_about_host = |line: &str| line.contains("is stopped and does not answer");
         let said_nothing_else = ended.stderr.lines().all(is_about_host);
         assert!(ended.status.success() && said_nothing_else, "{ended:?}");
@@ -109,15 +109,15 @@ fn a_host_that_stood_still_goes_on() {
     assert_eq!(hosted.run(&["py", "os.getpid()"]).ok().stdout.trim(), kernel.to_string());
 }
 
-/// A process that stands still. Dropped, it goes on.
-struct Stopped {
+/// A stopped process. Dropping this resumes it.
+pub(crate) struct Stopped {
     pid: i32,
 }
 
 impl Stopped {
-    fn new(pid: i32) -> Stopped {
+    pub(crate) fn new(pid: i32) -> Stopped {
         signal(pid, Signal::STOP);
-        // It takes a moment until it does.
+        // The stop takes effect after a moment.
         until("a process that stands still", || {
             let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it is there");
             stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
@@ -132,7 +132,7 @@ impl Drop for Stopped {
     }
 }
 
-/// Issue 21, 25: an agent that stands still and may have the session that is named is not passed over silently.
+/// Issue 21, 25: a stopped agent that may have the named session is reported.
 #[test]
 fn a_command_names_an_agent_that_stands_still() {
     let hosted = Hosted::new();
@@ -147,11 +147,18 @@ fn a_command_names_an_agent_that_stands_still() {
     assert!(beside.contains("this command uses another one"), "{beside}");
     let unnamed = hosted.run(&["py", "1"]).ok().stderr;
     assert!(!unnamed.contains("is stopped"), "{unnamed}");
+    // Without a name, a session elsewhere is not the only candidate: the agent may have one of this folder.
+    std::fs::create_dir(hosted.env.path("elsewhere")).expect("a folder");
+    hosted.env.put("elsewhere/nb.ipynb", crate::notebook_runs::notebook(&["1"]));
+    hosted.run(&["host", "stop"]).ok();
+    hosted.run(&["run", "--keep", "elsewhere/nb.ipynb"]).ok();
+    let ended = hosted.run(&["stop"]).exits(3);
+    assert!(ended.stderr.contains("cannot find a session here: the host of an agent"), "{ended:?}");
     drop(stopped);
 }
 
-/// F-025: no command that runs something waits for a host that stands still, with a limit or without. It names the
-/// host, says what to do, and works without it by one flag. A host that is ended by force makes room for another.
+/// F-025: no command that runs something waits for a stopped host, with a limit or without. It names the host, says
+/// what to do, and works without it by one flag. A host that is ended by force makes room for another.
 #[test]
 fn nobody_who_runs_something_waits_for_a_host_that_stands_still() {
     let hosted = Hosted::new();
@@ -185,8 +192,8 @@ fn nobody_who_runs_something_waits_for_a_host_that_stands_still() {
     assert_ne!(hosted.host().pid, host.pid);
 }
 
-/// F-021, F-025: if a host stands still in the middle of a call, its client ends when it is told to, and when its time
-/// is over. It names the host.
+/// F-021, F-025: if a host is stopped in the middle of a call, its client ends on request, and when its time is
+/// over. It names the host.
 #[test]
 fn a_client_of_a_host_that_stands_still_can_be_ended() {
     let hosted = Hosted::new();
@@ -221,7 +228,7 @@ fn a_client_of_a_host_that_stands_still_can_be_ended() {
     drop(stopped);
 }
 
-/// F-021, F-023: a watcher whose output nobody reads still ends when it is told to.
+/// F-021, F-023: a watcher with a stalled reader still ends on request.
 #[test]
 fn a_watcher_that_nobody_reads_can_be_ended() {
     let hosted = Hosted::new();
@@ -231,13 +238,13 @@ fn a_watcher_that_nobody_reads_can_be_ended() {
     until("a full pipe", || watching.is_blocked());
     watching.signal(Signal::TERM);
     let ended = watching.end_unread();
-    // The signal may meet it between two lines, with nothing left to write.
+    // The signal may arrive between two lines, with nothing left to write.
     let is_ended = ended.status.signal() == Some(15) || ended.status.code() == Some(0);
     assert!(is_ended, "{ended:?}");
 }
 
-/// F-025: nobody who lists sessions or hosts, ends a host or edits a notebook waits for a host that stands still; they
-/// are told which it is and what can be done, and when it goes on it is as before.
+/// F-025: commands that list sessions or hosts, end a host or edit a notebook do not wait for a stopped host. They
+/// name it and say what to do, and when it resumes it is as before.
 #[test]
 fn nobody_waits_for_a_host_that_stands_still() {
     let hosted = Hosted::new();
@@ -256,11 +263,19 @@ fn nobody_waits_for_a_host_that_stands_still() {
     let silent = json!([{"host": "shared", "pid": host.pid, "stopped": true}]);
     assert_eq!((&listed["sessions"], &listed["silent"]), (&json!([]), &silent));
     assert_eq!(hosted.json(&["host", "status"])["silent"], silent);
-    for args in [["host", "stop"].as_slice(), &["interrupt", "nobody"], &["attach", "nobody"]] {
-        let ran = hosted.run(args);
-        assert!(ran.code != Some(0) && ran.stderr.contains(&said), "{args:?}: {ran:?}");
+    let ran = hosted.run(&["host", "stop"]);
+    assert!(ran.code != Some(0) && ran.stderr.contains(&said), "{ran:?}");
+    // The session may be in that host, so its absence is unknown.
+    for verb in ["interrupt", "restart", "stop", "attach"] {
+        for (args, what) in
+            [([verb, "ours"].as_slice(), "the session ours"), (&[verb], "a session here")]
+        {
+            let ran = hosted.run(args).exits(3);
+            assert!(ran.stderr.contains(&format!("cannot find {what}: {said}")), "{ran:?}");
+            assert!(ran.stderr.contains("hint: end the shared host"), "{ran:?}");
+        }
     }
-    // More than a socket holds that nobody reads.
+    // More than an unread socket holds.
     let large = "x = 1  # and more of it\n".repeat(40_000);
     hosted.env.put("large.py", large);
     for _ in 0..2 {
@@ -274,8 +289,8 @@ fn nobody_waits_for_a_host_that_stands_still() {
     assert_eq!(hosted.json(&["sessions"])["silent"], json!([]));
 }
 
-/// A library that moves the clock on the wall by as many seconds as a file says. A process that looks at any clock
-/// after that writes the jump into a file with its own number.
+/// A library that shifts the wall clock by the number of seconds in a file. A process that reads any clock after
+/// that writes the shift into a file with its own number.
 const CLOCK: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -309,8 +324,8 @@ int clock_gettime(clockid_t which, struct timespec *now) {
 }
 "#;
 
-/// F-029: the clock on the wall jumps a day ahead and a day back, in the host and in whoever asks it: no session is
-/// taken for idle, no time limit is reached, and one that is reached is reached in time.
+/// F-029: the wall clock jumps a day ahead and a day back, in the host and in its client: no session counts as
+/// idle, no time limit is hit early, and a limit that is reached is reached in time.
 #[test]
 fn jumps_of_the_clock_end_nothing() {
     let hosted = Hosted::new();
@@ -351,7 +366,7 @@ fn jumps_of_the_clock_end_nothing() {
     assert_eq!(hosted.host().pid, host.pid);
 }
 
-/// A kernel that nobody uses ends by itself, and then the host.
+/// An unused kernel ends by itself, and then the host.
 #[test]
 fn an_idle_kernel_ends_and_its_host_after_it() {
     let hosted = Hosted::new();
@@ -364,7 +379,7 @@ fn an_idle_kernel_ends_and_its_host_after_it() {
     assert_eq!(hosted.json(&["host", "status"])["hosts"], json!([]));
 }
 
-/// What a client that starts again must find as it left it, with kernels of this backend.
+/// Checks that a client that starts again finds everything as it left it, with kernels of this backend.
 fn is_kept(hosted: &Hosted, change: &dyn Fn(&mut Command)) {
     let client = || {
         Client::with(&hosted.env, &["--keep"], |command| {
@@ -381,7 +396,7 @@ fn is_kept(hosted: &Hosted, change: &dyn Fn(&mut Command)) {
     assert_eq!(said.text().trim(), "7", "{said:?}");
 }
 
-/// `mcp --keep` on a Jupyter kernel: the client goes, and the next one finds what it had made.
+/// `mcp --keep` on a Jupyter kernel: the client leaves, and the next one finds its variables.
 #[test]
 fn sessions_are_kept_on_a_jupyter_kernel() {
     let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
@@ -395,7 +410,7 @@ fn sessions_are_kept_on_a_jupyter_kernel() {
     assert_eq!(hosted.json(&["sessions"])["sessions"][0]["backend"], "zmq");
 }
 
-/// The same with a kernel of a gateway that is there already.
+/// The same with a kernel of a gateway that already runs.
 #[test]
 fn sessions_are_kept_on_a_gateway() {
     if !need::jupyter_server("sessions_are_kept_on_a_gateway") {

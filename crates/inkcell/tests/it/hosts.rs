@@ -17,7 +17,7 @@ use crate::env;
 use crate::notebook_runs::notebook;
 use crate::running::{Process, Running};
 
-/// An environment in which commands share a host. Dropped, the host is ended.
+/// An environment in which commands share a host. Dropping it ends the host.
 pub(crate) struct Hosted {
     pub(crate) env: TestEnv,
 }
@@ -43,7 +43,7 @@ impl Hosted {
         serde_json::from_str(&self.run(&args).ok().stdout).expect("JSON")
     }
 
-    /// The shared host, as the system has it.
+    /// The process of the shared host.
     pub(crate) fn host(&self) -> Process {
         Process::open(&self.status()["pid"].to_string())
     }
@@ -63,8 +63,8 @@ impl Drop for Hosted {
     }
 }
 
-/// A session that stays has the environment of the command that began it, as one that ends with its command has; and what
-/// the settings filter is filtered there, too.
+/// A session that stays has the environment of the command that began it, like one that ends with its command;
+/// variables that the settings filter are filtered there, too.
 #[test]
 fn a_session_that_stays_has_the_environment_of_its_command() {
     let hosted = Hosted::new();
@@ -79,7 +79,7 @@ fn a_session_that_stays_has_the_environment_of_its_command() {
     assert_eq!(said("two", Some("filtered")), "None\n");
 }
 
-/// State lives across commands, for the same folder, and another folder has its own.
+/// State survives across commands in the same folder, and another folder has its own.
 #[test]
 fn a_session_outlives_its_command() {
     let hosted = Hosted::new();
@@ -114,7 +114,8 @@ fn a_session_outlives_its_command() {
     assert!(missing.stderr.contains("hint: inkcell sessions lists them"), "{missing:?}");
 }
 
-/// The same calls with a host of the command's own and with one that stays: what is written, where, and how it ends.
+/// The same calls with a host of the command's own and with one that stays give the same output, streams and
+/// ending.
 #[test]
 fn a_host_that_stays_answers_like_one_that_does_not() {
     let hosted = Hosted::new();
@@ -131,14 +132,14 @@ fn a_host_that_stays_answers_like_one_that_does_not() {
         &["py", "--view", "blocks", "print('one')", "[1, 2]"],
         &["py", "--python", "./no", "1"],
         &["py", "--cwd", "no", "1"],
-        // The last: who comes after it is told that the kernel is a new one.
+        // The last one: the next client learns that the kernel is new.
         &["py", "import os; print('last words', flush=True); os._exit(7)"],
     ];
     for args in table {
         let local: Vec<&str> = args.iter().copied().chain(["--no-host"]).collect();
         let (local, remote) = (hosted.run(&local), hosted.run(args));
         let told = |ran: &Ran| {
-            // The count is that of the session, which remembers.
+            // The count belongs to the session, which persists.
             let numbers = |text: &str| {
                 let mut text = text.to_owned();
                 for n in 1..40 {
@@ -146,7 +147,7 @@ fn a_host_that_stays_answers_like_one_that_does_not() {
                 }
                 text
             };
-            // How long it took is another time.
+            // Durations differ.
             let untimed = |text: &str| {
                 let lines = text.lines().map(|line| line.split(" (").next().unwrap_or(line));
                 lines.collect::<Vec<_>>().join("\n")
@@ -157,8 +158,8 @@ fn a_host_that_stays_answers_like_one_that_does_not() {
     }
 }
 
-/// The host is detached: `$(...)` comes back, its streams are a log, its folder is the root, it has a session of its own
-/// and no descriptor that somebody left open. With CI or --no-host nothing stays.
+/// The host is detached: `$(...)` returns, its streams are a log, its folder is the root, it has a session of its
+/// own and no descriptor that another process left open. With CI or --no-host nothing stays.
 #[test]
 fn the_host_is_cut_off_from_whoever_started_it() {
     let hosted = Hosted::new();
@@ -205,7 +206,7 @@ fn the_host_is_cut_off_from_whoever_started_it() {
     assert_eq!(files.iter().filter(known).collect::<Vec<_>>(), Vec::<&String>::new());
 }
 
-/// F-020, F-021, F-027, F-028: a host that is killed takes its kernels along, and the next command starts another; one
+/// F-020, F-021, F-027, F-028: a killed host takes its kernels along, and the next command starts another; a host
 /// that is told to end does so in time. Nothing is left.
 #[test]
 fn a_host_that_ends_leaves_nothing() {
@@ -244,7 +245,7 @@ fn an_idle_host_ends() {
         (hosted, host)
     };
     let (kept, host) = start();
-    // One that was started later, and has no session, is gone first.
+    // A host that was started later, and has no session, ends first.
     let (emptied, later) = start();
     emptied.run(&["stop"]).ok();
     later.is_gone();
@@ -253,7 +254,7 @@ fn an_idle_host_ends() {
     host.is_gone();
 }
 
-/// F-026: hosts that are started at the same moment are one.
+/// F-026: hosts that are started at the same moment become one.
 #[test]
 fn commands_that_begin_together_share_a_host() {
     let hosted = Hosted::new();
@@ -285,7 +286,7 @@ fn the_session_of_a_notebook_has_no_helpers() {
     assert_ne!(hosted.run(&["py", names]).ok().stdout, "[]\n");
 }
 
-/// Ctrl-C stops the code and leaves the session, with what it remembers.
+/// Ctrl-C stops the code and leaves the session with its variables.
 #[test]
 fn an_interrupted_command_leaves_its_session() {
     let hosted = Hosted::new();
@@ -298,14 +299,14 @@ fn an_interrupted_command_leaves_its_session() {
     assert_eq!(ended.status.signal(), Some(2), "{ended:?}");
     assert!(ended.stderr.contains("KeyboardInterrupt"), "{ended:?}");
     assert_eq!(hosted.run(&["py", "kept"]).ok().stdout, "1\n");
-    // From elsewhere, too.
+    // It works from another folder, too.
     let mut running = Running::start(hosted.command(&["py", code]));
     assert_eq!(running.line(), "begun");
     assert!(hosted.run(&["interrupt"]).ok().stdout.starts_with("Interrupted `print('begun'"));
     assert_eq!(running.end().status.code(), Some(1));
 }
 
-/// What goes on by itself is asked for by its id.
+/// The id of a detached call gives access to its result.
 #[test]
 fn detached_code_is_asked_for_by_its_id() {
     let hosted = Hosted::new();
@@ -323,7 +324,7 @@ fn detached_code_is_asked_for_by_its_id() {
     assert_eq!(hosted.run(&["result", "xnobody123"]).exits(2).stdout, "");
 }
 
-/// A notebook that is run in its own session leaves there what it made, with and without somebody who watches.
+/// A notebook that is run in its own session leaves its variables there, with and without a watcher.
 #[test]
 fn a_notebook_runs_in_a_session_that_stays() {
     let hosted = Hosted::new();
@@ -347,7 +348,7 @@ fn a_notebook_runs_in_a_session_that_stays() {
     );
     let fresh = hosted.run(&["run", "--keep", "--fresh", "--cells", "1", "nb.ipynb"]).exits(1);
     assert!(fresh.stderr.contains("NameError"), "{}", fresh.stderr);
-    // It goes on when whoever watched is killed.
+    // The run goes on when its watcher is killed.
     let wait =
         "import os, time\nwhile not os.path.exists('go'): time.sleep(0.02)\nprint('went on')";
     hosted.run(&["edit", "nb.ipynb", "replace", "1", "--source", wait]).ok();
@@ -367,7 +368,7 @@ fn a_notebook_runs_in_a_session_that_stays() {
     });
 }
 
-/// The person beside an agent sees its sessions, looks into one and works in it; with --keep a client that starts again
+/// A user beside an agent sees its sessions, inspects one and works in it; with --keep a client that starts again
 /// has lost nothing.
 #[test]
 fn an_agents_session_is_shared() {
@@ -401,7 +402,7 @@ fn an_agents_session_is_shared() {
     assert_eq!(hosted.run(&["py", "--session", "kept", "y"]).ok().stdout, "7\n");
 }
 
-/// Several see the same, from where they want; one that does not read harms nobody.
+/// Several watchers see the same, each from its own start; one that does not read does no harm.
 #[test]
 fn many_watch_and_one_that_stalls_harms_nobody() {
     let hosted = Hosted::new();
@@ -426,7 +427,7 @@ fn many_watch_and_one_that_stalls_harms_nobody() {
     assert_eq!(reader.end().status.code(), Some(0));
 }
 
-/// S-006: a session may be called anything; a terminal and a program see text.
+/// S-006: a session may have any name; a terminal and a program see text.
 #[test]
 fn hostile_names_are_text() {
     let hosted = Hosted::new();
@@ -453,7 +454,7 @@ fn a_host_runs_a_notebook_with_values() {
     assert!(seen.stdout.contains("(12345678901234567890, -inf)"), "{seen:?}");
 }
 
-/// Whether a kernel can be copied is asked of that kernel: the Python that is usual here need not even be there.
+/// The kernel itself says whether it can be copied: the default Python need not even exist.
 #[test]
 fn a_copy_needs_no_other_python() {
     let env = env();

@@ -1,6 +1,7 @@
-//! `inkcell mcp --http` and what speaks to it over bare sockets, as any program could.
+//! `inkcell mcp --http` and its clients over bare sockets, as any program could be.
 //!
-//! Owns the process, its port and what it writes. Bounded: whatever does not come in a minute fails the test.
+//! Owns the process, its port and its output. Bounded: a line or an answer that takes more than a minute fails the
+//! test.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -15,24 +16,24 @@ use serde_json::{Value, json};
 
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// Two tokens that somebody chose.
+/// Two tokens chosen by a user.
 pub(crate) const ONE: &str = "one-0123456789-0123456789-0123456789";
 pub(crate) const OTHER: &str = "other-0123456789-0123456789-0123456789";
 
-/// A server. Dropped, it is killed.
+/// A server. Dropping it kills it.
 pub(crate) struct HttpServer {
     child: Child,
     pub(crate) at: SocketAddr,
-    /// What it has written to standard error, line by line.
+    /// Its standard error, line by line.
     lines: Mutex<mpsc::Receiver<String>>,
     pub(crate) said: Vec<String>,
 }
 
-/// What came back.
+/// A reply of the server.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
-    /// The head, in small letters.
+    /// The head, in lower case.
     pub(crate) head: String,
     pub(crate) body: String,
 }
@@ -85,7 +86,7 @@ impl HttpServer {
         server
     }
 
-    /// Waits for a line that begins so; what follows.
+    /// Waits for a line with this beginning, and returns the rest of it.
     pub(crate) fn line(&mut self, beginning: &str) -> String {
         let until = Instant::now() + LIMIT;
         loop {
@@ -102,7 +103,7 @@ impl HttpServer {
         }
     }
 
-    /// The token that it made.
+    /// The token that the server made.
     pub(crate) fn token(&mut self) -> String {
         self.line("token: ")
     }
@@ -121,14 +122,14 @@ impl HttpServer {
         stream
     }
 
-    /// Sends bytes as they are, and reads until the end.
+    /// Sends raw bytes, and reads until the end.
     pub(crate) fn raw(&self, bytes: &[u8]) -> Reply {
         let mut stream = self.connect();
         stream.write_all(bytes).expect("it is read");
         read(stream)
     }
 
-    /// A request that names the server rightly, with these lines in its head.
+    /// Sends a request with the right host name and these lines in its head.
     pub(crate) fn ask(&self, method: &str, path: &str, head: &[String], body: &str) -> Reply {
         let host = format!("Host: {}", self.at);
         let head = [&[host][..], head].concat();
@@ -142,13 +143,13 @@ impl HttpServer {
         self.raw(text.as_bytes())
     }
 
-    /// A message of the protocol. Gives the answer's reply, whatever it is.
+    /// Sends a message of the protocol and returns the reply, whatever it is.
     pub(crate) fn post(&self, token: &str, more: &[String], message: &Value) -> Reply {
         let head = [&protocol_head(token)[..], more].concat();
         self.ask("POST", "/mcp", &head, &message.to_string())
     }
 
-    /// Everything it has written until its end.
+    /// Waits for its end, and returns everything it has written.
     pub(crate) fn end(mut self) -> (ExitStatus, Vec<String>) {
         let status = until("the end of the server", || self.child.try_wait().expect("a child"));
         while let Ok(line) = self.lines.get_mut().expect("one reader").recv_timeout(LIMIT) {
@@ -190,7 +191,7 @@ pub(crate) fn protocol_head(token: &str) -> Vec<String> {
 /// Reads an answer to its end.
 pub(crate) fn read(mut stream: TcpStream) -> Reply {
     let mut bytes = Vec::new();
-    // A server that has not read everything closes hard once it has answered.
+    // A server that has not read everything resets the connection after its answer.
     if let Err(error) = stream.read_to_end(&mut bytes) {
         assert!(error.kind() == std::io::ErrorKind::ConnectionReset, "{error}");
     }
@@ -215,7 +216,7 @@ fn unchunked(mut rest: &str) -> String {
 }
 
 impl Reply {
-    /// The message of the protocol in it, whichever way it was sent.
+    /// The protocol message in the reply, in either form.
     pub(crate) fn message(&self) -> Value {
         let events = self.body.lines().filter_map(|line| line.strip_prefix("data: "));
         let mut messages = events.filter_map(|data| serde_json::from_str::<Value>(data).ok());
@@ -229,7 +230,7 @@ impl Reply {
     }
 }
 
-/// A session of the protocol, in a revision that has them.
+/// A session of the protocol, in a revision with sessions.
 pub(crate) struct Session<'a> {
     pub(crate) server: &'a HttpServer,
     pub(crate) token: String,
@@ -292,7 +293,7 @@ pub(crate) fn text_of(answer: &Value) -> (String, bool) {
     (texts.join("\n"), answer["result"]["isError"] == true)
 }
 
-/// A call of a tool in the revision that has no sessions, and the lines of its head.
+/// A call of a tool in the revision without sessions, and the lines of its head.
 #[allow(clippy::needless_pass_by_value, reason = "callers write JSON in place")]
 pub(crate) fn stateless_call(tool: &str, arguments: Value) -> (Vec<String>, Value) {
     let meta = json!({

@@ -1,4 +1,4 @@
-//! Several clients of one `inkcell mcp --http`: what each sees of the others.
+//! Several clients of one `inkcell mcp --http`, and what each sees of the others.
 
 use std::io::Write;
 
@@ -60,11 +60,11 @@ fn clients_with_different_tokens_share_nothing() {
     assert!(read(&other)["error"].is_object(), "{}", read(&other));
     let listed = |session: &Session| session.ask("resources/list", json!({}))["result"].to_string();
     assert!(listed(&one).contains(&artifact) && !listed(&other).contains(&artifact));
-    // Whoever owns the state folder sees all.
+    // The owner of the state folder sees everything.
     assert!(env.run(&["artifacts", "list"]).stdout.contains(&artifact));
 }
 
-/// S-017: a session's id is worth nothing with another token, and is no small number.
+/// S-017: the id of a session is useless with another token, and is not a small number.
 #[test]
 fn a_session_belongs_to_its_token() {
     let env = env();
@@ -85,7 +85,7 @@ fn a_session_belongs_to_its_token() {
     assert_eq!(one.post(&listing).status, 404, "it is over");
 }
 
-/// S-017: those who share a token are one, whether their revision has sessions or not.
+/// S-017: clients that share a token count as one, whether their revision has sessions or not.
 #[test]
 fn clients_with_the_same_token_share_their_sessions() {
     let env = env();
@@ -105,7 +105,7 @@ fn clients_with_the_same_token_share_their_sessions() {
     assert!(is_error && text.contains("NameError"), "{text}");
 }
 
-/// S-017: twenty clients at once, with the same ids, and everybody gets their own answer.
+/// S-017: twenty clients at once, with the same ids, and each gets its own answer.
 #[test]
 fn answers_do_not_cross() {
     let env = env();
@@ -123,7 +123,7 @@ fn answers_do_not_cross() {
     });
 }
 
-/// Only so many sessions of the protocol, and room for one when another ends.
+/// The number of protocol sessions is limited, and the end of one makes room for another.
 #[test]
 fn sessions_are_bounded() {
     let env = env();
@@ -142,7 +142,7 @@ fn sessions_are_bounded() {
     Session::open(&server, ONE);
 }
 
-/// A client that hangs up on a call without sessions takes the call back; what it computed before stays.
+/// A client that hangs up on a call without sessions cancels the call; earlier variables stay.
 #[test]
 fn hanging_up_ends_the_call_and_not_the_session() {
     let env = env();

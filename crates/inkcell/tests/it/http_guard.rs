@@ -1,4 +1,4 @@
-//! Who gets into `inkcell mcp --http`, over bare sockets.
+//! Access to `inkcell mcp --http`, over bare sockets.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use crate::http_client::{HttpServer, ONE, Session, bearer, hello, protocol_head,
 
 const METHODS: [&str; 8] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND"];
 
-/// S-010: whatever a name was made to point at, only our own is ours.
+/// S-010: only our own name counts, whatever names point at our address.
 #[test]
 fn a_request_names_us_exactly() {
     let env = env();
@@ -51,7 +51,7 @@ fn a_request_names_us_exactly() {
     assert_eq!(server.raw(old.as_bytes()).status, 403, "an old client that names nobody");
 }
 
-/// S-011: no page but our own, and there is none.
+/// S-011: only our own pages are allowed, and none exists.
 #[test]
 fn an_origin_is_our_own_or_none() {
     let env = env();
@@ -119,7 +119,8 @@ fn without_the_token_there_is_nothing() {
     assert_eq!(lost.status, 404);
 }
 
-/// S-013: what a page can send without asking first does nothing, and reading has no effect.
+/// S-013: a request that a page can send without asking first does nothing, and reading has no
+/// effect.
 #[test]
 fn a_simple_request_does_nothing() {
     let env = env();
@@ -140,7 +141,7 @@ fn a_simple_request_does_nothing() {
     }
 }
 
-/// S-018: guesses are slowed down, and whoever has the token does not notice.
+/// S-018: guesses are slowed down, and a client with the token does not notice.
 #[test]
 fn guesses_are_limited() {
     let env = env();
@@ -153,8 +154,8 @@ fn guesses_are_limited() {
     assert!(session.ask("tools/list", json!({}))["result"]["tools"].is_array());
 }
 
-/// S-018: more silent connections than there are places do not keep a client with a token waiting
-/// until their time is over.
+/// S-018: more silent connections than there are places do not delay a client with a token until
+/// their time is over.
 #[test]
 fn silent_connections_keep_nobody_out() {
     let env = env();
@@ -163,7 +164,7 @@ fn silent_connections_keep_nobody_out() {
     let began = Instant::now();
     let session = Session::open(&server, ONE);
     assert!(session.ask("tools/list", json!({}))["result"]["tools"].is_array());
-    // A head may take thirty seconds where a token was shown before.
+    // The head may take thirty seconds after a token was shown.
     assert!(began.elapsed() < Duration::from_secs(25), "{:?}", began.elapsed());
     drop(silent);
 }
@@ -194,7 +195,7 @@ fn a_large_message_is_refused() {
     }
     let reply = read(stream);
     assert!([413, 0].contains(&reply.status), "{reply:?}");
-    // And the server is there for the next one.
+    // The server still serves the next client.
     Session::open(&server, &token);
 }
 

@@ -1,4 +1,4 @@
-//! `inkcell mcp --http` from its start to its end: where it listens, what it tells, and what is left.
+//! `inkcell mcp --http` from its start to its end: its address, its output, and its leftovers.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
@@ -12,7 +12,7 @@ use crate::env;
 use crate::http_client::{HttpServer, ONE, Session, bearer, command, private};
 use crate::running::Process;
 
-/// S-019: this machine alone, on a port that the system picks; more only for whoever says so and has a token.
+/// S-019: this machine alone, on a port that the system picks; more only with an option and a token.
 #[test]
 fn it_listens_on_this_machine() {
     let env = env();
@@ -48,7 +48,7 @@ fn it_listens_on_this_machine() {
     assert_eq!((named("box"), named("0.0.0.0"), named("evil")), (404, 403, 403));
 }
 
-/// Every file below a folder that holds a text.
+/// Every file below a folder that contains a text.
 fn files_with(folder: &Path, text: &str, found: &mut Vec<String>) {
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
@@ -64,7 +64,7 @@ fn files_with(folder: &Path, text: &str, found: &mut Vec<String>) {
     }
 }
 
-/// S-020, S-022: a token that somebody chose is to be seen nowhere, whatever is asked and goes wrong.
+/// S-020, S-022: a token that a user chose appears nowhere, whatever is asked and goes wrong.
 #[test]
 fn a_token_is_seen_nowhere() {
     const CANARY: &str = "canary-5d1f2c9a7b3e4860-5d1f2c9a7b3e4860";
@@ -111,7 +111,7 @@ fn a_token_is_seen_nowhere() {
     assert_eq!(found, Vec::<String>::new());
 }
 
-/// S-020, S-021: a token that is made is in one file, for one user, for as long as it counts.
+/// S-020, S-021: a token that the server makes is in one file, for one user, for as long as it is valid.
 #[test]
 fn a_made_token_is_kept_privately_and_not_for_long() {
     let env = env();
@@ -136,7 +136,7 @@ fn a_made_token_is_kept_privately_and_not_for_long() {
     assert_eq!(std::fs::read_dir(&folder).expect("a folder").count(), 0);
 }
 
-/// S-021: a file of tokens that others can read is not used, and the message does not repeat what is in it.
+/// S-021: a file of tokens that others can read is refused, and the message does not repeat its content.
 #[test]
 fn a_file_that_others_can_read_is_refused() {
     let env = env();
@@ -146,7 +146,7 @@ fn a_file_that_others_can_read_is_refused() {
     assert!(ran.stderr.contains("chmod 600") && !ran.stderr.contains(ONE), "{}", ran.stderr);
 }
 
-/// F-021: a signal ends it, with everything that runs in it, also code and a command that do not listen.
+/// F-021: a signal ends it, with everything that runs in it, also code and a command that ignore signals.
 #[test]
 fn a_signal_ends_it_and_everything_in_it() {
     const STUBBORN: &str = "import os, signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n\

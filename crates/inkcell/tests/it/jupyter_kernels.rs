@@ -1,4 +1,4 @@
-//! Jupyter kernels with the real binary: those that are installed, those that run, and notebooks that ask for one.
+//! Jupyter kernels with the real binary: installed ones, running ones, and notebooks that name one.
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
@@ -36,7 +36,7 @@ fn done(env: &TestEnv, args: &[&str]) -> Ran {
     finish(inkcell(env, args), b"")
 }
 
-/// A notebook that asks for a kernel.
+/// A notebook that names a kernel.
 fn for_kernel(sources: &[&str], metadata: &Value) -> String {
     let mut made: Value = serde_json::from_str(&notebook(sources)).expect("JSON");
     made["metadata"] = metadata.clone();
@@ -64,8 +64,8 @@ fn ipykernel(variables: &Value) -> Value {
     })
 }
 
-/// A second language end to end: its kernel is found by the notebook's own words, outputs are in the file, and the
-/// choice is told.
+/// A second language end to end: its kernel is found by the notebook's own metadata, outputs are in the file, and
+/// the choice is reported.
 #[test]
 fn a_notebook_of_another_language_is_run_by_its_kernel() {
     if !has("a_notebook_of_another_language_is_run_by_its_kernel", "bash_kernel") {
@@ -85,7 +85,7 @@ fn a_notebook_of_another_language_is_run_by_its_kernel() {
     assert!(refused.stderr.contains("the notebook is for bash (kernel bash)"), "{refused:?}");
 }
 
-/// The same by the tools: a notebook, and a session that later calls find by its name.
+/// The same through the tools: a notebook, and a session that later calls find by its name.
 #[test]
 fn tools_run_another_language() {
     if !has("tools_run_another_language", "bash_kernel") {
@@ -97,14 +97,14 @@ fn tools_run_another_language() {
     let told = said(&mut client, "notebook_run", json!({"path": "b.ipynb"}));
     assert!(told.contains("run by the Jupyter kernel bash (Bash)"), "{told}");
     assert!(told.contains("from the notebook"), "{told}");
-    // Whoever comes first to a notebook's session finds the kernel that the notebook asks for.
+    // The first client of a notebook's session gets the kernel that the notebook names.
     env.put("first.ipynb", of_bash(&["echo $y"]));
     said(&mut client, "python", json!({"code": "y=9", "session": "first.ipynb"}));
     let seen = said(&mut client, "notebook_run", json!({"path": "first.ipynb"}));
     assert!(seen.contains("\n9"), "{seen}");
     let refused = client.call("python", json!({"path": "b.ipynb", "cell": 0})).text();
     assert!(refused.contains("is for bash, and this session runs Python"), "{refused}");
-    // One that asks for another language than before gets another kernel.
+    // A notebook that now names another language gets another kernel.
     let python = json!({"kernelspec": {"name": "python3", "language": "python"}});
     env.put("first.ipynb", for_kernel(&["40 + 2"], &python));
     let seen = said(&mut client, "notebook_run", json!({"path": "first.ipynb"}));
@@ -112,7 +112,7 @@ fn tools_run_another_language() {
         seen.contains("42") && seen.contains("the one it had (bash, by zmq) was ended"),
         "{seen}"
     );
-    // The notebook's own session is found by its path, with the language it has.
+    // The notebook's own session is found by its path, with its language.
     let shared =
         said(&mut client, "python", json!({"code": "echo $((6 * 7))", "session": "b.ipynb"}));
     assert!(shared.starts_with("42"), "{shared}");
@@ -128,7 +128,7 @@ fn said(client: &mut Client, tool: &str, arguments: Value) -> String {
     client.ok(tool, arguments).text()
 }
 
-/// Nothing of a notebook that cannot be run is touched, and the way on is told.
+/// A notebook that cannot be run is not touched, and the error says how to go on.
 #[test]
 fn a_language_without_a_kernel_is_refused_before_anything_is_written() {
     let env = env();
@@ -147,7 +147,7 @@ fn a_language_without_a_kernel_is_refused_before_anything_is_written() {
     assert_eq!(env.names(), ["j.ipynb"]);
 }
 
-/// Kernelspecs are found where Jupyter finds them: the first of a name counts, and what cannot be used is told.
+/// Kernelspecs are found where Jupyter finds them: the first of a name counts, and unusable ones are reported.
 #[test]
 fn installed_kernels_are_listed() {
     let env = env();
@@ -185,7 +185,7 @@ fn installed_kernels_are_listed() {
 }
 
 /// A notebook that names an installed kernel of Python gets that one, with its variables; `--python` and `--backend
-/// runner` count more, and a kernel that is not installed is said to be another one.
+/// runner` take precedence, and a note says so if the kernel is not installed and another one runs.
 #[test]
 fn a_named_kernel_of_python_is_used_unless_told_otherwise() {
     if !has("a_named_kernel_of_python_is_used_unless_told_otherwise", "ipykernel") {
@@ -215,7 +215,7 @@ fn a_named_kernel_of_python_is_used_unless_told_otherwise() {
     assert!(said.stderr.contains("kernel: project (Project; zmq)"), "{said:?}");
 }
 
-/// A Python without ipykernel says what to type.
+/// Without ipykernel, the error says what to type.
 #[test]
 fn a_python_without_ipykernel_says_what_to_install() {
     let env = env();
@@ -229,7 +229,7 @@ fn a_python_without_ipykernel_says_what_to_install() {
     assert!(refused.stderr.contains("`inkcell env setup`"), "{refused:?}");
 }
 
-/// A kernel that could not be started leaves its session free for another kind: nobody has lost anything with it.
+/// A kernel that failed to start leaves its session free for another kind: no state is lost with it.
 #[test]
 fn a_start_that_failed_binds_nobody() {
     let env = env();
@@ -249,7 +249,7 @@ fn a_start_that_failed_binds_nobody() {
     }
 }
 
-/// A kernel of somebody else.
+/// A kernel of another program.
 struct Theirs {
     child: Child,
     file: PathBuf,
@@ -278,7 +278,7 @@ impl Drop for Theirs {
     }
 }
 
-/// A kernel that runs already is joined by its connection file: it has its variables, and it outlives us.
+/// A running kernel is joined by its connection file: its variables are there, and it outlives us.
 #[test]
 fn a_running_kernel_is_joined_and_left_alone() {
     if !has("a_running_kernel_is_joined_and_left_alone", "ipykernel") {
@@ -327,7 +327,7 @@ fn nothing_of_a_kernel_is_left() {
     let mode =
         std::fs::metadata(runtime.join("inkcell")).expect("it is there").permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
-    // A host that is killed cannot clean up; the next one does.
+    // A killed host cannot clean up; the next one does.
     let mut killed = zmq("import time; time.sleep(600)");
     let mut killed = killed.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("a host");
     until("the folder of a kernel", || homes().len() == 1);
@@ -337,7 +337,7 @@ fn nothing_of_a_kernel_is_left() {
     assert_eq!(homes(), [""; 0]);
 }
 
-/// The command that everybody begins with works on this backend, too.
+/// The usual first command works on this backend, too.
 #[test]
 fn the_tour_runs_on_jupyters_kernel() {
     if !has("the_tour_runs_on_jupyters_kernel", "ipykernel") {
@@ -370,7 +370,7 @@ fn a_pool_has_a_kernel_ready() {
     });
     let homes = || inkcell_testkit::env::names_in(&runtime.join("inkcell")).len();
     said(&mut client, "python", json!({"code": "x = 1"}));
-    // The one that waits has a folder of its own.
+    // The waiting kernel has a folder of its own.
     until("the folders of two kernels", || homes() == 2);
     let mut told = String::new();
     for at in 0..100 {
@@ -390,8 +390,8 @@ fn a_pool_has_a_kernel_ready() {
     assert_eq!(homes(), 0);
 }
 
-/// A session that had to give up its place comes back as what it was, and its user is told; sessions whose kernels
-/// never started give up theirs first.
+/// A session that had to give up its place returns as it was, and its user is told; sessions whose kernels never
+/// started give up theirs first.
 #[test]
 fn a_session_keeps_its_kind() {
     if !has("a_session_keeps_its_kind", "ipykernel") {
@@ -424,7 +424,7 @@ fn a_session_keeps_its_kind() {
     assert!(back.contains("variables of earlier calls are gone"), "{back}");
 }
 
-/// A kernel of somebody else is neither restarted nor reset nor ended, and whoever asks for that is told.
+/// A kernel of another program is neither restarted nor reset nor ended, and such a request gets an error.
 #[test]
 fn a_kernel_of_somebody_else_is_not_made_new() {
     if !has("a_kernel_of_somebody_else_is_not_made_new", "ipykernel") {
@@ -435,7 +435,7 @@ fn a_kernel_of_somebody_else_is_not_made_new() {
     let mut client = Client::start(&env, &[]);
     let file = theirs.file.display().to_string();
     said(&mut client, "kernel", json!({"action": "start", "session": "e", "kernel": file}));
-    // Completion by jedi takes long when it is used for the first time.
+    // Completion by jedi takes long the first time.
     let begun = "x = 5\nget_ipython().Completer.use_jedi = False";
     said(&mut client, "python", json!({"code": begun, "session": "e"}));
     for (tool, arguments) in [

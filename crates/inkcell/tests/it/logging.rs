@@ -1,4 +1,4 @@
-//! What is logged and traced, where it goes, and what is in none of it.
+//! The content of logs and traces, their destination, and the text that appears in none of them.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -12,7 +12,7 @@ fn test_python() -> String {
     std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned())
 }
 
-/// `inkcell py` with these variables.
+/// Runs `inkcell py` with these variables.
 fn py(env: &TestEnv, code: &str, variables: &[(&str, &str)]) -> Ran {
     let mut command = env.inkcell();
     command.args(["py", "--python", &test_python(), code]).envs(variables.iter().copied());
@@ -26,7 +26,7 @@ fn server(env: &TestEnv, variables: &[(&str, &str)]) -> Client {
     })
 }
 
-/// All of the log of a server that has ended.
+/// Ends a server and returns its whole log.
 fn log(env: &TestEnv, mut client: Client) -> String {
     client.leave();
     let status = client.end();
@@ -34,7 +34,7 @@ fn log(env: &TestEnv, mut client: Client) -> String {
     String::from_utf8(env.get("log")).expect("text")
 }
 
-/// Lines without what differs from run to run: the time, the process.
+/// Lines without the parts that differ from run to run: the time, the process.
 fn lines(log: &str) -> Vec<&str> {
     log.lines().map(|line| line.splitn(4, ' ').nth(3).unwrap_or(line).trim_start()).collect()
 }
@@ -64,7 +64,7 @@ fn stages_of_starting_are_told_on_standard_error() {
     }
 }
 
-/// B:C-05 S-020: every message to and from a kernel has its line, and none has a word of what it says.
+/// B:C-05 S-020: every message to and from a kernel has its line, and none has a word of its content.
 #[test]
 fn messages_are_traced_without_what_they_say() {
     let env = env();
@@ -94,7 +94,7 @@ fn messages_are_traced_without_what_they_say() {
     assert_eq!(py(&env, code, &[]).ok().stderr, "");
 }
 
-/// The log of a server tells who came, what was called and how kernels fared, in a file for its owner.
+/// The log of a server records clients, calls and the lives of kernels, in a file for its owner.
 #[test]
 fn a_server_logs_clients_calls_and_kernels() {
     let env = env();
@@ -128,7 +128,7 @@ fn a_server_logs_clients_calls_and_kernels() {
     assert_eq!(mode & 0o777, 0o600);
 }
 
-/// B:C-03: why Python is not offered is in the log, and without a file for it on standard error.
+/// B:C-03: the reason why Python is not offered is in the log, and without a log file on standard error.
 #[test]
 fn why_python_is_not_offered_is_logged() {
     let env = env();
@@ -146,7 +146,7 @@ fn why_python_is_not_offered_is_logged() {
     assert_eq!(started(&[missing, ("PI_LOG", "off")]).stderr, "");
 }
 
-/// A file that cannot be written to is told at once, and by a command that logs nothing not even opened.
+/// A log file that cannot be written is an error at once; a command that logs nothing does not even open it.
 #[test]
 fn a_log_that_cannot_be_written_is_told() {
     let env = env();
@@ -156,7 +156,7 @@ fn a_log_that_cannot_be_written_is_told() {
     py(&env, "1", &variables[..1]).ok();
 }
 
-/// S-020: with everything that can be logged switched on, no argument, code, output, file or secret is.
+/// S-020: with all logging switched on, no argument, code, output, file or secret appears.
 #[test]
 fn nothing_that_was_said_is_in_the_log() {
     let env = env();

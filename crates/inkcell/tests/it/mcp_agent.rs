@@ -1,4 +1,4 @@
-//! A whole session of an agent with `inkcell mcp`: what it would do, in the order it would do it.
+//! A whole session of an agent with `inkcell mcp`, in the usual order of calls.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -64,7 +64,7 @@ fn an_agent_reads_edits_runs_and_fetches() {
     assert!(gone.is_error() && gone.text().contains("NameError"), "{gone:?}");
 }
 
-/// B:K-05 F-093: the answer that closes another session names it, and the next answer there says what was lost.
+/// B:K-05 F-093: the answer that closes another session names it, and the next answer there reports the loss.
 #[test]
 fn a_session_that_makes_room_is_named() {
     let env = env();
@@ -106,8 +106,8 @@ fn a_picture_is_a_picture() {
     assert!(!answer.text().contains("iVBOR"), "no base64 in text");
 }
 
-/// A long run: progress while it is waited for, an id when the wait is over, its end by that id, and a cancel
-/// that ends it alone.
+/// A long run: progress while it is waited for, an id when the wait is over, its end by that id, and a cancel that
+/// ends it alone.
 #[test]
 fn a_long_run_is_told_asked_for_and_taken_back() {
     let env = env();
@@ -148,7 +148,7 @@ fn a_long_run_is_told_asked_for_and_taken_back() {
     }));
     env.put("enough", "");
     assert!(client.called(other).text().contains("other"));
-    // The session that was interrupted is there, with what it knew.
+    // The interrupted session still exists, with its variables.
     assert_eq!(client.ok("python", json!({"code": "os.path.exists('gate')"})).text(), "True");
 }
 
@@ -170,7 +170,7 @@ fn twenty_calls_at_once_get_their_own_answers() {
     }
 }
 
-/// S-031: what a tool does not know is refused, with the nearest.
+/// S-031: an unknown argument is refused, with the nearest known one.
 #[test]
 fn arguments_that_are_wrong_are_told() {
     let env = env();
@@ -193,11 +193,11 @@ fn arguments_that_are_wrong_are_told() {
     }
 }
 
-/// The whole list of the default profile fits into its budget, and no text names a tool that is hidden.
+/// The whole list of the default profile fits into its budget, and no text names a hidden tool.
 #[test]
 fn the_list_is_small_and_names_no_hidden_tool() {
     let env = env();
-    // Names that are no words of their own.
+    // Names that are not ordinary words.
     let every = ["notebook_read", "notebook_edit", "notebook_run", "NotebookEdit", "inspect"];
     let modes: [(&[&str], &str, usize); 4] = [
         (&[], "", 12 * 1024),

@@ -1,4 +1,4 @@
-//! How soon `inkcell mcp` ends when its client is gone in the middle of something.
+//! How soon `inkcell mcp` ends when its client vanishes in the middle of something.
 
 use std::io::{ErrorKind, PipeReader, PipeWriter, Read, Write};
 use std::os::unix::process::ExitStatusExt as _;
@@ -14,7 +14,7 @@ use crate::env;
 use crate::http_client::{command, hello};
 use crate::running::Process;
 
-/// F-022: a command of `bash` that nobody waits for is ended with everything else.
+/// F-022: a command of `bash` without a waiting client is ended with everything else.
 #[test]
 fn a_shell_that_runs_does_not_hold_the_end_up() {
     let env = env();
@@ -23,14 +23,14 @@ fn a_shell_that_runs_does_not_hold_the_end_up() {
         .begin_call("bash", json!({"command": "echo $$ > pid; exec sleep 600", "timeout": 600}));
     let shell = Process::open(crate::python::wait_for(&env.path("pid")).trim());
     client.leave();
-    // It is given up, and not only cut off at the end: whoever still listens is told.
+    // The call is cancelled, and not only cut off at the end: a client that still listens gets the error.
     assert!(client.called(call).is_error());
     let status = client.end();
     assert_eq!(status.code(), Some(0));
     shell.is_gone();
 }
 
-/// Whoever writes requests into a pipe and reads what comes out gets the answers of what is quick.
+/// A client that pipes requests in and reads the output gets the answers of quick calls.
 #[test]
 fn what_was_asked_before_the_end_is_answered() {
     let env = env();
@@ -46,7 +46,7 @@ fn what_was_asked_before_the_end_is_answered() {
     assert!(ran.stdout.contains("none.ipynb"), "{}", ran.stdout);
 }
 
-/// F-022: a client that reads no more is gone, though it has not closed its other end.
+/// F-022: a client that stops reading is gone, though it has not closed its other end.
 #[test]
 fn a_client_that_reads_no_more_is_gone() {
     let env = env();
@@ -58,7 +58,7 @@ fn a_client_that_reads_no_more_is_gone() {
     writeln!(stdin, "{}", hello()).expect("it is read");
     stdout.read_exact(&mut [0; 1]).expect("an answer");
     drop(stdout);
-    // Nothing is answered for a long time; only how far it is would be told.
+    // No answer comes for a long time; only progress would be sent.
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     let code = "import time\nwhile True: print('.', flush=True); time.sleep(0.1)";
     let arguments = json!({"code": code, "timeout": 600, "wait": 600});
@@ -69,7 +69,7 @@ fn a_client_that_reads_no_more_is_gone() {
     drop(stdin);
 }
 
-/// A pipe that holds as much as it can. What it is given to does not know that.
+/// A full pipe. The process that gets it does not know that.
 pub(crate) fn full_pipe() -> (PipeReader, PipeWriter) {
     let (reader, mut writer) = std::io::pipe().expect("a pipe");
     let flags = fcntl_getfl(&writer).expect("flags");
@@ -88,8 +88,8 @@ fn ended(mut child: Child) -> std::process::ExitStatus {
     until("the end of the server", || child.try_wait().expect("a child"))
 }
 
-/// F-022, F-023: a client that reads nothing is gone when it has hung up, or when a signal comes, though answers find no
-/// room; its kernel is gone with it.
+/// F-022, F-023: a client that reads nothing is gone when it has hung up, or when a signal comes, though answers
+/// find no room; its kernel is gone with it.
 #[test]
 fn a_client_that_does_not_read_does_not_keep_the_server() {
     for signal in [None, Some(Signal::TERM)] {
@@ -108,7 +108,7 @@ fn a_client_that_does_not_read_does_not_keep_the_server() {
         let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params});
         writeln!(stdin, "{ready}\n{call}").expect("it is read");
         let kernel = Process::open(&crate::python::wait_for(&env.path("pid")));
-        // More than any pipe holds by itself.
+        // More than the default capacity of any pipe.
         for id in 3..400 {
             let list = json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"});
             writeln!(stdin, "{list}").expect("it is read");
@@ -118,7 +118,7 @@ fn a_client_that_does_not_read_does_not_keep_the_server() {
             None => drop(stdin),
             Some(signal) => {
                 kill_process(Pid::from_child(&child), signal).expect("a signal");
-                // The other end is still there.
+                // Keep the other end open.
                 std::mem::forget(stdin);
             }
         }
@@ -129,8 +129,8 @@ fn a_client_that_does_not_read_does_not_keep_the_server() {
     }
 }
 
-/// F-022, F-023: the same where not even the first answer, or a refusal, found room: the server reads no more then, and
-/// sees all the same that its client has hung up. With `--keep` as well.
+/// F-022, F-023: the same if not even the first answer, or a refusal, found room: the server reads no more then,
+/// and still notices that its client has hung up. With `--keep` as well.
 #[test]
 fn a_client_that_never_read_does_not_keep_the_server() {
     let hosted = crate::hosts::Hosted::new();

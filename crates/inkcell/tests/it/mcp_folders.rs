@@ -1,4 +1,4 @@
-//! Folders a server works in: where files may be, and whose interpreter runs code.
+//! The folders of a server: where files may be, and whose interpreter runs code.
 
 use inkcell_testkit::notebooks::small;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use crate::client::Client;
 use crate::env;
 use crate::http_client::command;
 
-/// Greets a server as a client that has these folders open, and answers when it asks for them.
+/// Sends the handshake of a client that has these folders open, and answers the request for them.
 fn with_roots(mut client: Client, folders: &[String]) -> Client {
     client.ask(
         "initialize",
@@ -22,7 +22,7 @@ fn with_roots(mut client: Client, folders: &[String]) -> Client {
     client
 }
 
-/// Waits until the server asks for the folders, and tells them.
+/// Waits until the server asks for the folders, and sends them.
 fn tell_roots(client: &mut Client, folders: &[String]) {
     let asks = |note: &Value| note["method"] == "roots/list";
     let mut tries = 0;
@@ -43,7 +43,8 @@ fn can_read(client: &mut Client, path: &str) -> bool {
     !read.is_error()
 }
 
-/// S-041: roots of an older client narrow where files may be, `--root` or not, and never widen it.
+/// S-041: roots of an older client narrow where files may be, with or without `--root`, and never
+/// widen it.
 #[test]
 fn roots_of_a_client_only_narrow() {
     let env = env();
@@ -74,7 +75,8 @@ fn roots_of_a_client_only_narrow() {
     assert!(can_read(&mut silent, "a/nb.ipynb") && !can_read(&mut silent, "b/nb.ipynb"));
 }
 
-/// B:C-08: a project's interpreter is for code inside the project, also where a path only looks so.
+/// B:C-08: a project's interpreter is for code inside the project, and not for a path that only
+/// looks inside.
 #[test]
 fn a_projects_interpreter_is_for_the_project() {
     let env = env();
@@ -83,7 +85,7 @@ fn a_projects_interpreter_is_for_the_project() {
     let elsewhere = env.outside("elsewhere");
     std::fs::create_dir(&elsewhere).expect("a folder");
     env.put("project/.inkcell/config.toml", "python.interpreter = \"no/such/python\"\n");
-    // Nobody else names an interpreter: outside it is the first on PATH.
+    // No setting names an interpreter outside it, so the first on PATH is used.
     let python = std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let folder = std::path::Path::new(&python).parent().unwrap_or(std::path::Path::new(""));
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default());

@@ -1,6 +1,5 @@
-//! `inkcell mcp` and a client that means harm, or has lost its mind: bytes that are no messages, messages that are
-//! no requests, requests that are not what they seem. Each gets an error or nothing, nothing is done by halves, and
-//! the next request is answered.
+//! `inkcell mcp` and a hostile or broken client: malformed messages, invalid requests, and requests in disguise.
+//! Each gets an error or no answer, nothing is half done, and the next request is answered.
 
 use inkcell_testkit::env::TestEnv;
 use serde_json::{Value, json};
@@ -13,8 +12,8 @@ const NOTEBOOK: &str = r#"{"cells": [{"cell_type": "code", "execution_count": nu
  "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 "#;
 
-/// What no message may take beyond itself, in KiB. The longest message is 64 MiB, held once as bytes; a test
-/// build with its checks is no small thing either.
+/// The most memory for a message beyond the message itself, in KiB. The longest message is 64 MiB, held once as
+/// bytes; a test build with its checks also needs some memory.
 const MEMORY_KIB: u64 = 160 << 10;
 
 /// A call of `python` that leaves a file behind.
@@ -22,7 +21,8 @@ fn leaves(name: &str) -> Value {
     json!({"name": "python", "arguments": {"code": format!("open('{name}', 'w').close()")}})
 }
 
-/// Sends a line that is to be refused and returns the refusal. Nothing else is said, and a request is answered.
+/// Sends a line that must be refused and returns the refusal. Nothing else is sent, and the next request is
+/// answered.
 fn refused(client: &mut Client, line: &[u8]) -> Value {
     client.send_bytes(line);
     client.send_bytes(b"\n");
@@ -31,7 +31,7 @@ fn refused(client: &mut Client, line: &[u8]) -> Value {
     refusal
 }
 
-/// Sends a line that nobody answers. A request is answered nevertheless.
+/// Sends a line that gets no answer. The next request is answered nevertheless.
 fn passed_over(client: &mut Client, line: &[u8]) {
     client.send_bytes(line);
     client.send_bytes(b"\n");
@@ -47,7 +47,7 @@ fn peak(client: &Client) -> u64 {
     line.split_whitespace().next().and_then(|word| word.parse().ok()).expect("a number")
 }
 
-/// S-030: each is refused with an error, under its id where it has one, or passed over where nobody waits.
+/// S-030: each is refused with an error, under its id if it has one, or ignored if no sender waits.
 #[test]
 fn what_is_no_request_is_refused_and_the_next_is_answered() {
     let env = env();
@@ -61,7 +61,7 @@ fn what_is_no_request_is_refused_and_the_next_is_answered() {
         format!(r#"{{"jsonrpc":"2.0","id":"h","method":"tools/call","params":{params}}}"#)
     };
     let own = json!("h");
-    // What is sent, the code of the error, the id it is under.
+    // The input, the code of the error, the id of the error.
     let table: Vec<(Vec<u8>, i64, Option<&Value>)> = vec![
         (format!("[{}]", with_id("1")).into(), -32600, None),
         (b"[]".to_vec(), -32600, None),
@@ -113,7 +113,7 @@ fn what_is_no_request_is_refused_and_the_next_is_answered() {
     }
 }
 
-/// S-030: values of arguments that no tool can mean are answers of the tool, and the server goes on.
+/// S-030: a nonsensical value of an argument gets an answer of the tool, and the server goes on.
 #[test]
 fn arguments_beyond_all_measure_are_told() {
     let env = env();
@@ -140,7 +140,7 @@ fn arguments_beyond_all_measure_are_told() {
     assert_eq!(client.ok("python", json!({"code": "6 * 7"})).text(), "42");
 }
 
-/// S-030: a message of 100 MB is refused under its own id, is not kept, and nothing of it is done.
+/// S-030: a message of 100 MB is refused under its own id, is not kept, and has no effect.
 #[test]
 fn a_message_of_100_mb_is_refused_without_being_kept() {
     let env = env();
@@ -158,7 +158,7 @@ fn a_message_of_100_mb_is_refused_without_being_kept() {
     assert!(!env.path("partly").exists());
 }
 
-/// S-030: a line that does not end is not kept either, and its sender can leave.
+/// S-030: a line without an end is not kept either, and its sender can leave.
 #[test]
 fn a_line_without_an_end_is_not_kept() {
     let env = env();
@@ -172,7 +172,7 @@ fn a_line_without_an_end_is_not_kept() {
     assert_eq!(status.code(), Some(0));
 }
 
-/// S-030: nothing is done for a client that has not said who it is.
+/// S-030: a client without a handshake gets nothing done.
 #[test]
 fn a_call_before_the_greeting_is_refused() {
     let env = env();
@@ -190,18 +190,18 @@ fn a_call_before_the_greeting_is_refused() {
     assert!(!env.path("early").exists());
 }
 
-/// S-030: a request without an id is a notification, and of those only the protocol's own mean something.
+/// S-030: a request without an id is a notification, and only the protocol's own notifications mean something.
 #[test]
 fn a_call_without_an_id_is_not_made() {
     let env = env();
     let mut client = Client::start(&env, &[]);
     client.send(&json!({"jsonrpc": "2.0", "method": "tools/call", "params": leaves("unnamed")}));
-    // In the same session, so it would come after.
+    // This call is in the same session, so it would come after.
     client.ok("python", json!({"code": "1"}));
     assert!(!env.path("unnamed").exists());
 }
 
-/// S-030: an id that is in use is refused to another request, and what the first does is not touched.
+/// S-030: a second request with an id in use is refused, and the first is not affected.
 #[test]
 fn an_id_belongs_to_one_request() {
     let env = env();
@@ -220,13 +220,13 @@ fn an_id_belongs_to_one_request() {
     assert!(first["result"]["content"][0]["text"].to_string().contains("first"), "{first}");
     client.ok("python", json!({"code": "1"}));
     assert!(!env.path("second").exists());
-    // It is over, so its id is free.
+    // The first one is over, so its id is free.
     client.send(&request(call("'third'")));
     let third = client.note(|message| message["id"] == "same");
     assert!(third["result"]["content"][0]["text"].to_string().contains("third"), "{third}");
 }
 
-/// S-031: every tool refuses what it does not know, also when only the case is wrong.
+/// S-031: every tool refuses an unknown argument, also if only its case is wrong.
 #[test]
 fn every_tool_refuses_what_it_does_not_know() {
     let env = env();
@@ -278,7 +278,7 @@ fn keys_that_are_given_twice_are_refused() {
     assert_eq!(env.get("nb.ipynb"), NOTEBOOK.as_bytes());
 }
 
-/// S-032: what looks like an option, a line or a frame is only a name.
+/// S-032: a name that looks like an option, a line or a frame is still only a name.
 #[test]
 fn arguments_are_never_options() {
     let env = env();
@@ -301,7 +301,7 @@ fn arguments_are_never_options() {
     client.ok("notebook_edit", made);
     assert_eq!(env.names(), ["--help.ipynb"]);
 
-    // Line ends of other systems, and what frames of the wire to a kernel look like.
+    // Line ends of other systems, and text like the frames of the wire to a kernel.
     let lines = "x = 1\r\nif x:\r\n    print('a')\r\nprint('''b\r\nc''' == 'b\\nc')\r\n";
     assert_eq!(client.ok("python", json!({"code": lines})).text(), "a\nTrue");
     let frames = "print(len('\u{0}\u{1e}\u{4}{\"event\":\"done\"}\\n') > 5)";
@@ -315,7 +315,7 @@ fn arguments_are_never_options() {
     let code = "import sys; sys.argv";
     let odd = client.ok("python", json!({"code": code, "session": "--help -c 'x' $(touch shell)"}));
     assert!(!odd.text().contains("--help"), "{odd:?}");
-    // A command is the shell's to read, and its beginning is no option of the shell itself.
+    // The shell parses the command, and its beginning cannot become an option of the shell itself.
     let shell = client.call("bash", json!({"command": "--version"}));
     assert!(shell.text().contains("command not found"), "{shell:?}");
     let helper = client.ok("python", json!({"code": "r = bash('--version'); r.returncode"}));
@@ -325,7 +325,7 @@ fn arguments_are_never_options() {
     assert_eq!(env.names(), ["--help.ipynb"]);
 }
 
-/// S-033: what a program prints, or what stands in a notebook, cannot pass for what inkcell says.
+/// S-033: output of a program, or text of a notebook, cannot pass for a message of inkcell.
 #[test]
 fn what_a_program_prints_is_not_ours() {
     let env = env();
@@ -347,7 +347,7 @@ fn what_a_program_prints_is_not_ours() {
     for (shown, line) in text.lines().zip(forged) {
         assert_eq!(shown, format!("\\{line}"));
     }
-    // Whether it failed, and where the rest is, are fields that no text reaches.
+    // The error flag, and the link to the rest, are fields out of reach of any text.
     assert!(!answer.is_error() && answer.blocks("resource_link").is_empty(), "{answer:?}");
     let long = client.ok("python", json!({"code": "for n in range(100_000): print(n)"}));
     assert_eq!(long.blocks("resource_link").len(), 1, "{:?}", long.result);
@@ -359,7 +359,7 @@ fn what_a_program_prints_is_not_ours() {
     ] {
         let read = client.ok(tool, arguments);
         let blocks = read.blocks("text");
-        // What inkcell says of the file is a piece of its own.
+        // The remarks of inkcell about the file are a piece of their own.
         let head = blocks[0]["text"].as_str().expect("text");
         assert!(head.starts_with("talks.ipynb  version ") && head.lines().count() == 1, "{head}");
         let rest = blocks[1]["text"].as_str().expect("text");
@@ -382,7 +382,7 @@ fn notebook_that_talks(env: &TestEnv) {
     env.put("talks.ipynb", notebook.to_string());
 }
 
-/// S-034: what a client may rely on before it asks its user.
+/// S-034: the hints on which a client may rely before it asks its user.
 #[test]
 fn hints_are_true_and_the_list_stays() {
     let env = env();
@@ -399,7 +399,7 @@ fn hints_are_true_and_the_list_stays() {
         ("python", (false, true, true)),
         ("eval", (false, true, true)),
         ("bash", (false, true, true)),
-        // It may run what it changed.
+        // It may run the code that it changed.
         ("notebook_edit", (false, true, true)),
         ("notebook_run", (false, true, true)),
         ("notebook", (false, true, false)),
@@ -416,7 +416,7 @@ fn hints_are_true_and_the_list_stays() {
     for (name, wanted) in table {
         assert_eq!(hint(name), wanted, "{name}");
     }
-    // What reads does not write, and nothing that happens changes the list.
+    // Reading tools do not write, and no event changes the list.
     let before = env.get("nb.ipynb");
     client.ok("notebook_read", json!({"path": "nb.ipynb", "outputs": "full"}));
     client.ok("read", json!({"path": "nb.ipynb"}));

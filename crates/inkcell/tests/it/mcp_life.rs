@@ -1,4 +1,4 @@
-//! `inkcell mcp` from its start to its end: who may end it, and what is left then.
+//! `inkcell mcp` from its start to its end: the ways to end it, and its leftovers.
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -7,7 +7,7 @@ use crate::client::Client;
 use crate::env;
 use crate::running::Process;
 
-/// Code that says which process it is, and runs until it is ended, whatever it is asked.
+/// Code that prints its process id, and runs until it is killed.
 const STUBBORN: &str = "import os, signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n\
                         open('pid', 'w').write(str(os.getpid()))\nwhile True: time.sleep(60)";
 
@@ -31,7 +31,7 @@ fn a_killed_server_leaves_no_kernel() {
     running.is_gone();
 }
 
-/// S-030: what is no request is passed over, and the next one is answered.
+/// S-030: a malformed request is ignored, and the next one is answered.
 #[test]
 fn garbage_does_not_end_the_server() {
     let env = env();
@@ -57,7 +57,7 @@ fn garbage_does_not_end_the_server() {
     assert!(unknown["error"]["code"].is_i64(), "{unknown}");
 }
 
-/// B:C-02 B:C-03 B:C-05: what is offered follows the mode and whether there is a Python.
+/// B:C-02 B:C-03 B:C-05: the offer follows the mode and whether a Python exists.
 #[test]
 fn what_is_offered_depends_on_mode_and_python() {
     let env = env();

@@ -1,7 +1,7 @@
 //! `inkcell mcp` as the official Python client of the protocol sees it.
 //!
-//! Owns starting the scenarios in `tests/python` and what is left when such a client is killed. What is asked
-//! and what must come back is written there, in the client's own language.
+//! Owns starting the scenarios in `tests/python` and the check after such a client is killed. The requests and the
+//! expected answers are written there, in the client's own language.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +13,7 @@ use rustix::process::Signal;
 use crate::env;
 use crate::running::{Process, Running};
 
-/// A scenario in a private environment; none, loudly, where the client is not installed.
+/// A scenario in a private environment; none, with a loud note, if the client is not installed.
 fn scenario(env: &TestEnv, script: &str, words: &[&str]) -> Option<Command> {
     let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
     if !need::python_package(words[0], &python, "mcp") {
@@ -30,7 +30,7 @@ fn scenario(env: &TestEnv, script: &str, words: &[&str]) -> Option<Command> {
     Some(command)
 }
 
-/// Runs a scenario to its end; what it says about a failure is the test's.
+/// Runs a scenario to its end; the test fails with the scenario's own message.
 fn passes(script: &str, words: &[&str]) {
     let env = env();
     if let Some(command) = scenario(&env, script, words) {
@@ -38,7 +38,7 @@ fn passes(script: &str, words: &[&str]) {
     }
 }
 
-/// The whole session of an agent, in the oldest revision that is promised.
+/// The whole session of an agent, in the oldest supported revision.
 #[test]
 fn an_agent_of_2025_06_18_has_its_session() {
     passes("agent.py", &["whole_session", "2025-06-18"]);
@@ -50,7 +50,7 @@ fn an_agent_of_2025_11_25_has_its_session() {
     passes("agent.py", &["whole_session", "2025-11-25"]);
 }
 
-/// The same, in the newest that the client knows, which has no handshake.
+/// The same, in the newest revision that the client knows, which has no handshake.
 #[test]
 fn an_agent_of_2026_07_28_has_its_session() {
     passes("agent.py", &["whole_session", "2026-07-28"]);
@@ -113,19 +113,19 @@ fn code_that_writes_everywhere_does_not_reach_the_client() {
     passes("life.py", &["only_the_protocol"]);
 }
 
-/// The whole session over HTTP, in the oldest revision that is promised.
+/// The whole session over HTTP, in the oldest supported revision.
 #[test]
 fn an_agent_of_2025_06_18_has_its_session_over_http() {
     passes("over_http.py", &["whole_session", "2025-06-18"]);
 }
 
-/// The same in the newest.
+/// The same over HTTP in the newest revision.
 #[test]
 fn an_agent_of_2026_07_28_has_its_session_over_http() {
     passes("over_http.py", &["whole_session", "2026-07-28"]);
 }
 
-/// What is larger than an event that the client takes comes in part, with the way to the rest.
+/// An answer larger than an event that the client accepts comes in part, and says how to get the rest.
 #[test]
 fn large_text_reaches_a_client_of_2025_11_25_over_http() {
     passes("over_http.py", &["large_text", "2025-11-25"]);
@@ -149,7 +149,7 @@ fn large_pictures_reach_a_client_of_2026_07_28_over_http() {
     passes("over_http.py", &["large_pictures", "2026-07-28"]);
 }
 
-/// S-010 S-011 S-012: as the client's own stack sends them; the raw ones are elsewhere.
+/// S-010 S-011 S-012: as the client's own stack sends them; raw requests are tested elsewhere.
 #[test]
 fn strangers_are_refused_over_http() {
     passes("over_http.py", &["strangers_are_refused"]);
@@ -167,7 +167,7 @@ fn twenty_calls_over_http_get_their_own_answers() {
     passes("over_http.py", &["twenty_at_once"]);
 }
 
-/// Issue 21, 1: 200 bursts at random, with every tool that runs code or changes a file.
+/// Issue 21, 1: 200 random bursts, with every tool that runs code or changes a file.
 #[test]
 fn requests_sent_together_are_done_in_order() {
     passes("bursts.py", &["over_stdio"]);
@@ -185,7 +185,7 @@ fn what_is_busy_holds_up_nothing_else() {
     passes("bursts.py", &["side_by_side"]);
 }
 
-/// Kills the client as soon as it has told the processes: the server first, then what the server started.
+/// Kills the client as soon as it has printed the processes: the server first, then its children.
 fn killed(words: &str) {
     let env = env();
     let Some(command) = scenario(&env, "life.py", &[words]) else { return };
@@ -198,13 +198,13 @@ fn killed(words: &str) {
     client.end();
 }
 
-/// F-022: with a cell that does not listen, and a kernel that does nothing.
+/// F-022: with a cell that ignores signals, and an idle kernel.
 #[test]
 fn a_killed_client_leaves_no_kernel() {
     killed("busy_with_a_cell");
 }
 
-/// F-022: with a shell that does not listen, and what it started.
+/// F-022: with a shell that ignores signals, and its children.
 #[test]
 fn a_killed_client_leaves_no_shell() {
     killed("busy_with_bash");

@@ -1,4 +1,4 @@
-//! Times and sizes that users are promised. These tests have the machine to themselves.
+//! Promised times and sizes. These tests have the machine to themselves.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
@@ -13,10 +13,10 @@ use crate::env;
 use crate::mcp_life::busy;
 use crate::notebook_runs::notebook;
 
-/// How long a server may take to end with everything that it started.
+/// How long a server may take to end with all its processes.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Ends a server while code runs that does not listen, and checks that everything goes with it in time.
+/// Ends a server while stubborn code runs, and checks that everything ends with it in time.
 fn end(end: impl FnOnce(&mut Client)) -> ExitStatus {
     let env = env();
     let mut client = Client::start(&env, &[]);
@@ -31,7 +31,7 @@ fn end(end: impl FnOnce(&mut Client)) -> ExitStatus {
     status
 }
 
-/// What a server that runs for long may weigh beyond what it weighs idle.
+/// The growth of a server over a long run, in KiB above its idle size.
 const GROWTH_KIB: u64 = 64 << 10;
 
 /// How much memory a process has, in KiB.
@@ -41,7 +41,7 @@ fn resident_kib(pid: u32) -> u64 {
     line.trim().trim_end_matches("kB").trim().parse().expect("a number")
 }
 
-/// Calls leave a bounded amount of memory behind, whatever they say and however many there are.
+/// Calls leave a bounded amount of memory behind, whatever their output and number.
 #[test]
 fn a_server_does_not_grow_with_its_calls() {
     let env = env();
@@ -61,7 +61,7 @@ fn a_server_does_not_grow_with_its_calls() {
     client.end();
 }
 
-/// Issue 21, 23: nor with the size of notebooks that were read, edited and run.
+/// Issue 21, 23: the same for the size of notebooks that were read, edited and run.
 #[test]
 fn a_server_does_not_grow_with_its_notebooks() {
     let env = env();
@@ -87,7 +87,7 @@ fn a_server_does_not_grow_with_its_notebooks() {
     client.end();
 }
 
-/// F-022: a client that goes away takes everything with it within 5 s.
+/// F-022: a client that leaves takes everything with it within 5 s.
 #[test]
 fn the_end_of_the_client_is_the_end() {
     assert_eq!(end(Client::leave).code(), Some(0));

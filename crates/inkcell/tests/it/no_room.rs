@@ -1,5 +1,4 @@
-//! Places where nothing can be written: folders without permission, full and read-only disks, folders
-//! that are gone.
+//! Places without write access: folders without permission, full and read-only disks, removed folders.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
@@ -20,11 +19,11 @@ fn a_folder_without_permission_leaves_the_file_as_it_was() {
     let mut command = env.inkcell();
     command.args(EDIT);
     if std::fs::metadata(env.dir()).expect("there").uid() == 0 {
-        // Permissions do not bind an administrator, so somebody else tries it with a copy of the program.
+        // Permissions do not bind an administrator, so another user tries it with a copy of the program.
         const SOMEBODY: u32 = 65534;
         let program = env.outside("inkcell");
-        // Copied by another process: while this one has it open for writing, a child of another test
-        // could be holding it, and it could not be run.
+        // Copied by another process: if this process had the copy open for writing, a child of another test could
+        // inherit it, and the copy could not be run.
         let mut copy = env.command("cp");
         copy.arg(env.program()).arg(&program);
         finish(copy, b"").ok();
@@ -121,7 +120,7 @@ fn a_working_folder_that_is_gone_is_no_obstacle_to_absolute_paths() {
     let path = env.put("nb.ipynb", small()).display().to_string();
     let gone = env.outside("gone");
     std::fs::create_dir(&gone).expect("a folder");
-    // A shell goes there, removes it, and runs the command from nowhere.
+    // A shell goes there, removes the folder, and runs the command from nowhere.
     let run = |args: &[&str]| {
         let mut command = env.command("sh");
         command.current_dir(&gone).args(["-c", "rmdir \"$PWD\" && exec \"$@\"", "sh"]);

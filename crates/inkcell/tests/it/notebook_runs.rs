@@ -38,7 +38,7 @@ pub(crate) fn outputs(env: &TestEnv, name: &str, cell: usize) -> String {
     notebook["cells"][cell]["outputs"].to_string()
 }
 
-/// The main job: cells run, outputs are in the file, and the table says what became of each.
+/// The main job: cells run, outputs are in the file, and the table has the result of each.
 #[test]
 fn a_notebook_is_run() {
     let env = env();
@@ -54,7 +54,7 @@ fn a_notebook_is_run() {
     assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), ("", ""));
 }
 
-/// The cell that failed is named with its traceback.
+/// The failed cell is named with its traceback.
 #[test]
 fn a_failure_is_told_and_has_its_code() {
     let env = env();
@@ -97,7 +97,7 @@ fn programs_can_follow_a_run() {
     assert_eq!(last["cells"][0]["written"], "saved");
 }
 
-/// F-078: a host that is killed costs the cell in flight; the file is whole, and the run can go on.
+/// F-078: a killed host costs only the running cell; the file is whole, and the run can go on.
 #[test]
 fn a_killed_run_keeps_what_was_done() {
     let env = env();
@@ -118,7 +118,7 @@ fn a_killed_run_keeps_what_was_done() {
     assert!(outputs(&env, "a.ipynb", 2).contains("three"));
 }
 
-/// F-021: an interrupt stops the cell, and what was done is saved.
+/// F-021: an interrupt stops the cell, and the finished cells are saved.
 #[test]
 fn an_interrupt_saves() {
     let env = env();
@@ -130,7 +130,7 @@ fn an_interrupt_saves() {
     let ended = running.end();
     assert_eq!(ended.status.signal(), Some(2), "{ended:?}");
     assert!(ended.stderr.contains("cell 1 (c1): Interrupted"), "{ended:?}");
-    // Where it stopped, and what became of each cell.
+    // The place of the stop, and the state of each cell.
     assert!(ended.stdout.contains("c0  ok "), "{ended:?}");
     assert!(ended.stdout.contains("c1  cancelled "), "{ended:?}");
     assert!(
@@ -141,7 +141,7 @@ fn an_interrupt_saves() {
     assert!(outputs(&env, "a.ipynb", 1).contains("KeyboardInterrupt"));
 }
 
-/// F-021: somebody who does not read what is shown does not hold up the end that is asked for.
+/// F-021: a stalled reader does not delay a requested end.
 #[test]
 fn an_interrupt_ends_a_run_that_nobody_reads() {
     let env = env();
@@ -150,7 +150,7 @@ fn an_interrupt_ends_a_run_that_nobody_reads() {
     env.put("a.ipynb", notebook(&sources));
     let mut command = run(&env, &["a.ipynb", "--json"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("started");
-    // What is said at the end about so many cells does not fit into a pipe.
+    // The final report about this many cells does not fit into a pipe.
     until("the file done", || env.path("done").exists());
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, Signal::INT).expect("a signal");
@@ -158,7 +158,7 @@ fn an_interrupt_ends_a_run_that_nobody_reads() {
     assert_eq!(ended.signal(), Some(2));
 }
 
-/// Two that wait for each other's files both finish.
+/// Two notebooks that wait for each other's files both finish.
 #[test]
 fn two_runs_help_each_other() {
     let env = env();
@@ -176,7 +176,7 @@ fn two_runs_help_each_other() {
     assert_eq!(one.end().status.code(), Some(0));
 }
 
-/// Outputs that are not in the file are not passed over in silence, and are there when the file is whole again.
+/// Outputs that are missing from the file are reported, and appear when the file is whole again.
 #[test]
 fn outputs_that_could_not_be_saved_are_told() {
     let env = env();
@@ -191,7 +191,7 @@ fn outputs_that_could_not_be_saved_are_told() {
     assert!(read.stdout.contains("kept"), "{read:?}");
 }
 
-/// What cannot be run is told in a sentence, with the code of the table, and nothing is lost.
+/// A notebook that cannot be run gets one sentence, with the exit code of the table, and nothing is lost.
 #[test]
 fn bad_input_is_told() {
     let env = env();

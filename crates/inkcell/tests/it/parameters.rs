@@ -36,7 +36,7 @@ fn source(notebook: &Value, cell: usize) -> String {
 const SHOW: &str = "print([year, region, rate, on, nothing, path])";
 const DEFAULTS: &str = "year = 1\nregion = 'x'\nrate = 0.5\non = False\nnothing = 1\npath = ''";
 
-/// Every way to give a value, and what counts more.
+/// Every way to give a value, and their precedence.
 #[test]
 fn values_are_given_in_every_way() {
     let env = env();
@@ -83,7 +83,7 @@ fn values_are_given_in_every_way() {
     assert_eq!(env.get("a.ipynb"), with_defaults(DEFAULTS, &[SHOW]).into_bytes());
 }
 
-/// Bad input is told in a sentence, and nothing is run.
+/// Bad input gets one sentence, and nothing is run.
 #[test]
 fn what_cannot_be_a_value_is_told() {
     let env = env();
@@ -115,7 +115,7 @@ fn what_cannot_be_a_value_is_told() {
     assert_eq!(env.get("a.ipynb"), book.into_bytes());
 }
 
-/// A name that the defaults do not have, and a notebook without any, are no failure.
+/// A name that the defaults lack, and a notebook without defaults, are not failures.
 #[test]
 fn what_may_be_a_slip_is_a_note() {
     let env = env();
@@ -143,7 +143,7 @@ fn a_piped_notebook_takes_values() {
     assert_eq!(made["cells"][2]["outputs"][0]["text"], json!(["42\n"]));
 }
 
-/// A run that was killed shows with which values it ran.
+/// A killed run shows its values.
 #[test]
 fn a_killed_run_shows_its_values() {
     let env = env();
@@ -216,7 +216,7 @@ fn a_notebook_of_another_language_takes_values() {
     assert!(inspected.stderr.contains("only parameters in Python can be read"), "{inspected:?}");
 }
 
-/// What papermill makes of words and of YAML, all in one cell.
+/// papermill's interpretation of words and of YAML, all in one cell.
 #[test]
 fn words_and_yaml_are_what_they_are_to_papermill() {
     let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());

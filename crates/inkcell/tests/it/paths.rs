@@ -1,4 +1,4 @@
-//! Paths on the command line: odd names, links, things that are no files, and folders to stay in.
+//! Paths on the command line: odd names, links, devices and folders, and roots.
 
 use std::os::unix::fs::symlink;
 use std::time::Duration;
@@ -80,7 +80,7 @@ fn a_tilde_is_home_and_relative_paths_start_here() {
     run("nb.ipynb").exits(5);
 }
 
-/// F-067: the command itself comes to its end, whatever the path leads to.
+/// F-067: the command itself ends, whatever the path leads to.
 #[test]
 fn special_files_are_refused_without_waiting() {
     let env = env();

@@ -1,5 +1,4 @@
-//! A power cut at any instant of a save: what is on the disk then, when nothing is there that was not
-//! synced.
+//! A power cut at any instant of a save: the content of the disk then, if only synced data is there.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +8,16 @@ use inkcell_testkit::notebooks::jupyter;
 use crate::trace::{self, Call};
 use crate::{env, trace::FILE_CALLS};
 
-/// What a disk may hold after a power cut, as the save goes on.
+/// The possible content of a disk after a power cut, as the save goes on.
 #[derive(Default)]
 struct Disk {
-    /// The temporary file: its descriptor, how much was written, how much of that was synced.
+    /// The temporary file: its descriptor, and how many bytes were written and synced.
     temp: Option<(i64, u64, u64)>,
     is_renamed: bool,
     is_folder_synced: bool,
 }
 
-/// What the notebook may be after a power cut.
+/// The possible content of the notebook after a power cut.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Found {
     Old,
@@ -49,7 +48,7 @@ impl Disk {
                 }
             }
             "close" if is_temp(call.fd()) => {
-                // The number may come back as another file.
+                // The system may reuse the number for another file.
                 if let Some((fd, _, _)) = &mut self.temp {
                     *fd = -1;
                 }
@@ -62,7 +61,7 @@ impl Disk {
         }
     }
 
-    /// Everything the notebook may be: what was not synced is there, not there, or torn at a block.
+    /// Every possible content of the notebook: data that was not synced is there, not there, or torn at a block.
     fn found(&self) -> BTreeSet<Found> {
         const BLOCK: u64 = 4096;
         let mut found = BTreeSet::new();
@@ -102,7 +101,7 @@ fn a_power_cut_leaves_the_old_or_the_new_file() {
         let mut seen = BTreeSet::new();
         for call in &calls {
             if call.name == "exit_group" {
-                // Success is reported: from here on nothing but the new content may be found.
+                // Success is reported: from here on only the new content may be found.
                 assert_eq!(disk.found(), BTreeSet::from([Found::New(size)]), "{call:?}");
                 seen.insert("end");
                 continue;

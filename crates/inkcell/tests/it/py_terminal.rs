@@ -1,4 +1,4 @@
-//! `inkcell py` at a terminal: the code and what it gives, on the screen, while it runs and after.
+//! `inkcell py` at a terminal: the code and its output, on the screen, while it runs and after.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;
@@ -16,22 +16,22 @@ use crate::env;
 const PNG: &str =
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC";
 
-/// Many rows, so that nothing that is looked for scrolls away.
+/// Many rows, so that no expected text scrolls away.
 const HIGH: Size = Size { rows: 60, columns: 80 };
 
-/// Waits for the file `go`.
+/// Code that waits for the file `go`.
 const WAITS: &str = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.02)\n";
 
 fn command(env: &TestEnv, host: &str, args: &[&str]) -> Command {
     let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
     let mut command = env.inkcell();
     command.args(args).env("INKCELL_PYTHON_INTERPRETER", python).env("INKCELL_HOST_USE", host);
-    // A busy machine may take a while to listen.
+    // A busy machine may take a while to react.
     command.env("INKCELL_KERNEL_INTERRUPT_GRACE", "60");
     command
 }
 
-/// An environment whose host is ended with it.
+/// An environment whose host ends with it.
 struct Place(TestEnv);
 
 impl Drop for Place {
@@ -59,8 +59,8 @@ fn seen(pty: &Pty) -> String {
     String::from_utf8_lossy(pty.seen()).into_owned()
 }
 
-/// B:T-20: the code behind its mark, what follows it indented by as much, the output; all of it stays. With a host and
-/// without it is the same.
+/// B:T-20: the code behind its mark, following lines indented by as much, the output; all of it stays. The screen
+/// is the same with a host and without.
 #[test]
 fn code_and_what_it_gave_stay_on_the_screen() {
     for host in ["off", "on"] {
@@ -75,7 +75,7 @@ fn code_and_what_it_gave_stay_on_the_screen() {
     }
 }
 
-/// B:T-20, B:X-20: a cell that fails shows where, and the cells behind it are named.
+/// B:T-20, B:X-20: a failed cell shows the place, and the cells behind it are named.
 #[test]
 fn a_cell_that_fails_shows_why() {
     let place = place();
@@ -88,7 +88,7 @@ fn a_cell_that_fails_shows_why() {
     assert!(!text.contains("never"), "{text}");
 }
 
-/// B:T-20: a key stops the code and not the session; the command says so to its shell.
+/// B:T-20: a key stops the code and not the session; the exit code tells the shell.
 #[test]
 fn keys_stop_the_code_and_not_the_session() {
     let place = place();
@@ -112,8 +112,8 @@ fn keys_stop_the_code_and_not_the_session() {
     assert_eq!(ran.stdout, "42\n");
 }
 
-/// B:T-20, B:T-11: the last lines grow in place; a key shows more while the code runs, and again fewer; what is left out
-/// at the end is a command away.
+/// B:T-20, B:T-11: the last lines grow in place; a key shows more while the code runs, and again fewer; at the end
+/// a note names the command that shows the rest.
 #[test]
 fn a_key_shows_more_while_code_runs() {
     for host in ["on", "off"] {
@@ -143,7 +143,7 @@ fn a_key_shows_more_while_code_runs() {
     }
 }
 
-/// B:T-11: what is too much to be kept is turned page by page while the code runs.
+/// B:T-11: output too large for the view is paged while the code runs.
 #[test]
 fn stored_output_is_paged_while_code_runs() {
     let place = place();
@@ -158,7 +158,7 @@ fn stored_output_is_paged_while_code_runs() {
     pty.wait_for("\nLines 8985-9000 of 9000\n");
     pty.send("\u{1b}[5~");
     pty.wait_for("\nLines 8969-8984 of 9000\n  numbered line 8968\n");
-    // On past the last page is what comes.
+    // After the last page come the newest lines.
     pty.send("\u{1b}[6~");
     pty.wait_for("\nLines 8985-9000 of 9000\n");
     pty.send("\u{1b}[6~");
@@ -170,7 +170,7 @@ fn stored_output_is_paged_while_code_runs() {
     assert!(pty.text().contains("artifact"), "{}", pty.text());
 }
 
-/// Issue 9: somebody is there to answer.
+/// Issue 9: a user at the terminal can answer.
 #[test]
 fn code_asks_and_a_person_answers() {
     for host in ["on", "off"] {
@@ -187,8 +187,8 @@ fn code_asks_and_a_person_answers() {
     }
 }
 
-/// B:T-17: a picture is drawn as the terminal can: by kitty's protocol, whose bytes are the picture again, by iTerm's, by
-/// sixels, by half blocks; else it is named.
+/// B:T-17: a picture is drawn in the best way of the terminal: by kitty's protocol, whose bytes are the picture
+/// again, by iTerm's, by sixels, by half blocks; else it is named.
 #[test]
 fn a_picture_is_drawn_as_the_terminal_can() {
     let place = place();
@@ -224,7 +224,7 @@ fn a_picture_is_drawn_as_the_terminal_can() {
     }
 }
 
-/// Issue 9: no colours where none are wanted; the screen is still drawn on.
+/// Issue 9: no colours if they are disabled; the screen is still painted.
 #[test]
 fn there_are_no_colours_where_none_are_wanted() {
     let place = place();
@@ -242,7 +242,7 @@ fn there_are_no_colours_where_none_are_wanted() {
     }
 }
 
-/// Issue 9: a terminal that shows text alone gets text alone, whatever is asked of it.
+/// Issue 9: a terminal that can only show text gets only text, whatever the options.
 #[test]
 fn a_dumb_terminal_gets_text_alone() {
     let place = place();
@@ -267,7 +267,8 @@ fn a_dumb_terminal_gets_text_alone() {
     }
 }
 
-/// S-050, S-051: what code writes, raises or names its cells cannot command the terminal, while it runs and after.
+/// S-050, S-051: text that code prints, raises or uses as names of cells cannot command the terminal, while it runs
+/// and after.
 #[test]
 fn output_cannot_command_the_terminal() {
     let place = place();
@@ -287,7 +288,7 @@ fn output_cannot_command_the_terminal() {
     assert!(text.contains("\n  first\n") && text.ends_with("(exit 1)"), "{text}");
     let screen = pty.screen();
     assert!(!screen.alternate_screen() && !screen.hide_cursor(), "{text}");
-    // Of what is ours, only looks and the painting of our own rows.
+    // Of our own sequences, only styles and the painting of our own rows are allowed.
     let bytes = seen(&pty);
     assert!(!bytes.contains("\u{1b}]") && !bytes.contains("\u{1b}P") && !bytes.contains("\u{1b}_"));
     for sequence in bytes.split("\u{1b}[").skip(1) {
@@ -298,7 +299,7 @@ fn output_cannot_command_the_terminal() {
     }
 }
 
-/// S-052: a picture that lies about its size is named and not drawn.
+/// S-052: a picture with a false size is named and not drawn.
 #[test]
 fn a_forged_picture_is_named() {
     let place = place();
@@ -315,7 +316,7 @@ fn a_forged_picture_is_named() {
     assert!(pty.text().contains("image/png") && pty.text().contains("\n  on"), "{}", pty.text());
 }
 
-/// Issue 9: in the background it goes on, and lets the terminal be.
+/// Issue 9: in the background it goes on, and does not touch the terminal.
 #[test]
 fn in_the_background_it_does_not_stop() {
     let place = place();
@@ -336,7 +337,7 @@ fn in_the_background_it_does_not_stop() {
     assert!(!seen(&pty).contains('\u{1b}'), "{:?}", seen(&pty));
 }
 
-/// Issue 9: suspended, it leaves the terminal as it was, and goes on where it is let.
+/// Issue 9: suspended, it leaves the terminal as it was; resumed, it goes on and draws again.
 #[test]
 fn suspended_it_gives_the_terminal_back() {
     let place = place();
@@ -356,14 +357,14 @@ fn suspended_it_gives_the_terminal_back() {
     assert!(pty.text().ends_with("\n  begun\n  done"), "{}", pty.text());
 }
 
-/// What a process does, by the letter of its state.
+/// The state of a process, as the letter in its stat file.
 fn state(pid: u32) -> char {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it is there");
     let (_, after) = stat.rsplit_once(')').expect("a name");
     after.trim_start().chars().next().expect("a state")
 }
 
-/// Issue 9: what is redirected is streamed, byte for byte, and so is what is asked for as a stream.
+/// Issue 9: redirected output is streamed, byte for byte, and so is output with the option for a stream.
 #[test]
 fn a_redirected_stream_is_no_screen() {
     let place = place();

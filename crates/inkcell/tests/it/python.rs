@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::env;
 use crate::running::{Process, Running, py, run_limited, run_py};
 
-/// One code a way to end, and the same end in JSON.
+/// One exit code for each way to end, and the same end in JSON.
 #[test]
 fn every_end_has_its_code() {
     let env = env();
@@ -86,7 +86,7 @@ fn what_cannot_begin_has_its_code_and_a_next_step() {
     }
 }
 
-/// B:E-12: with no Python at all, the answer says what to do.
+/// B:E-12: without any Python, the answer says what to do.
 #[test]
 fn without_a_python_there_is_a_next_step() {
     let env = env();
@@ -129,7 +129,7 @@ fn an_exception_is_told_without_colours_in_a_pipe() {
     assert!(ran.stderr.ends_with("ValueError: no\n"), "{}", ran.stderr);
     assert!(ran.stderr.contains("raise ValueError('no')"), "{}", ran.stderr);
     assert!(!ran.stderr.contains('\u{1b}'), "{}", ran.stderr);
-    // Issue 21, 29: nor with what the exception has in its name and message, eight bits wide or going back on the line.
+    // Issue 21, 29: the same for the name and the message of an exception, with 8-bit controls or carriage returns.
     for name in [r"\x9b31mA", r"\x1b[31mA", r"B\rA", r"B\x08A"] {
         let code = format!("raise type('{name}', (Exception,), {{}})('{name}')");
         let ran = run_py(&env, &[&code]).exits(1);
@@ -208,7 +208,7 @@ fn bytes_pass_unchanged() {
     assert!(ran.bytes.iter().take(3_000_000).all(|byte| *byte == b'x'));
 }
 
-/// What was written shows while the code still runs: a line, and a part of one that was flushed.
+/// Output appears while the code still runs: a line, and a part of one that was flushed.
 #[test]
 fn output_is_shown_as_it_comes() {
     let env = env();
@@ -258,7 +258,7 @@ fn a_timeout_ends_code_that_does_not_listen() {
     }
 }
 
-/// Code that listens is shown where it was.
+/// Code that obeys the interrupt is shown with the place where it was.
 #[test]
 fn a_timeout_says_where_the_code_was() {
     let env = env();
@@ -275,7 +275,7 @@ fn a_timeout_says_where_the_code_was() {
     assert!(ran.stderr.ends_with(&last), "{}", ran.stderr);
 }
 
-/// F-023: whoever reads goes away, as `head` does.
+/// F-023: the reader goes away, as `head` does.
 #[test]
 fn a_reader_that_leaves_ends_the_code_quietly() {
     let env = env();
@@ -287,7 +287,7 @@ fn a_reader_that_leaves_ends_the_code_quietly() {
     kernel.is_gone_already();
 }
 
-/// F-023 F-036: a pipe that is full and that nobody reads.
+/// F-023 F-036: a full pipe with a stalled reader.
 #[test]
 fn a_full_pipe_does_not_stop_the_clock() {
     let endless = "while True: print('y' * 1000)";
@@ -316,7 +316,7 @@ fn a_full_pipe_does_not_stop_the_clock() {
         assert!(lines.any(|line| line.starts_with("error: ")), "{code}: {}", ended.stderr);
         kernel.is_gone_already();
     };
-    // The time is long enough for a busy machine, so all of them pass it together.
+    // The limit is long enough for a busy machine, so run all rows at the same time.
     std::thread::scope(|scope| {
         for row in table {
             scope.spawn(move || check(row));
@@ -324,14 +324,14 @@ fn a_full_pipe_does_not_stop_the_clock() {
     });
 }
 
-/// The text of a file that is written at once, when it is there.
+/// Waits for a file that is written at once, and returns its text.
 pub(crate) fn wait_for(path: &std::path::Path) -> String {
     until(&path.display().to_string(), || {
         std::fs::read_to_string(path).ok().filter(|text| !text.is_empty())
     })
 }
 
-/// F-034: a disk without room is a failure that is told.
+/// F-034: a full disk is a reported failure.
 #[test]
 fn output_that_cannot_be_written_is_told() {
     let env = env();
@@ -346,7 +346,7 @@ fn output_that_cannot_be_written_is_told() {
     assert!(stderr.starts_with("error: cannot write the answer: "), "{stderr}");
 }
 
-/// F-020 of the polite sort: what code left to be done at exit is done.
+/// F-020, the polite case: exit handlers of the code run.
 #[test]
 fn exit_functions_run() {
     let env = env();
@@ -391,7 +391,7 @@ fn variables_reach_code_as_the_mode_says() {
     assert_eq!(ran.stderr, "note: NOT_SET is not set here, so the code does not get it\n");
 }
 
-/// B:E-03: code that looks for what the filter withheld is told the flag.
+/// B:E-03: code that looks for a filtered variable gets a hint with the flag.
 #[test]
 fn a_withheld_variable_is_named_with_its_flag() {
     let env = env();

@@ -1,5 +1,5 @@
-//! `inkcell py` at its edges: readers that stall or leave, code from odd places, folders and files that
-//! cannot be used. Each is told, with what to do next.
+//! `inkcell py` at its edges: readers that stall or leave, code from odd places, unusable folders and files. Each
+//! gets an error with the next step.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -8,7 +8,7 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use inkcell_testkit::env::finish;
+use inkcell_testkit::env::{TestEnv, finish};
 use inkcell_testkit::need;
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ fn script(path: &Path, text: &str) {
     std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).expect("a program");
 }
 
-/// F-036: more than anybody reads is cut in the middle, and there is an answer in any case.
+/// F-036: output beyond the reader's pace is cut in the middle, and there is an answer in any case.
 #[test]
 fn too_much_output_still_has_an_answer() {
     let env = env();
@@ -39,7 +39,7 @@ fn too_much_output_still_has_an_answer() {
     assert!(note.ends_with(" bytes from the middle of the output were left out"), "{note}");
 
     let endless = "while True: print('x' * 1000)";
-    // So much takes a busy machine a while to write, and it is given what code might take to stop.
+    // A busy machine takes a while to write this much, so allow the time that code may take to stop.
     let patient = |command: &mut Command| {
         command.env("INKCELL_KERNEL_INTERRUPT_GRACE", "60");
     };
@@ -53,14 +53,14 @@ fn too_much_output_still_has_an_answer() {
     assert!(sentence.starts_with(&wanted), "{sentence}");
 }
 
-/// F-023: a reader that comes back gets what there is, and the sentence is there too.
+/// F-023: a reader that comes back gets the remaining output and the note.
 #[test]
 fn a_reader_that_comes_back_gets_what_there_is() {
     let env = env();
     let code = "import os\nopen('pid', 'w').write(str(os.getpid()))\n\
                 while True: print('y' * 1000)";
     let mut command = py(&env, &["--timeout", "10", code]);
-    // The reader is waited for as long as code might be.
+    // A reader gets as much time as code.
     command.env("INKCELL_KERNEL_INTERRUPT_GRACE", "30");
     let running = Running::start(command);
     let kernel = Process::open(&wait_for(&env.path("pid")));
@@ -87,7 +87,7 @@ fn code_that_ends_after_its_reader_left_has_its_own_code() {
             command.stdin(Stdio::null()).stdout(writer).stderr(Stdio::piped());
             let said = command.spawn().expect("started").wait_with_output().expect("ended");
             let stderr = String::from_utf8_lossy(&said.stderr);
-            // Whether the code is stopped first is a race that either may win.
+            // The code may be stopped before its end or not: both results of this race are fine.
             let is_fine = said.status.code() == Some(exit) || said.status.signal() == Some(13);
             assert!(is_fine, "{code}: {:?} {stderr}", said.status);
             assert!(!stderr.contains("panicked"), "{stderr}");
@@ -95,7 +95,7 @@ fn code_that_ends_after_its_reader_left_has_its_own_code() {
     }
 }
 
-/// The time that the code is given counts for the start as well.
+/// The time limit of the code includes the start.
 #[test]
 fn a_python_that_hangs_at_the_start_is_bounded_by_the_timeout() {
     let env = env();
@@ -124,7 +124,7 @@ fn code_comes_from_pipes_and_with_a_mark() {
     assert!(ran.stderr.contains("it is no program"), "{}", ran.stderr);
 }
 
-/// F-034: an answer in JSON that cannot be written is told on the other stream.
+/// F-034: a failure to write a JSON answer is reported on the other stream.
 #[test]
 fn json_that_cannot_be_written_is_told() {
     let env = env();
@@ -173,7 +173,7 @@ fn names_that_are_not_text_are_told() {
     assert!(ran.stderr.starts_with("error: INKCELL_PYTHON_SHELL: is not UTF-8"), "{}", ran.stderr);
 }
 
-/// F-028: a settings file that has no end, or is a link to itself, is told and not read.
+/// F-028: a settings file without an end, or one that links to itself, is reported and not read.
 #[test]
 fn settings_files_that_are_none_are_told() {
     let env = env();
@@ -194,7 +194,7 @@ fn settings_files_that_are_none_are_told() {
     assert_eq!(run_py(&env, &["1"]).ok().stdout, "1\n");
 }
 
-/// What somebody without rights cannot use is named, not something behind it.
+/// The error for a user without permissions names the file itself, not a consequence.
 #[test]
 fn folders_and_files_of_others_are_named() {
     if !rustix::process::geteuid().is_root() {
@@ -207,7 +207,7 @@ fn folders_and_files_of_others_are_named() {
     let root = env.outside("");
     open(&root);
     open(&env.dir());
-    // The executable may lie where nobody can reach it.
+    // The original executable may lie where the other user cannot reach it.
     std::fs::copy(env.program(), env.outside("inkcell")).expect("a copy");
     std::fs::create_dir(env.path("closed")).expect("a folder");
     std::fs::create_dir_all(env.path(".config/inkcell")).expect("a folder");
@@ -236,7 +236,7 @@ fn folders_and_files_of_others_are_named() {
     assert!(said.starts_with(wanted), "{said}");
 }
 
-/// A script whose own program is missing is there all the same.
+/// A script whose interpreter is missing is not reported as a missing script.
 #[test]
 fn a_script_without_its_program_is_told_so() {
     let env = env();
@@ -246,7 +246,7 @@ fn a_script_without_its_program_is_told_so() {
     assert!(ran.stderr.contains(wanted), "{}", ran.stderr);
 }
 
-/// B:E-05: asked for by name, what is never passed is named.
+/// B:E-05: a variable that is never passed is named in a note if the user asks for it by name.
 #[test]
 fn a_secret_of_our_own_is_withheld_with_a_note() {
     let env = env();
@@ -259,7 +259,7 @@ fn a_secret_of_our_own_is_withheld_with_a_note() {
     assert_eq!(ran.stderr, wanted);
 }
 
-/// F-046: few open files are enough for a kernel, and too few are told with what helps.
+/// F-046: few open files are enough for a kernel, and too few are reported with a remedy.
 #[test]
 fn few_open_files_are_enough_or_are_told() {
     let env = env();
@@ -283,7 +283,7 @@ fn few_open_files_are_enough_or_are_told() {
     assert!(ran.stderr.contains("ulimit -n 1024"), "{}", ran.stderr);
 }
 
-/// S-021: folders of ours are closed to others, whatever the umask is, also one that was made for a group.
+/// S-021: our folders are closed to others, whatever the umask is, also a folder that was made for a group.
 #[test]
 fn the_umask_opens_no_folder_of_ours() {
     for umask in ["000", "002"] {
@@ -305,12 +305,8 @@ fn the_umask_opens_no_folder_of_ours() {
     }
 }
 
-/// Issue 21, 27: damaged files that Python compiled of the runner do not keep kernels from starting, nor does a server
-/// that runs need to be started again.
-#[test]
-fn damaged_compiled_files_of_the_runner_are_made_anew() {
-    let env = env();
-    run_py(&env, &["1"]).ok();
+/// Damages all compiled Python files of the runner.
+fn damage_compiled(env: &TestEnv) {
     let mut folders = vec![env.state().join("runner")];
     let mut damaged = 0;
     while let Some(folder) = folders.pop() {
@@ -320,7 +316,7 @@ fn damaged_compiled_files_of_the_runner_are_made_anew() {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "pyc") {
                 let mut bytes = std::fs::read(&path).expect("bytes");
-                // Python checks the header and believes the rest.
+                // Python checks the header and trusts the rest.
                 bytes.truncate(16);
                 bytes.extend([0xff; 40]);
                 std::fs::write(&path, bytes).expect("written");
@@ -329,5 +325,29 @@ fn damaged_compiled_files_of_the_runner_are_made_anew() {
         }
     }
     assert!(damaged > 5, "{damaged}");
+}
+
+/// Issue 21, 27: damaged compiled files of the runner do not keep kernels from starting, and a running server needs
+/// no restart.
+#[test]
+fn damaged_compiled_files_of_the_runner_are_made_anew() {
+    let env = env();
+    run_py(&env, &["1"]).ok();
+    damage_compiled(&env);
     assert_eq!(run_py(&env, &["--fresh", "6 * 7"]).ok().stdout, "42\n");
+}
+
+/// The same for Jupyter kernels, which load files of the runner.
+#[test]
+fn damaged_compiled_files_do_not_stop_jupyter_kernels() {
+    let env = env();
+    let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
+    let test = "damaged_compiled_files_do_not_stop_jupyter_kernels";
+    if !need::python_package(test, &python, "ipykernel") {
+        return;
+    }
+    let on_jupyter = |code| run_py(&env, &["--fresh", "--backend", "zmq", code]);
+    on_jupyter("1").ok();
+    damage_compiled(&env);
+    assert_eq!(on_jupyter("6 * 7").ok().stdout, "42\n");
 }

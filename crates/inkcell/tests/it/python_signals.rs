@@ -1,4 +1,4 @@
-//! `inkcell py` and signals: what the code, its kernel and the shell see of them.
+//! `inkcell py` and signals, as the code, its kernel and the shell see them.
 
 use std::os::unix::process::ExitStatusExt;
 
@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use crate::env;
 use crate::running::{Process, Running, py};
 
-/// One expression tells its process and sleeps. Between two statements of one line, a signal finds neither.
+/// One expression prints its process id and sleeps. With two statements, a signal between them would hit neither.
 const SLEEPS: &str = "import os, time\nprint(os.getpid()) or time.sleep(600)";
 
 const STUBBORN: &str = "import os, signal, time\n\
@@ -15,12 +15,12 @@ const STUBBORN: &str = "import os, signal, time\n\
                         signal.signal(signal.SIGTERM, signal.SIG_IGN)\n\
                         print(os.getpid())\nwhile True: time.sleep(600)";
 
-/// F-021: Ctrl-C stops the code and shows where it was; the shell sees the signal.
+/// F-021: Ctrl-C stops the code and shows its place; the shell sees the signal.
 #[test]
 fn an_interrupt_stops_the_code() {
     let env = env();
     let mut command = py(&env, &[SLEEPS]);
-    // A busy machine may take a while to lay the answer out, which needs modules that nobody has read yet.
+    // A busy machine may take long to format the answer, which imports modules for the first time.
     command.env("INKCELL_KERNEL_INTERRUPT_GRACE", "180");
     let mut running = Running::start(command);
     let kernel = running.process();
@@ -34,7 +34,7 @@ fn an_interrupt_stops_the_code() {
     kernel.is_gone_already();
 }
 
-/// F-021: the second one does not wait for anybody.
+/// F-021: the second one skips the wait.
 #[test]
 fn a_second_interrupt_kills_at_once() {
     let env = env();
@@ -43,7 +43,7 @@ fn a_second_interrupt_kills_at_once() {
     command.env("INKCELL_KERNEL_INTERRUPT_GRACE", "600");
     let mut running = Running::start(command);
     let kernel = running.process();
-    // Two of the same signal that come together are one.
+    // Two equal signals in quick succession may merge into one.
     let mut is_over = false;
     for _ in 0..1000 {
         running.signal(Signal::INT);
@@ -74,7 +74,7 @@ fn a_signal_to_end_ends_the_kernel_first() {
     }
 }
 
-/// What a shell told us to ignore stays ignored, as under `nohup`.
+/// A signal that the shell told us to ignore stays ignored, as under `nohup`.
 #[test]
 fn an_ignored_signal_stays_ignored() {
     let env = env();
@@ -93,7 +93,7 @@ fn an_ignored_signal_stays_ignored() {
     kernel.is_gone_already();
 }
 
-/// F-021: a signal that comes before the code runs.
+/// F-021: a signal before the code runs.
 #[test]
 fn an_interrupt_during_the_start_leaves_nothing() {
     let env = env();
@@ -119,7 +119,7 @@ fn an_interrupt_during_the_start_leaves_nothing() {
     kernel.is_gone();
 }
 
-/// F-020: a host that is killed takes its kernel, and what that started, with it.
+/// F-020: a killed host takes its kernel and the kernel's children with it.
 #[test]
 fn a_killed_host_leaves_no_kernel() {
     let env = env();

@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use crate::env;
 use crate::samples::{long, rich};
 
-/// What a command prints, with what differs from run to run taken out.
+/// The output of a command, with the parts that differ from run to run removed.
 fn shown(args: &[&str]) -> String {
     let env = env();
     env.put("nb.ipynb", rich());
@@ -60,7 +60,7 @@ fn raw_is_the_file_byte_for_byte() {
         env.put("nb.ipynb", &bytes);
         assert_eq!(env.run(&["read", "nb.ipynb:raw"]).ok().bytes, bytes, "{name}");
     }
-    // Also of what is no notebook at all.
+    // Raw bytes are also shown of a file that is not a notebook.
     let env = env();
     env.put("nb.ipynb", b"\xff\x00 not json");
     assert_eq!(env.run(&["read", "nb.ipynb:raw"]).ok().bytes, b"\xff\x00 not json");
@@ -105,7 +105,8 @@ fn selectors_without_meaning_are_told() {
         let ran = env.run(&["read", &format!("nb.ipynb{selector}")]).exits(2);
         assert_eq!((ran.stdout.as_str(), ran.stderr), ("", format!("error: {wanted}\n")));
     }
-    // What is no selector is part of the name, and a file of that name is found before all.
+    // A suffix that is not a selector is part of the name, and a file of that name takes
+    // precedence.
     let ran = env.run(&["read", "no.ipynb:5x"]).exits(5);
     assert!(ran.stderr.starts_with("error: File not found: no.ipynb:5x\n"), "{}", ran.stderr);
     for (given, wanted) in [("foo", ":foo"), ("raw:foo", ":raw:foo"), ("foo:5", ":foo")] {
@@ -301,7 +302,7 @@ fn a_search_names_cell_and_line() {
     assert!(ran.stderr.starts_with("error: --search: \"(\" is not a pattern: "), "{}", ran.stderr);
 }
 
-/// What is asked for by cell is not mixed with lines; nothing is passed over in silence.
+/// Cells and lines cannot be combined; no option is ignored silently.
 #[test]
 fn lines_and_cells_are_not_mixed() {
     let env = env();
@@ -328,7 +329,7 @@ fn lines_and_cells_are_not_mixed() {
     env.run(&["read", "nb.ipynb:1-2", "--outputs", "none", "--cells", "0", "--pad"]).ok();
 }
 
-/// Git compares what it gets: text without ids, the bytes of anything else, and no word besides.
+/// Git compares the output: text without ids, the bytes of any other file, and nothing else.
 #[test]
 fn textconv_gives_text_or_bytes_and_keeps_nothing() {
     let env = env();

@@ -1,4 +1,4 @@
-//! A command leaves no process or status for others to reap. Many containers have nobody who does that.
+//! A command leaves no process or status for others to reap. Many containers have no process that reaps.
 
 use std::process::Command;
 
@@ -10,7 +10,7 @@ use crate::env;
 use crate::http_client::{command, hello};
 use crate::notebook_runs::notebook;
 
-/// Adopts the orphans of a command, and says in a file which there were.
+/// A program that adopts the orphans of a command, and lists them in a file.
 const ADOPTING: &str = "\
 import ctypes, json, os, subprocess, sys
 assert ctypes.CDLL(None).prctl(36, 1, 0, 0, 0) == 0
@@ -25,7 +25,7 @@ with open(sys.argv[1], 'w') as file:
     json.dump(left, file)
 sys.exit(code)";
 
-/// The command, run below a process that adopts what it leaves.
+/// The command, run below a process that adopts its orphans.
 fn adopted(env: &TestEnv, command: &Command) -> Command {
     let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
     let mut adopting = env.command(python);

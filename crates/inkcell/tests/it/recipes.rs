@@ -1,4 +1,4 @@
-//! The page of recipes: what stands there does what it says, as far as that can be tried without a scheduler.
+//! The page of recipes: each does what the page says, as far as a test without a scheduler can tell.
 //!
 //! Owns taking the blocks from the page. Paths and addresses of the examples are replaced by those of the test.
 
@@ -15,7 +15,7 @@ use crate::env;
 use crate::gateways::{Elsewhere, PATIENT, TOKEN};
 use crate::notebook_runs::{notebook, outputs};
 
-/// Where the examples of the page are.
+/// The folder of the examples on the page.
 const PLACE: &str = "/srv/reports";
 
 /// The blocks of a language, in order.
@@ -41,7 +41,7 @@ fn blocks(language: &str) -> Vec<String> {
     found
 }
 
-/// A place as the page describes it, with inkcell where a shell finds it.
+/// A folder as the page describes it, with inkcell on the shell's PATH.
 fn place() -> TestEnv {
     let env = env();
     for folder in ["nb", "out", "bin"] {
@@ -60,7 +60,7 @@ fn place() -> TestEnv {
     env
 }
 
-/// Lets a shell do it, in the place of the examples.
+/// Runs a script in a shell, in the folder of the examples.
 fn shell(env: &TestEnv, script: &str) -> Ran {
     let script = script.replace(PLACE, &env.dir().display().to_string());
     finish(with_path(env, "sh", &["-c", &script]), b"")
@@ -94,7 +94,7 @@ fn lines_of_cron_run_by_a_shell() {
     assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("", ""));
     let day = shell(&env, "date +%F").exits(0).stdout.trim().to_owned();
     assert!(outputs(&env, &format!("out/daily-{day}.ipynb"), 2).contains(&day));
-    // In the morning one of them fails, and in the evening nobody runs the other again.
+    // In the morning one of them fails, and in the evening the other is not run again.
     env.put(
         "nb/other.ipynb",
         notebook(&["import pathlib\nassert pathlib.Path('mended').exists()"]),
@@ -147,7 +147,7 @@ fn the_steps_of_the_workflow_run() {
 fn the_command_of_the_operator_runs() {
     let env = place();
     let python = std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    // Python itself says what the string is; nothing of the block is imported.
+    // Python itself evaluates the string; nothing of the block is imported.
     let find = "import ast, sys\nfor node in ast.walk(ast.parse(sys.stdin.read())):\n    \
                 if isinstance(node, ast.keyword) and node.arg == 'bash_command':\n        \
                 print(ast.literal_eval(node.value))";

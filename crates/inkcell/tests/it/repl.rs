@@ -1,4 +1,4 @@
-//! The prompt at a terminal: what is typed, and what the screen shows then.
+//! The prompt at a terminal: typed keys, and the screen afterwards.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use inkcell_testkit::pty::{Pty, Size, USUAL};
 
 use crate::env;
 
-/// A prompt in an environment of its own. Dropped, the host that it used is ended.
+/// A prompt in an environment of its own. Dropping it ends its host.
 struct Prompt {
     env: TestEnv,
     pty: Pty,
@@ -33,7 +33,7 @@ impl Prompt {
         prompt
     }
 
-    /// Waits until the prompt is the last thing on the screen, and the cursor behind it.
+    /// Waits until the prompt is the last text on the screen, with the cursor behind it.
     #[track_caller]
     fn ready(&mut self) {
         self.pty.wait_until("a prompt", |screen| {
@@ -48,7 +48,7 @@ impl Prompt {
     fn cell(&mut self, keys: &str) {
         self.pty.send(keys);
         self.pty.send("\r");
-        // The prompt that is there already goes away with what is typed.
+        // The current prompt changes as soon as keys are typed.
         let first = keys.split('\r').next().unwrap_or_default().to_owned();
         self.pty.wait_for(&first);
         self.ready();
@@ -92,7 +92,7 @@ fn cells_are_typed_and_shown() {
     prompt.leave();
 }
 
-/// Issue 9: what code asks for is typed; passwords are not shown; the debugger that comes with Python works.
+/// Issue 9: input for code is typed; passwords are not shown; Python's own debugger works.
 #[test]
 fn code_asks_and_a_person_answers() {
     let mut prompt = Prompt::new();
@@ -150,7 +150,7 @@ fn a_cell_is_interrupted_and_the_prompt_is_not() {
         prompt.pty.wait_gone("(cancelled)");
         prompt.ready();
     }
-    // At the prompt it drops what was typed.
+    // At the prompt it discards the typed text.
     prompt.pty.send("not wanted");
     prompt.pty.wait_for("not wanted");
     prompt.pty.send("\u{3}");
@@ -160,7 +160,7 @@ fn a_cell_is_interrupted_and_the_prompt_is_not() {
     prompt.leave();
 }
 
-/// Issue 9: names, and how they are used, come from the kernel; the Tab key indents where nothing is typed.
+/// Issue 9: names and signatures come from the kernel; the Tab key indents an empty line.
 #[test]
 fn the_kernel_completes_and_explains() {
     let mut prompt = Prompt::new();
@@ -181,7 +181,7 @@ fn the_kernel_completes_and_explains() {
     prompt.leave();
 }
 
-/// Issue 9: what is typed is remembered from one prompt to the next, and what was run is saved.
+/// Issue 9: typed cells are remembered from one prompt to the next, and executed ones are saved.
 #[test]
 fn a_prompt_remembers_and_saves() {
     let mut prompt = Prompt::new();
@@ -217,7 +217,7 @@ fn the_session_stays_when_the_prompt_is_left() {
     assert_eq!(ran.stdout, "21\n");
 }
 
-/// Issue 9: much output is a preview, and says how much more there is.
+/// Issue 9: long output is a preview, and says how much is hidden.
 #[test]
 fn much_output_is_shown_in_part() {
     let mut prompt = Prompt::at("off", Size { rows: 40, columns: 80 });
@@ -226,7 +226,7 @@ fn much_output_is_shown_in_part() {
     let shown = prompt.text();
     let lines = shown.lines().filter(|line| line.starts_with("  line ")).count();
     assert!(lines <= 20, "{shown}");
-    // All of it is a key away.
+    // A key shows all of it.
     prompt.pty.send("\u{f}");
     prompt.pty.wait_until("the lines before", |screen| {
         screen.contents().lines().filter(|line| line.starts_with("  line ")).count() > 30
@@ -235,7 +235,8 @@ fn much_output_is_shown_in_part() {
     prompt.leave();
 }
 
-/// Issue 9: a terminal that shows text alone is still typed at, gets text alone, and says what to use instead.
+/// Issue 9: a terminal that can only show text still accepts input, gets only text, and a note names an
+/// alternative.
 #[test]
 fn a_dumb_terminal_is_enough() {
     let env = env();
@@ -250,7 +251,7 @@ fn a_dumb_terminal_is_enough() {
     pty.wait_for("\nwho? ");
     pty.send("Ada\r");
     pty.send("name\r");
-    // What is typed early is seen before the prompt that it is for.
+    // Keys typed early appear before the prompt that they are for.
     pty.wait_for("'Ada'\n");
     pty.send("import time; print('go'); time.sleep(600)\r");
     pty.wait_until("what the cell wrote", |screen| screen.contents().ends_with("go"));
@@ -261,7 +262,7 @@ fn a_dumb_terminal_is_enough() {
     assert!(!pty.seen().contains(&0x1b), "{:?}", String::from_utf8_lossy(pty.seen()));
 }
 
-/// Issue 9: a new kernel, another session, and a notebook that is there already.
+/// Issue 9: a new kernel, another session, and an existing notebook.
 #[test]
 fn a_prompt_restarts_moves_and_saves() {
     let mut prompt = Prompt::at("on", Size { rows: 60, columns: 120 });
@@ -295,7 +296,7 @@ fn a_prompt_restarts_moves_and_saves() {
     assert_eq!(ran.stdout, "3\n");
 }
 
-/// Issue 9: no prompt and no escapes where standard input is no terminal; lines that code asks for come from there.
+/// Issue 9: no prompt and no escapes if standard input is not a terminal; input for code comes from there.
 #[test]
 fn cells_come_from_a_pipe() {
     let env = env();

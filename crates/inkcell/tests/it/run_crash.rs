@@ -1,4 +1,4 @@
-//! A run that is killed, or whose disk fails, at every system call by which it touches files.
+//! A run that is killed, or whose disk fails, at every system call that touches files.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::process::Command;
@@ -22,12 +22,12 @@ const CELLS: usize = 5;
 enum Way {
     /// The file is replaced after every cell.
     Saves,
-    /// A replacement takes so long that outputs are kept in the journal, and the file comes last.
+    /// A replacement takes so long that outputs go into the journal, and the file comes last.
     Journal,
 }
 
 impl Way {
-    /// What makes a save dear: the call that puts the new content in its place takes its time.
+    /// Makes a save slow: the call that puts the new content in place is delayed.
     fn slow_down(self, command: &mut Command) {
         if self == Way::Journal {
             command.args(["-e", "inject=?renameat:delay_enter=60000"]);
@@ -35,8 +35,8 @@ impl Way {
     }
 }
 
-/// A notebook whose cells say that they began, outside of anything that inkcell writes. The state folder has been
-/// in use before, as it mostly has: that of another environment.
+/// A notebook whose cells record their start, independent of any file that inkcell writes. The state folder has
+/// been used before, as is usual: it is that of another environment.
 fn book(used: Option<&TestEnv>) -> (TestEnv, Vec<String>) {
     let env = env();
     let source = |at| format!("_ = open('log', 'a').write('{at}\\n')\nprint('shown by {at}')");
@@ -51,7 +51,7 @@ fn book(used: Option<&TestEnv>) -> (TestEnv, Vec<String>) {
     (env, sources)
 }
 
-/// An environment in which something was run before.
+/// An environment in which a notebook was run before.
 fn used() -> TestEnv {
     let (env, _) = book(None);
     ran(&env, &["nb.ipynb"]).ok();
@@ -61,11 +61,11 @@ fn used() -> TestEnv {
 /// The calls by which the runtime waits for work.
 const WAITS: &str = "?epoll_wait,?epoll_pwait";
 
-/// The run under strace. Children are let go when they become another program.
+/// The run under strace. strace detaches from children when they become another program.
 ///
 /// Work on files goes to a pool of threads, and strace counts the calls of each thread by itself. The pool starts a
-/// second thread if it gets work before the first thread has come to rest. So the runtime is slow to wake: the first
-/// thread does it all, and a number names the same call in every run.
+/// second thread if it gets work before the first thread is idle. So waking the runtime is slowed down: the first
+/// thread does all the work, and a number names the same call in every run.
 fn traced(env: &TestEnv, calls: &str, more: impl FnOnce(&mut Command)) -> Ran {
     let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
     let mut command = env.command("strace");
@@ -78,9 +78,9 @@ fn traced(env: &TestEnv, calls: &str, more: impl FnOnce(&mut Command)) -> Ran {
 }
 
 /// The calls by which the run works on files, each by its name and its number among those of the same name in its
-/// thread. A fault hits the first thread that comes to a number, so a call counts if its thread is that one: mostly
-/// the calls of the later cells. The machine may be so busy that the pool has more than one thread after all; the
-/// calls of each of them count.
+/// thread. A fault hits the first thread that reaches a number, so a call counts if its thread is that one: mostly
+/// the calls of the later cells. On a very busy machine the pool may have more than one thread after all; the calls
+/// of each of them count.
 fn calls(way: Way, used: &TestEnv) -> Vec<(String, usize)> {
     let (env, _) = book(Some(used));
     let log = env.outside("trace.log");
@@ -96,7 +96,7 @@ fn calls(way: Way, used: &TestEnv) -> Vec<(String, usize)> {
     let mut workers: HashSet<&str> = HashSet::new();
     for line in text.lines() {
         let Some((thread, call)) = line.split_once(' ') else { continue };
-        // What is resumed has been counted when it began.
+        // A resumed call was counted when it began.
         let Some((name, rest)) = call.trim_start().split_once('(') else { continue };
         if name == "exit_group" || !FILE_CALLS.split(',').any(|known| known == name) {
             continue;
@@ -117,7 +117,7 @@ fn calls(way: Way, used: &TestEnv) -> Vec<(String, usize)> {
             continue;
         }
         *reached = nth;
-        // In the other way a rename is slow already.
+        // With the journal, a rename is slow already.
         if workers.contains(thread) && (way == Way::Saves || name != "renameat") {
             own.push((name.to_owned(), nth));
         }
@@ -125,8 +125,8 @@ fn calls(way: Way, used: &TestEnv) -> Vec<(String, usize)> {
     own
 }
 
-/// Which cells of the file have outputs. It is a notebook, its sources are what they were, and what they show is
-/// their own.
+/// Returns which cells of the file have outputs. Checks that it is a notebook with the same sources, and that the
+/// outputs are their own.
 fn shown(env: &TestEnv, sources: &[String], when: &str) -> Vec<bool> {
     let bytes = env.get("nb.ipynb");
     let notebook: Value =
@@ -152,7 +152,7 @@ fn begun(env: &TestEnv) -> BTreeMap<usize, usize> {
     times
 }
 
-/// Runs the notebook with a fault and checks what is left of it. Tells whether the fault came.
+/// Runs the notebook with a fault and checks the files afterwards. Returns whether the fault occurred.
 fn check(way: Way, fault: &str, used: &TestEnv) -> bool {
     let (env, sources) = book(Some(used));
     let call = fault.split(':').next().expect("a call");
@@ -170,8 +170,8 @@ fn check(way: Way, fault: &str, used: &TestEnv) -> bool {
     } else if !is_kill {
         assert!(hurt.stderr.contains("error: "), "{when}");
     }
-    // The next command puts in what is not in the file yet, and says so. Every cell but the last that began is
-    // there then.
+    // The next command merges the outputs that are missing from the file, and says so. After that, every begun cell
+    // but the last has its outputs.
     let read = env.run(&["read", "nb.ipynb"]);
     assert_eq!(read.code, Some(0), "{when}, then {read:?}");
     let after = shown(&env, &sources, &when);
@@ -179,7 +179,7 @@ fn check(way: Way, fault: &str, used: &TestEnv) -> bool {
     assert_eq!(after != before, is_told, "{when}");
     let last = begun(&env).keys().max().copied().unwrap_or(0);
     assert!(after[..last].iter().all(|is_there| *is_there), "{after:?} of {last} after {when}");
-    // And the run goes on: at most the cell in flight is run again.
+    // The run goes on: at most the running cell is run again.
     let resumed = ran(&env, &["nb.ipynb", "--resume"]);
     assert_eq!(resumed.code, Some(0), "{when}, then {resumed:?}");
     assert_eq!(shown(&env, &sources, &when), [true; CELLS], "{when}, then {resumed:?}");
@@ -189,8 +189,9 @@ fn check(way: Way, fault: &str, used: &TestEnv) -> bool {
     !is_kill || hurt.signal.is_some()
 }
 
-/// F-078: the run is killed at every call, and every call fails with an error of the disk or a full one. The file is a whole notebook, nothing but the cell in flight is lost, the next command says what it put in, and the
-/// run goes on where it was.
+/// F-078: the run is killed at every call, and every call fails with a disk error or a full disk. The file is a
+/// whole notebook, only the running cell is lost, the next command reports what it merged, and the run goes on
+/// where it was.
 #[test]
 fn a_run_survives_a_fault_at_every_call() {
     if !need::strace("a_run_survives_a_fault_at_every_call") {
@@ -207,8 +208,8 @@ fn a_run_survives_a_fault_at_every_call() {
         assert!(calls.iter().any(|(name, _)| name == by), "{way:?} does not {by}");
         for (at, (name, nth)) in calls.into_iter().enumerate() {
             cases.push((way, format!("{name}:signal=KILL:when={nth}")));
-            // Closing does not fail in a way that anybody could do something about. By writing, threads also wake
-            // each other, and no disk makes that fail; full disks are shown with real ones.
+            // A failing close leaves nothing to be done about it. By writing, threads also wake each other, and no
+            // disk makes that fail; full disks are tested with real ones.
             if name != "close" && name != "write" {
                 let error = if at % 2 == 0 { "EIO" } else { "ENOSPC" };
                 cases.push((way, format!("{name}:error={error}:when={nth}")));
@@ -238,8 +239,8 @@ fn a_run_survives_a_fault_at_every_call() {
     );
 }
 
-/// Issue 21, 2: a run is killed at every event, while writes to the disk are slow. Output that an event calls kept or
-/// saved is there after that.
+/// Issue 21, 2: a run is killed at every event, while writes to the disk are slow. Output that an event calls kept
+/// or saved survives.
 #[test]
 fn what_an_event_calls_safe_is_safe() {
     if !need::strace("what_an_event_calls_safe_is_safe") {
@@ -280,14 +281,14 @@ fn what_an_event_calls_safe_is_safe() {
     }
 }
 
-/// F-078, F-027: killed while a cell runs, whichever it is. The cells before it are in the file, and the run goes on
-/// with it at once: nothing of the dead one is waited for.
+/// F-078, F-027: killed in each of the cells. The cells before it are in the file, and the run goes on with it at
+/// once: it does not wait for the dead process.
 #[test]
 fn a_run_that_is_killed_in_any_cell_goes_on_there() {
     let used = used();
     for at in 0..CELLS {
         let (env, mut sources) = book(Some(&used));
-        // It waits the first time, and not when the test says so.
+        // The cell waits the first time, and not once the test has made the file.
         let wait = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.005)";
         sources[at] = format!("open('at', 'w').close()\n{wait}\n{}", sources[at]);
         let texts: Vec<&str> = sources.iter().map(String::as_str).collect();
@@ -297,7 +298,7 @@ fn a_run_that_is_killed_in_any_cell_goes_on_there() {
         running.signal(Signal::KILL);
         running.end();
         let before: Vec<bool> = (0..CELLS).map(|cell| cell < at).collect();
-        // Where a save is dear outputs wait in the journal, and the next command puts them in.
+        // If saves are slow, outputs wait in the journal, and the next command merges them.
         env.run(&["read", "nb.ipynb"]).ok();
         assert_eq!(shown(&env, &sources, &format!("killed in {at}")), before);
         env.put("go", "");
@@ -307,8 +308,8 @@ fn a_run_that_is_killed_in_any_cell_goes_on_there() {
     }
 }
 
-/// F-027: a cell that had ended well before, and was killed when it ran again, is no fresh cell: stale cells are run with
-/// it, also where it uses nothing of what the others made.
+/// F-027: a cell that had ended well before, and was killed when it ran again, is not fresh: a run of stale cells
+/// includes it, even if it uses nothing of the others.
 #[test]
 fn a_cell_that_was_cut_off_is_stale() {
     let env = env();

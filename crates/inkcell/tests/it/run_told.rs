@@ -1,4 +1,4 @@
-//! What `inkcell run` says: about exits, signals, files that change, and input that cannot be run.
+//! The messages of `inkcell run` about exits, signals, changed files, and unusable input.
 
 use std::os::unix::process::ExitStatusExt as _;
 
@@ -12,7 +12,7 @@ use crate::env;
 use crate::notebook_runs::{notebook, outputs, ran, run};
 use crate::running::Running;
 
-/// An exit is an end that was asked for, and no failure, unless its status says so.
+/// An exit is a requested end and not a failure, unless its status says so.
 #[test]
 fn an_exit_is_told_as_one() {
     let env = env();
@@ -41,8 +41,8 @@ fn an_exit_is_told_as_one() {
     }
 }
 
-/// F-021: a second interrupt does not wait for code that does not listen to the first; what was done is saved and
-/// told.
+/// F-021: a second interrupt does not wait for code that ignores the first; the finished cells are saved and
+/// reported.
 #[test]
 fn a_second_interrupt_ends_at_once() {
     let env = env();
@@ -52,7 +52,7 @@ fn a_second_interrupt_ends_at_once() {
                     except KeyboardInterrupt: pass";
     env.put("a.ipynb", notebook(&["print('one')", deaf, "print('three')"]));
     let mut command = run(&env, &["a.ipynb"]);
-    // The code would be let be for longer than this test takes.
+    // The grace period is longer than this test takes.
     command.env("INKCELL_KERNEL_INTERRUPT_GRACE", "300");
     let running = Running::start(command);
     until("the file at-1", || env.path("at-1").exists());
@@ -69,7 +69,7 @@ fn a_second_interrupt_ends_at_once() {
     assert!(outputs(&env, "a.ipynb", 0).contains("one"));
 }
 
-/// F-021: a signal that asks for the end saves as well, and says nothing that was not asked for.
+/// F-021: a signal that asks for the end saves as well, and prints nothing unexpected.
 #[test]
 fn a_quiet_run_that_is_ended_is_saved() {
     let env = env();
@@ -83,7 +83,7 @@ fn a_quiet_run_that_is_ended_is_saved() {
     assert!(outputs(&env, "a.ipynb", 0).contains("one"));
 }
 
-/// F-079: cells that others took out have no place in the table, and the others have theirs.
+/// F-079: cells that another program removed have no row in the table, and the others keep theirs.
 #[test]
 fn a_cell_that_is_gone_is_told() {
     let env = env();
@@ -101,7 +101,7 @@ fn a_cell_that_is_gone_is_told() {
     assert!(outputs(&env, "a.ipynb", 1).contains("here"));
 }
 
-/// F-079: that another program took outputs out of the file, and that they are in it again, is told.
+/// F-079: if another program removed outputs from the file, the report says so, and that they are in it again.
 #[test]
 fn outputs_that_were_taken_out_are_told() {
     let env = env();
@@ -115,8 +115,8 @@ fn outputs_that_were_taken_out_are_told() {
     assert!(outputs(&env, "a.ipynb", 0).contains("one"));
 }
 
-/// A cell is told as begun before it is told as ended, also when it is quick; when it begins, nothing is known about
-/// its end.
+/// The event for a cell's beginning comes before that for its end, even for a quick cell; at the beginning, nothing
+/// is known about the end.
 #[test]
 fn events_come_in_order() {
     let env = env();
@@ -143,7 +143,7 @@ fn events_come_in_order() {
     assert_eq!(events[8]["cells"][4]["status"], "never_run");
 }
 
-/// How long a cell took the last time is told to whoever follows the next run.
+/// A follower of the next run learns how long a cell took the last time.
 #[test]
 fn what_is_expected_is_told() {
     let env = env();
@@ -156,13 +156,13 @@ fn what_is_expected_is_told() {
         first["expected_seconds"].as_f64()
     };
     assert!(expected(&env, "a.ipynb").is_some_and(|seconds| seconds >= 0.05));
-    // The file itself says it where nothing is known of earlier runs.
+    // The file itself supplies it if no earlier runs are recorded.
     let other = crate::env();
     other.put("b.ipynb", env.get("a.ipynb"));
     assert!(expected(&other, "b.ipynb").is_some_and(|seconds| seconds >= 0.05));
 }
 
-/// Bad input has one clear sentence, the code of the table, and loses nothing.
+/// Bad input gets one clear sentence, the exit code of the table, and loses nothing.
 #[test]
 fn what_cannot_be_run_is_told_in_a_sentence() {
     let env = env();
@@ -214,7 +214,7 @@ fn what_cannot_be_run_is_told_in_a_sentence() {
     }
 }
 
-/// What was piped in has no name of ours, and nothing of it is left.
+/// A notebook from standard input is never shown under a name of ours, and no copy is left.
 #[test]
 fn bad_input_from_a_pipe_is_told() {
     let env = env();
@@ -246,7 +246,7 @@ fn bad_input_from_a_pipe_is_told() {
     assert_eq!((&last["path"], &last["written"]), (&json!("-"), &json!("b.ipynb")));
 }
 
-/// Nothing to run is no error, and no outputs are promised.
+/// A run without cells is not an error, and promises no outputs.
 #[test]
 fn nothing_to_run_is_told_as_such() {
     let env = env();
@@ -269,7 +269,8 @@ fn in_namespace(env: &TestEnv, script: &str) -> String {
     finish(command, b"").ok().stdout
 }
 
-/// F-066, F-078: a full disk costs no outputs: they are kept elsewhere, and in the file when there is room again.
+/// F-066, F-078: a full disk costs no outputs: they are kept elsewhere, and go into the file when there is room
+/// again.
 #[test]
 fn a_full_disk_costs_no_outputs() {
     if !need::private_mounts("a_full_disk_costs_no_outputs") {
@@ -299,7 +300,7 @@ fn a_full_disk_costs_no_outputs() {
     assert_eq!(in_namespace(&env, script), wanted);
 }
 
-/// F-066: where outputs can go nowhere, that is what is said, and a run that goes on begins with them.
+/// F-066: if outputs can be stored nowhere, the report says that, and a resumed run begins with them.
 #[test]
 fn outputs_that_can_go_nowhere_are_told_as_lost() {
     if !need::private_mounts("outputs_that_can_go_nowhere_are_told_as_lost") {
@@ -336,7 +337,7 @@ fn outputs_that_can_go_nowhere_are_told_as_lost() {
     assert_eq!(rest, wanted);
 }
 
-/// A disk that cannot be written is told before anything is run.
+/// A disk that cannot be written is reported before anything is run.
 #[test]
 fn a_read_only_disk_is_told_before_anything_runs() {
     if !need::private_mounts("a_read_only_disk_is_told_before_anything_runs") {
@@ -356,7 +357,8 @@ fn a_read_only_disk_is_told_before_anything_runs() {
     assert_eq!(in_namespace(&env, script), wanted);
 }
 
-/// A run is taken up where the file is: what is not there any more is run again, and another notebook is refused.
+/// A run is resumed from the state of the file: cells whose outputs are gone run again, and another notebook is
+/// refused.
 #[test]
 fn a_run_is_taken_up_by_what_is_in_the_file() {
     let env = env();
@@ -373,7 +375,7 @@ fn a_run_is_taken_up_by_what_is_in_the_file() {
     assert!(other.stderr.contains("run it without --resume"), "{other:?}");
 }
 
-/// Outputs that could not be saved because somebody took the file away go into the one that takes its place.
+/// Outputs that could not be saved because another program took the file away go into its replacement.
 #[test]
 fn a_file_that_was_taken_away_gets_its_outputs_back() {
     let env = env();
@@ -390,7 +392,7 @@ fn a_file_that_was_taken_away_gets_its_outputs_back() {
     assert!(outputs(&env, "out.ipynb", 2).contains("three"));
 }
 
-/// Somebody who wants to hear nothing else hears what is not in the file; and cells may be counted from the end.
+/// Even with --quiet the run reports outputs that are missing from the file; and cells may be counted from the end.
 #[test]
 fn a_quiet_run_tells_of_outputs_that_are_not_in_the_file() {
     let env = env();

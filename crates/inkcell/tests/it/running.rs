@@ -1,4 +1,4 @@
-//! Commands that run code, watched while they do.
+//! Commands that run code, observed while they run.
 //!
 //! Owns the test's Python, a child whose lines are read as they come, and the proof that a process is gone.
 
@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
-/// Nothing a test waits for takes longer, unless it never comes.
+/// A limit that only an event which never comes exceeds.
 const LIMIT: Duration = Duration::from_secs(180);
 
 /// `inkcell py` with the Python of the tests.
@@ -31,8 +31,8 @@ pub(crate) fn run_py(env: &TestEnv, args: &[&str]) -> Ran {
     finish(py(env, args), b"")
 }
 
-/// The same with a time limit, run to its end. The start of Python counts as well, so one that a busy machine
-/// did not let come as far as it should gets more; gives the seconds too.
+/// The same with a time limit, run to its end. The start of Python counts as well, so the limit grows if a busy
+/// machine delayed the code; returns the seconds, too.
 pub(crate) fn run_limited(
     env: &TestEnv,
     args: &[&str],
@@ -49,7 +49,7 @@ pub(crate) fn run_limited(
     tried.unwrap_or_else(|| run(40))
 }
 
-/// A command that is running. Dropped, it is killed.
+/// A running command. Dropping it kills it.
 pub(crate) struct Running {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -63,7 +63,7 @@ impl Running {
         Running { child, stdout }
     }
 
-    /// The next line of its standard output, as soon as it is there.
+    /// The next line of its standard output, as soon as it arrives.
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.stdout.read_line(&mut line).expect("a line");
@@ -78,9 +78,9 @@ impl Running {
         bytes
     }
 
-    /// Whether the pipe of its standard output is full, so that its next write waits.
+    /// Returns whether the pipe of its standard output is full, so that its next write waits.
     pub(crate) fn is_blocked(&self) -> bool {
-        // Only the writing end tells. Counting bytes does not: a line that does not fit begins a new page.
+        // Only the writing end can tell. The number of bytes cannot: a line that does not fit begins a new page.
         let pipe = format!("/proc/self/fd/{}", self.stdout.get_ref().as_raw_fd());
         let writer = OpenOptions::new().write(true).open(pipe).expect("a pipe");
         let mut fds = [PollFd::new(&writer, PollFlags::OUT)];
@@ -110,13 +110,13 @@ impl Running {
         ended
     }
 
-    /// Reads everything that is left and waits for the end.
+    /// Reads the rest of the output and waits for the end.
     pub(crate) fn end(mut self) -> Ended {
         wait(&mut self.child, Some(self.stdout))
     }
 }
 
-/// How a running command ended, and what it said that was not read before.
+/// The end of a running command, and its unread output.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) status: ExitStatus,
@@ -162,7 +162,7 @@ fn is_over_within(pidfd: &OwnedFd, limit: Duration) -> bool {
     poll(&mut wanted, Some(&limit)).expect("a poll") == 1
 }
 
-/// A process that is to end.
+/// A process that should end.
 pub(crate) struct Process {
     pub(crate) pid: i32,
     pidfd: OwnedFd,
@@ -180,12 +180,12 @@ impl Process {
         assert!(is_over(&self.pidfd), "process {} is still there", self.pid);
     }
 
-    /// Whether it goes in this time.
+    /// Returns whether it ends within this time.
     pub(crate) fn is_gone_within_millis(&self, millis: u64) -> bool {
         is_over_within(&self.pidfd, Duration::from_millis(millis))
     }
 
-    /// It is gone by now: whoever was to end it has waited for it.
+    /// Checks that it is gone by now: the process that ends it must have waited for it.
     pub(crate) fn is_gone_already(&self) {
         let folder = PathBuf::from(format!("/proc/{}", self.pid));
         assert!(!folder.exists(), "process {} is still there", self.pid);

@@ -1,4 +1,4 @@
-//! Notebooks that the commands are tried on.
+//! Sample notebooks for the commands.
 
 use inkcell_testkit::notebooks::pretty;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! How an edit is saved: against a version, elsewhere, with a backup, or not at all.
+//! Saving an edit: against a version, elsewhere, with a backup, or not at all.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -20,7 +20,7 @@ fn version(env: &TestEnv) -> String {
     said["version"].as_str().expect("a version").to_owned()
 }
 
-/// F-064: the version every read shows is one that every edit takes.
+/// F-064: every edit accepts the version that every read shows.
 #[test]
 fn an_edit_against_an_older_version_is_carried_over_or_refused() {
     let env = desk();
@@ -33,7 +33,7 @@ fn an_edit_against_an_older_version_is_carried_over_or_refused() {
     let note =
         format!("  Note: merged: the file had changed since version {seen}, in other cells\n");
     assert!(ran.stdout.contains(&note), "{}", ran.stdout);
-    // Now the cell is another than the one that was seen.
+    // Another program has changed the cell since it was read.
     let before = env.get("nb.ipynb");
     let latest = version(&env);
     let ran = env.run(&["edit", "nb.ipynb", "delete", "1", "--hash", &seen]).exits(4);
@@ -47,7 +47,7 @@ fn an_edit_against_an_older_version_is_carried_over_or_refused() {
     );
     assert_eq!(env.get("nb.ipynb"), before);
     assert_ne!(now, latest);
-    // An upper-case spelling names the same version; what is no version is told.
+    // An upper-case spelling names the same version; an invalid version gets an error.
     env.run(&["edit", "nb.ipynb", "delete", "0", "--hash", &latest.to_uppercase()]).ok();
     let ran = env.run(&["edit", "nb.ipynb", "delete", "0", "--hash", "latest"]).exits(2);
     assert_eq!(
@@ -58,7 +58,7 @@ fn an_edit_against_an_older_version_is_carried_over_or_refused() {
     assert!(ran.stderr.contains("version 0123456789abcdef is not known here"), "{}", ran.stderr);
 }
 
-/// F-064: tags are added to those of the cell that was meant, not of the one that stands there now.
+/// F-064: tags are added to the cell that was meant, not to the one that is in its place now.
 #[test]
 fn tags_belong_to_the_cell_that_was_seen() {
     let env = desk();
@@ -80,14 +80,14 @@ fn another_output_leaves_the_notebook_alone() {
     let out = env.run(&["read", "out.ipynb", "--no-ids"]).ok().stdout;
     assert!(out.starts_with("# %% [code] cell:0\n"), "{out}");
     assert_eq!(env.names(), ["nb.ipynb", "out.ipynb"]);
-    // A copy of what needs no change is written all the same, and the reply says so.
+    // A copy is written even if nothing changes, and the reply says so.
     let ran = env.run(&["edit", "nb.ipynb", "clear", "0", "-o", "copy.ipynb"]).ok();
     let wanted = "✓ Notebook written\n  Notebook: copy.ipynb\n  Version: ";
     assert!(ran.stdout.starts_with(wanted), "{}", ran.stdout);
     assert_eq!(env.get("copy.ipynb"), rich().as_bytes());
 }
 
-/// What an output names is a file of its own: not the notebook, not a stream, not what is behind a device.
+/// An output must be a file of its own: not the notebook, not a stream, not a device.
 #[test]
 fn an_output_is_a_file_of_its_own() {
     let env = desk();
@@ -169,7 +169,7 @@ fn a_dry_run_shows_the_change_by_cell_and_writes_nothing() {
     assert!(!env.state().exists(), "not even a lock is needed");
 }
 
-/// A dry run works where nothing at all can be written, and says so in JSON too.
+/// A dry run works without any write access, and says so in JSON too.
 #[test]
 fn a_dry_run_needs_no_state_folder() {
     let env = desk().without_state();
@@ -188,7 +188,7 @@ fn a_dry_run_needs_no_state_folder() {
     assert!(ran.stderr.ends_with(": INKCELL_STATE_DIR=DIR\n"), "{}", ran.stderr);
 }
 
-/// A whole notebook that would be stored is a change as well.
+/// A dry run that would store a whole notebook shows the changes as well.
 #[test]
 fn a_dry_run_of_a_whole_notebook_says_what_would_change() {
     let env = desk();
@@ -210,7 +210,7 @@ fn a_dry_run_of_a_whole_notebook_says_what_would_change() {
     assert_eq!(env.names(), ["nb.ipynb"]);
 }
 
-/// F-066 F-081: what stands against a write is told, and what `--force` does about it.
+/// F-066 F-081: the error gives the obstacle to a write, and the effect of `--force` on it.
 #[test]
 fn a_read_only_file_is_written_only_by_force() {
     let env = desk();
@@ -228,7 +228,7 @@ fn a_read_only_file_is_written_only_by_force() {
     assert_eq!(mode & 0o777, 0o444);
 }
 
-/// F-067: that other names keep the old content is said.
+/// F-067: a note says that other names of the file keep the old content.
 #[test]
 fn other_names_of_the_file_are_mentioned() {
     let env = desk();
@@ -239,7 +239,7 @@ fn other_names_of_the_file_are_mentioned() {
     assert_eq!(env.get("other.ipynb"), rich().as_bytes());
 }
 
-/// The lock of a file that is held elsewhere makes the next one wait, and then give up with its code.
+/// A lock of the file that another process holds makes the command wait, and then give up with its own exit code.
 #[test]
 fn a_file_that_stays_busy_is_told_as_such() {
     let env = desk();

@@ -1,4 +1,4 @@
-//! Notebooks of a real Jupyter server, run by their paths there, and documents that others have open.
+//! Notebooks of a real Jupyter server, run by their paths there, and documents that other users have open.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
@@ -17,7 +17,7 @@ use crate::notebook_runs::notebook;
 
 const TOKEN: &str = "a-token-that-nobody-may-see";
 
-/// A Jupyter server that somebody else started; it ends with the test.
+/// A Jupyter server that another program started; it ends with the test.
 struct Server {
     child: Child,
     port: u16,
@@ -67,7 +67,7 @@ impl Server {
         notebook["cells"][cell]["outputs"].to_string()
     }
 
-    /// The executable, told where the server is as people would.
+    /// The executable, with the server's address in the form that users give it.
     fn command(&self, env: &TestEnv, args: &[&str]) -> Command {
         let mut command = env.inkcell();
         command.args(args).env("PI_PYTHON_GATEWAY_URL", self.page("lab"));
@@ -111,8 +111,8 @@ fn told(ran: &Ran) -> Value {
     serde_json::from_str(&ran.stdout).expect("JSON")
 }
 
-/// B:G-01 B:G-41: the address is given as it is pasted, the notebook by its path or its page; the code works where
-/// the server has the notebook, and the token is seen nowhere.
+/// B:G-01 B:G-41: the address is given as it is pasted, the notebook by its path or its page; the code works in the
+/// server's folder of the notebook, and the token appears nowhere.
 #[test]
 fn a_notebook_of_a_server_is_run_by_its_path() {
     if !jupyter_server("a_notebook_of_a_server_is_run_by_its_path") {
@@ -143,7 +143,7 @@ fn a_notebook_of_a_server_is_run_by_its_path() {
     assert!(String::from_utf8_lossy(&env.get("out.ipynb")).contains("42"));
     assert_eq!(server.get("work/a b.ipynb"), before);
 
-    // Values are put into the server's notebook, too.
+    // Values are inserted into the server's notebook, too.
     server.ran(&env, &["run", "--on-server", "work/a b.ipynb", "-p", "year", "2024"]).exits(0);
     assert!(server.get("work/a b.ipynb").contains("year = 2024"));
 
@@ -184,7 +184,7 @@ fn a_notebook_of_a_server_is_run_by_its_path() {
     assert!(ran.stderr.contains("the token that is set is not accepted"), "{ran:?}");
 }
 
-/// Nothing is written over what somebody else saved during the run, and nothing of the run is lost.
+/// A change that another user saved during the run is not overwritten, and nothing of the run is lost.
 #[test]
 fn what_was_changed_on_the_server_meanwhile_stays() {
     if !jupyter_server("what_was_changed_on_the_server_meanwhile_stays") {
@@ -207,7 +207,7 @@ fn what_was_changed_on_the_server_meanwhile_stays() {
     let listed = &status["not_put_back"][0];
     assert_eq!((&listed["path"], &listed["file"]), (&"work/a.ipynb".into(), &file.to_str().into()));
 
-    // The next run puts the copy away and says so; it is still known.
+    // The next run puts the copy away and says so; the copy stays on record.
     let ran = server.ran(&env, &[&run[..], &["--force"]].concat()).exits(0);
     assert!(ran.stderr.contains("did not get to the server are kept in"), "{ran:?}");
     assert!(server.outputs("work/a.ipynb", 0).contains("ours"));
@@ -216,7 +216,7 @@ fn what_was_changed_on_the_server_meanwhile_stays() {
     assert!(std::fs::read_to_string(file).expect("the copy").contains("ours\\n"));
 }
 
-/// F-021: a run that is stopped gives back what it has, and one that is killed leaves what can be gone on with.
+/// F-021: a stopped run writes back its results, and a killed one leaves a copy from which to go on.
 #[test]
 fn what_a_run_has_shown_gets_to_the_server() {
     if !jupyter_server("what_a_run_has_shown_gets_to_the_server") {
@@ -262,7 +262,7 @@ fn what_a_run_has_shown_gets_to_the_server() {
     assert_eq!(copies(&env), [""; 0].map(PathBuf::from));
 }
 
-/// Opens a document as a browser does, says so, and keeps it open until its input ends.
+/// Opens a document as a browser does, reports it, and keeps it open until its input ends.
 const OPENS: &str = r#"
 import asyncio, json, sys
 from tornado.httpclient import AsyncHTTPClient, HTTPRequest
@@ -281,8 +281,8 @@ async def main(base, token, path):
 asyncio.run(main(*sys.argv[1:]))
 "#;
 
-/// A document that others have open is not written, by its path there nor as a file of this machine, unless it is
-/// forced.
+/// A document that other users have open is not written, neither by its path there nor as a file of this machine,
+/// unless it is forced.
 #[test]
 fn a_document_that_others_have_open_is_not_written() {
     let test = "a_document_that_others_have_open_is_not_written";

@@ -1,4 +1,4 @@
-//! Settings: which source counts, and what is said about a wrong one.
+//! Settings: the precedence of sources, and the errors about wrong values.
 
 use inkcell_testkit::env::{Ran, TestEnv, finish};
 use serde_json::Value;
@@ -20,7 +20,7 @@ fn with(env: &TestEnv, args: &[&str], variables: &[(&str, &str)]) -> Ran {
     finish(command, b"")
 }
 
-/// The value of a setting and where it comes from.
+/// The value of a setting and its origin.
 fn setting(env: &TestEnv, name: &str, variables: &[(&str, &str)]) -> (String, String) {
     let ran = with(env, &["settings", name, "--json"], variables).ok();
     let said: Value = serde_json::from_str(&ran.stdout).expect("JSON");
@@ -93,7 +93,7 @@ fn what_a_file_says_wrong_is_told_with_its_line() {
     assert!(ran.stderr.contains("no setting begins with \"nope\""), "{}", ran.stderr);
 }
 
-/// B:C-08: a project cannot widen what its code may see.
+/// B:C-08: a project cannot widen the access of its code.
 #[test]
 fn a_project_cannot_pass_variables() {
     let env = env();
@@ -143,7 +143,7 @@ fn a_projects_interpreter_begins_at_its_folder() {
     assert_eq!(reason, "python.interpreter is set by [tmp]/work/.inkcell/config.toml");
 }
 
-/// Every setting has its line, and the answer for programs says all about it.
+/// Every setting has its line, and the JSON answer has all its details.
 #[test]
 fn every_setting_is_listed() {
     let env = env();
@@ -167,7 +167,7 @@ fn every_setting_is_listed() {
     assert!(words.contains(&"kernel.interrupt_grace 3 (default)".to_owned()), "{}", ran.stdout);
 }
 
-/// B:C-08 S-020: a token is taken from the user alone, shown to nobody, and no code gets it.
+/// B:C-08 S-020: a token is taken from the user alone, is never shown, and no code gets it.
 #[test]
 fn a_token_is_not_shown() {
     let env = env();
@@ -194,7 +194,7 @@ fn a_token_is_not_shown() {
     }
     let (value, _) = setting(&env, "gateway.token", &[]);
     assert_eq!(value, "\"(set, not shown)\"");
-    // Nor does a message about a wrong one repeat it, or a warning about a project's.
+    // The error about a wrong token, or the warning about a project's token, does not repeat it.
     put(&env, USER, "gateway.token = 4711\ngateway.url = 'http://a/?token=4711'\n");
     let ran = env.run(&["settings"]).exits(2);
     assert!(!ran.stderr.contains("4711"), "{}", ran.stderr);
@@ -210,7 +210,7 @@ fn a_token_is_not_shown() {
     }
 }
 
-/// B:C-08: a variable that is nearly one of ours is told, and counts for nothing.
+/// B:C-08: a variable with a name close to one of ours causes a warning, and has no effect.
 #[test]
 fn a_misspelt_variable_is_told() {
     let env = env();
@@ -222,7 +222,7 @@ fn a_misspelt_variable_is_told() {
     assert_eq!(with(&env, &["settings", "python.shell"], &others).ok().stderr, "");
 }
 
-/// B:C-01 B:C-06: the spellings of the source documents and those of ours are the same.
+/// B:C-01 B:C-06: the spellings of the source documents and ours are equivalent.
 #[test]
 fn words_are_joined_either_way() {
     let env = env();
@@ -242,7 +242,7 @@ fn words_are_joined_either_way() {
     assert!(ran.stderr.ends_with(wanted), "{}", ran.stderr);
 }
 
-/// B:C-08: roots are the user's to set, not a project's.
+/// B:C-08: only the user can set roots, not a project.
 #[test]
 fn roots_can_be_set() {
     let env = env();

@@ -1,4 +1,4 @@
-//! `inkcell setup`: the configuration of the programs agents work in.
+//! `inkcell setup`: the configuration of the programs in which agents work.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -36,7 +36,8 @@ fn text(env: &TestEnv, name: &str) -> String {
     String::from_utf8(env.get(name)).expect("text")
 }
 
-/// Nothing is written until it is asked for; then it is, and a second time there is nothing to do.
+/// Nothing is written without the option; with it the entry is written, and a second time there is
+/// nothing to do.
 #[test]
 fn every_client_is_shown_and_written_once() {
     let env = env();
@@ -66,7 +67,7 @@ fn every_client_is_shown_and_written_once() {
     assert!(env.names().iter().all(|name| others.contains(&name.as_str())), "{:?}", env.names());
 }
 
-/// What inkcell is told to offer goes with it, and another choice changes that line alone.
+/// The entry includes the options of the offer, and another choice changes that line alone.
 #[test]
 fn tools_and_names_are_passed_on() {
     let env = env();
@@ -122,7 +123,8 @@ fn the_rest_of_a_file_stays() {
     assert_eq!(beside, ["zed.json"]);
 }
 
-/// A file that cannot be read, or has something else there, is left alone and its place is told.
+/// A file that cannot be read, or has something else there, is left alone, and the error gives the
+/// position.
 #[test]
 fn broken_files_are_refused() {
     let env = env();
@@ -152,7 +154,7 @@ fn broken_files_are_refused() {
         assert!(ran.stderr.contains(words), "{}", ran.stderr);
         assert!(ran.stderr.contains("; nothing was written\nhint: "), "{}", ran.stderr);
         assert_eq!(text(&env, file), before);
-        // What belongs there is shown all the same.
+        // The entry is shown all the same.
         let said = json(env.run(&["setup", client, "--json"]));
         assert_eq!(said["state"], "unusable");
         assert!(said["problem"].as_str().is_some_and(|told| !told.is_empty()));
@@ -161,7 +163,7 @@ fn broken_files_are_refused() {
     }
 }
 
-/// The variables of the clients say where they look.
+/// The variables of the clients give their folders.
 #[test]
 fn places_follow_the_variables_of_the_clients() {
     let env = env();
@@ -186,7 +188,8 @@ fn places_follow_the_variables_of_the_clients() {
     assert!(finish(command, b"").exits(2).stderr.contains("HOME: is not set"));
 }
 
-/// For a project the name is enough where it is on PATH, and a path is said to be this machine's.
+/// For a project the name is enough if it is on PATH, and a note says that a path is only for this
+/// machine.
 #[test]
 fn a_project_has_a_file_of_its_own() {
     let env = env();

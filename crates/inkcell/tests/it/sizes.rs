@@ -7,8 +7,8 @@ use inkcell_testkit::need::{is_quick, skip};
 
 use crate::env;
 
-/// Runs a command that may use at most this much address space and this much of a processor's time.
-/// Time on the clock would measure what else the machine does.
+/// Runs a command with at most this much address space and this much processor time. Time on the clock would
+/// measure what else the machine does.
 fn run_within(env: &TestEnv, max_bytes: u64, max_seconds: u64, args: &[&str]) -> Ran {
     let mut command = env.command("sh");
     let limits = format!("ulimit -v {} && ulimit -t {max_seconds}", max_bytes / 1024);
@@ -54,16 +54,16 @@ fn a_notebook_of_100_000_cells_is_edited() {
     let last = wanted.rfind(",\n{\"cell_type\"").expect("the last cell");
     let now = String::from_utf8(env.get("nb.ipynb")).expect("text");
     assert!(now.ends_with("], \"metadata\": {}, \"nbformat\": 4, \"nbformat_minor\": 5}\n"));
-    // All but the first and the last cell are the bytes they were, but for the one that was replaced.
+    // All but the first and the last cell keep their bytes, except for the replaced one.
     let middle = &wanted[wanted.find("{\"cell_type\"").expect("the first cell")..last];
     assert!(now.contains(middle), "other cells have changed");
 }
 
-/// F-070: what names many cells, or none, takes no longer for it than reading does.
+/// F-070: an edit that names many cells, or none, takes no longer than reading.
 #[test]
 fn names_among_100_000_cells_are_found_in_time() {
     const MAX_BYTES: u64 = 4 << 30;
-    // Many times what is needed, and far less than work that grows with the square.
+    // Many times the need, and far less than quadratic work.
     const MAX_SECONDS: u64 = 10;
     let env = env();
     env.put("nb.ipynb", many_cells());

@@ -1,4 +1,4 @@
-//! Stale cells on the command line: marked in the outline, run with what they need, and told why.
+//! Stale cells on the command line: marked in the outline, run with the cells that they need, and with the reason.
 
 use inkcell_testkit::notebooks::pretty;
 use serde_json::{Value, json};
@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use crate::env;
 use crate::notebook_runs::{notebook, outputs, ran};
 
-/// The outline says what is stale without any Python, and a run of stale cells in a new kernel runs what it needs.
+/// The outline marks stale cells without any Python, and a run of stale cells in a new kernel includes the cells
+/// that they need.
 #[test]
 fn stale_cells_are_marked_and_run() {
     let env = env();
@@ -33,7 +34,7 @@ fn stale_cells_are_marked_and_run() {
 /// A change of the cells of a notebook that has run.
 type Change = fn(&mut Vec<Value>);
 
-/// The outline and a run of stale cells say the same of every cell, whatever has become of the notebook.
+/// The outline and a run of stale cells agree about every cell, whatever the change to the notebook.
 #[test]
 fn the_outline_says_what_a_run_of_stale_cells_does() {
     fn new(source: &str) -> Value {
@@ -111,7 +112,7 @@ fn the_outline_says_what_a_run_of_stale_cells_does() {
                 .map(|cell| (cell["index"].clone(), cell["freshness"].clone()))
                 .filter(|(_, mark)| mark["mark"] != "fresh")
                 .collect();
-            // What fails or cannot be done any more is not the question here.
+            // Cells that fail or can no longer run are not the subject here.
             let said =
                 ran(&env, &["a.ipynb", "--cells", "stale", "--allow-errors", "--json"]).stdout;
             let last: Value =
@@ -135,7 +136,7 @@ fn marks_and_reasons_are_told_to_programs() {
     env.put("a.ipynb", notebook(&["x = 1", "print(x)", "3"]));
     ran(&env, &["a.ipynb", "--record", "inkcell"]).ok();
     env.run(&["edit", "a.ipynb", "replace", "c0", "--source", "x = 5"]).ok();
-    // What is on record went with the file.
+    // The file contains the records, so a copy of it has them, too.
     std::fs::copy(env.path("a.ipynb"), env.path("b.ipynb")).expect("a copy");
     for name in ["a.ipynb", "b.ipynb"] {
         let told = env.run(&["read", name, "--outline", "--json"]).ok().stdout;

@@ -1,5 +1,5 @@
-//! The start, before anybody asks to run code: nothing from the workspace is run, and inkcell finds
-//! out if code cannot run.
+//! The start, before any request to run code: nothing from the workspace is run, and inkcell finds out if code
+//! cannot run.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::client::Client;
 use crate::env;
 
-/// The test Python by its own path: a name would mean another one where `PATH` is another.
+/// The test Python by its own path: with another `PATH`, a name would mean another Python.
 fn test_python() -> String {
     let named = std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let said = Command::new(named).args(["-c", "import sys; print(sys.executable)"]).output();
@@ -32,11 +32,11 @@ fn put_program(path: &Path, mark: &Path) {
 
 type Variables = &'static [(&'static str, &'static str)];
 
-/// S-026: to start inkcell and to read notebooks with it runs nothing of a folder that others
-/// filled, wherever the program hides.
+/// S-026: starting inkcell and reading notebooks runs nothing from a folder with foreign content, wherever the
+/// program hides.
 #[test]
 fn starting_runs_nothing_of_the_workspace() {
-    // The place of the program, and what makes inkcell look there: variables, settings.
+    // The place of the program, and the variables and settings that make inkcell look there.
     let table: [(&str, Variables, &str); 6] = [
         (".venv/bin/python", &[], ""),
         ("venv/bin/python", &[], ""),
@@ -86,7 +86,7 @@ fn starting_runs_nothing_of_the_workspace() {
     }
 }
 
-/// Commands that look at interpreters say which programs of the folder they run, before they do.
+/// Commands that inspect interpreters announce which programs of the folder they run.
 #[test]
 fn what_looks_at_pythons_says_which_it_runs() {
     let env = env();
@@ -102,12 +102,12 @@ fn what_looks_at_pythons_says_which_it_runs() {
         assert!(env.outside("canary").exists(), "{args:?}");
         std::fs::remove_file(env.outside("canary")).expect("removed");
     }
-    // Another Python has nothing to do with the folder.
+    // A Python outside the folder needs no announcement.
     let ran = env.run(&["env", "--python", &test_python()]).ok();
     assert_eq!(ran.stderr, "");
 }
 
-/// The tools of a server with these variables, why `python` is refused, and its log.
+/// The tools of a server with these variables, the reason why `python` is refused, and its log.
 fn offered(env: &TestEnv, variables: &[(&str, &str)]) -> (Vec<String>, String, String) {
     let mut client = Client::with(env, &[], |command| {
         command.env("INKCELL_LOG_FILE", "log").envs(variables.iter().copied());
@@ -128,7 +128,7 @@ fn doctor(env: &TestEnv, variables: &[(&str, &str)]) -> (i32, Value) {
     (output.status.code().expect("an exit code"), said)
 }
 
-/// Whether a check of this name failed with these words.
+/// Returns whether a check of this name failed with these words.
 fn failed(said: &Value, what: &str, words: &str) -> bool {
     let checks = said["checks"].as_array().expect("a list");
     checks.iter().any(|check| {
@@ -139,7 +139,8 @@ fn failed(said: &Value, what: &str, words: &str) -> bool {
 
 const FILES: [&str; 3] = ["notebook_read", "notebook_edit", "result"];
 
-/// B:C-03: Jupyter's kernels need ipykernel. An environment in the workspace is judged by its files, another is asked.
+/// B:C-03: Jupyter's kernels need ipykernel. An environment in the workspace is judged by its files, any other is
+/// asked.
 #[test]
 fn without_ipykernel_zmq_and_gateways_offer_no_python() {
     let env = env();
@@ -169,7 +170,8 @@ fn without_ipykernel_zmq_and_gateways_offer_no_python() {
     }
 }
 
-/// B:C-03: a gateway that is not there, or lets nobody in, offers no Python either; and no Python of this machine is needed.
+/// B:C-03: a gateway that is missing, or refuses access, offers no Python either; and no Python of this machine is
+/// needed.
 #[test]
 fn without_a_gateway_that_answers_there_is_no_python() {
     let env = env();

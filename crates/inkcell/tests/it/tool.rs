@@ -1,4 +1,4 @@
-//! `inkcell tool`: every tool from a shell, its answer, its code, and nothing left behind.
+//! `inkcell tool`: every tool from a shell, its answer, its exit code, and nothing left behind.
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
@@ -28,7 +28,7 @@ fn json_of(ran: &Ran) -> Value {
     serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.stdout))
 }
 
-/// A reply is its text, or with --json the whole of it as the protocol has it.
+/// A reply is its text, or with --json its full form in the protocol.
 #[test]
 fn a_reply_is_text_or_json() {
     let env = env();
@@ -48,17 +48,17 @@ fn a_reply_is_text_or_json() {
     });
     assert_eq!(json_of(&ran), wanted);
 
-    // Arguments that are too long for a shell come in by standard input.
+    // Arguments that are too long for a shell come from standard input.
     let write = json!({"path": "a.txt", "content": "x\n".repeat(100_000)}).to_string();
     let ran = finish(tool(&env, &["write", "-"]), write).ok();
     assert_eq!(ran.stdout, "Created a.txt (100000 lines, 195.3KB).\n");
     assert_eq!(env.get("a.txt").len(), 200_000);
-    // What a tool reads is passed on as it is.
+    // The text that a tool reads is passed on unchanged.
     env.put("b.txt", "one\ntwo\n");
     assert_eq!(run(&env, &["read", r#"{"path": "b.txt"}"#]).ok().stdout, "one\ntwo\n");
 }
 
-/// One code a way to fail, from the one table.
+/// One exit code for each way to fail, from the one table.
 #[test]
 fn every_failure_has_its_code() {
     let env = env();
@@ -115,7 +115,8 @@ fn every_failure_has_its_code() {
     assert_eq!(env.get("nb.ipynb"), small().as_bytes());
 }
 
-/// A session is there for the cells of one call and gone after it; what still runs is stopped and told.
+/// A session exists for the cells of one call and is gone after it; running code is stopped, and the answer says
+/// so.
 #[test]
 fn sessions_end_with_the_command() {
     let env = env();
@@ -135,8 +136,8 @@ fn sessions_end_with_the_command() {
     assert_eq!(ran.stderr, told);
 }
 
-/// F-021, F-023: an answer that nobody reads does not keep a command that was told to end, even before it has begun
-/// to write the answer.
+/// F-021, F-023: an answer without a reader does not keep a command from ending on a signal, even before it has
+/// begun to write the answer.
 #[test]
 fn an_answer_that_nobody_reads_does_not_keep_a_command() {
     let env = env();
@@ -152,7 +153,7 @@ fn an_answer_that_nobody_reads_does_not_keep_a_command() {
     drop(reader);
 }
 
-/// A start-up file of the user's shell is not part of a command.
+/// A start-up file of the user's shell has no effect on a command.
 #[test]
 fn bash_reads_no_startup_file() {
     let env = env();
@@ -163,7 +164,7 @@ fn bash_reads_no_startup_file() {
     assert_eq!(finish(command, b"").ok().stdout, "said\n");
 }
 
-/// Ctrl-C stops the code as it does for `inkcell py`; what there is of an answer is shown.
+/// Ctrl-C stops the code as with `inkcell py`; the answer so far is shown.
 #[test]
 fn an_interrupt_stops_the_code() {
     let env = env();
@@ -175,7 +176,7 @@ fn an_interrupt_stops_the_code() {
     running.signal(Signal::INT);
     let ended = running.end();
     assert_eq!(ended.status.signal(), Some(2), "{ended:?}");
-    // B:X-07: what there is of output, without a word about who gave up.
+    // B:X-07: the output so far, without a word about the cancelled call.
     assert_eq!(ended.stdout, "so far\n", "{ended:?}");
     kernel.is_gone_already();
 }
@@ -188,8 +189,8 @@ const PICTURE: &str = "import struct, zlib\n\
     + chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b''))\n\
     display({'image/png': png}, raw=True)";
 
-/// An image is a file: the stored one, or one that is written where it is wanted; never bytes in a terminal. Beside
-/// it the details are not structured content (B:X-09b).
+/// An image is a file: the stored one, or one that is written into a chosen folder; its bytes never go to a
+/// terminal. Beside it the details are not structured content (B:X-09b).
 #[test]
 fn images_are_files() {
     let env = env();
@@ -237,7 +238,7 @@ fn tools_are_listed() {
 }
 
 /// The commands of README's section on the tools of the source documents, in its order: each of the tools is there,
-/// and each command does what it says.
+/// and each command does what the section says.
 #[test]
 fn readme_shows_commands_that_work() {
     let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");

@@ -13,19 +13,19 @@ pub(crate) const FILE_CALLS: &str = "openat,read,write,pwrite64,lseek,fsync,fdat
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) name: String,
-    /// Which of the calls with this name, from 1.
+    /// The number of the call among those with this name, from 1.
     pub(crate) nth: usize,
     /// The arguments and the result as strace shows them.
     pub(crate) line: String,
 }
 
 impl Call {
-    /// What the call returned, when that is a number.
+    /// The result of the call, if it is a number.
     pub(crate) fn result(&self) -> Option<i64> {
         self.line.rsplit_once(" = ")?.1.split(' ').next()?.parse().ok()
     }
 
-    /// The first argument, when that is a number.
+    /// The first argument, if it is a number.
     pub(crate) fn fd(&self) -> Option<i64> {
         self.line.split([',', ')']).next()?.parse().ok()
     }
@@ -50,7 +50,7 @@ pub(crate) fn record(env: &TestEnv, args: &[&str], calls: &str) -> Vec<Call> {
         .collect()
 }
 
-/// Runs a command while one of its calls goes wrong.
+/// Runs a command while one of its calls fails.
 pub(crate) fn inject(env: &TestEnv, args: &[&str], fault: &str) -> Ran {
     let call = fault.split(':').next().expect("a call");
     let mut command = env.command("strace");
@@ -59,7 +59,7 @@ pub(crate) fn inject(env: &TestEnv, args: &[&str], fault: &str) -> Ran {
     finish(command, b"")
 }
 
-/// Calls that this machine does not have are asked for in a way that is no error.
+/// Marks the calls as optional, since this machine may not have all of them.
 fn known(calls: &str) -> String {
     calls.split(',').map(|name| format!("?{name}")).collect::<Vec<_>>().join(",")
 }

@@ -1,4 +1,4 @@
-//! A notebook in the terminal, at a terminal: typed to and read as a person does.
+//! A notebook in the terminal, used by keys and read from the screen.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;
@@ -49,7 +49,7 @@ fn tui(env: &TestEnv) -> Pty {
     pty
 }
 
-/// Ends it, and looks whether the terminal is as it was.
+/// Ends it, and checks that the terminal is as it was.
 fn quit(mut pty: Pty) {
     pty.send("q");
     assert_eq!(pty.end().code(), Some(0), "{}", pty.text());
@@ -95,7 +95,7 @@ fn a_notebook_is_edited_and_what_was_done_is_undone() {
     quit(pty);
 }
 
-/// An agent edits the notebook while it is open, and while a cell of it is being edited.
+/// An agent edits the notebook while it is open, and while the user edits one of its cells.
 #[test]
 fn what_others_change_is_seen_and_never_harmed() {
     let env = env();
@@ -120,7 +120,7 @@ fn what_others_change_is_seen_and_never_harmed() {
     pty.send("b");
     pty.wait_for("put beside");
     assert_eq!(sources(&env), ["new = 0", "x = 9", "# # x = 1", "y = 22"]);
-    // What we did is undone, and what they did later is not.
+    // Undo reverts our own change, and not their later one.
     env.run(&["edit", "a.ipynb", "replace", "bbbb", "--source", "theirs"]).ok();
     pty.wait_for("theirs");
     pty.send("z");
@@ -172,7 +172,7 @@ fn code_that_runs_is_seen_and_interrupted() {
     quit(pty);
 }
 
-/// What somebody else runs in the notebook's session, through the host that both use, is seen as it happens.
+/// Code that another client runs in the notebook's session, through the shared host, appears as it happens.
 #[test]
 fn what_somebody_else_runs_is_seen_as_it_happens() {
     let env = env();
@@ -204,7 +204,7 @@ fn what_somebody_else_runs_is_seen_as_it_happens() {
     inkcell_testkit::env::finish(stop, b"").ok();
 }
 
-/// The terminal is given back whatever ends the program.
+/// The terminal is restored, whatever ends the program.
 #[test]
 fn the_terminal_is_given_back_after_a_signal() {
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
@@ -264,7 +264,7 @@ fn the_screen_follows_its_size_and_the_mouse() {
     quit(pty);
 }
 
-/// Where there is no terminal, it says what else there is.
+/// Without a terminal, the error names alternatives.
 #[test]
 fn without_a_terminal_it_says_so() {
     let env = env();

@@ -1,4 +1,4 @@
-//! A notebook in the terminal beside others: those who watch its session see what is done in it, and it sees what they do.
+//! A notebook in the terminal beside other clients: watchers of its session see its actions, and it sees theirs.
 
 use std::process::Command;
 
@@ -7,6 +7,7 @@ use inkcell_testkit::pty::{Pty, Size, USUAL};
 use serde_json::{Value, json};
 
 use crate::client::Client;
+use crate::host_life::Stopped;
 use crate::hosts::Hosted;
 use crate::running::Running;
 
@@ -23,8 +24,8 @@ fn tui(command: Command, size: Size) -> Pty {
     pty
 }
 
-/// B:T-01 to T-05: what is edited in the terminal, by a command and by an agent is seen by whoever watches the notebook's
-/// session, wherever that is, and what they edit is seen in the terminal.
+/// B:T-01 to T-05: an edit in the terminal, by a command or by an agent appears for every watcher of the notebook's
+/// session, wherever that is, and their edits appear in the terminal.
 #[test]
 fn edits_are_seen_by_whoever_watches() {
     let hosted = Hosted::new();
@@ -33,7 +34,7 @@ fn edits_are_seen_by_whoever_watches() {
     pty.send("x");
     pty.wait_for("[1] ✓");
     let mut watching = Running::start(hosted.command(&["attach", "a.ipynb", "--json"]));
-    // Lines are read on a thread, so that one that never comes is a failure and not a wait.
+    // Read lines on a thread, so that a missing line is a failure and not a hang.
     let (sender, lines) = std::sync::mpsc::channel();
     std::thread::spawn(move || while sender.send(watching.line()).is_ok() {});
     let edited = move |source: &str| loop {
@@ -68,11 +69,29 @@ fn edits_are_seen_by_whoever_watches() {
     assert_eq!(pty.end().code(), Some(0));
 }
 
-/// B:T-17: pictures reach the terminal as it can draw them: half blocks, or its own protocol, once and where there is
-/// room for all of it.
+/// Issue 21, 25: a stopped agent that may have the notebook's session is named before another session is used.
+#[test]
+fn tui_beside_a_stopped_agent_names_it() {
+    let hosted = Hosted::new();
+    put(&hosted, &json!([]));
+    let mut agent = Client::with(&hosted.env, &[], |command| {
+        command.env("INKCELL_HOST_USE", "on");
+    });
+    agent.ok("notebook_run", json!({"path": "a.ipynb"}));
+    let stopped = Stopped::new(i32::try_from(agent.pid()).expect("a process"));
+    let mut pty = tui(hosted.command(&["tui", "a.ipynb"]), USUAL);
+    pty.send("x");
+    pty.wait_for(&format!("the host of an agent (process {}) is stopped", agent.pid()));
+    pty.send("q");
+    assert_eq!(pty.end().code(), Some(0));
+    drop(stopped);
+}
+
+/// B:T-17: pictures reach the terminal in a form that it can draw: half blocks, or its own protocol, once and if
+/// there is room for all of it.
 #[test]
 fn pictures_reach_the_terminal() {
-    // Two by two pixels.
+    // A picture of two by two pixels.
     let png = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR4nGP4zwAE/xkgFAAb8gP91pbyKwAAAABJRU5ErkJggg==";
     let hosted = Hosted::new();
     put(
@@ -90,7 +109,7 @@ fn pictures_reach_the_terminal() {
     pty.wait_for("next cell");
     pty.send("q");
     pty.wait_for("? keys");
-    // What is seen after the picture shows that all of that has come.
+    // Text after the picture shows that all of it has arrived.
     pty.send("/seen");
     pty.wait_for("/seen");
     pty.send("\x1b");
@@ -109,7 +128,7 @@ fn pictures_reach_the_terminal() {
     assert!(seen.contains("\u{1b}_Ga=d,d=A"), "it is taken away before the keys are shown");
 }
 
-/// B:T-11: all of a long output can be read, by pages of what its host has stored.
+/// B:T-11: all of a long output can be read, by pages that its host has stored.
 #[test]
 fn long_output_is_read_by_pages() {
     let hosted = Hosted::new();
@@ -126,7 +145,7 @@ fn long_output_is_read_by_pages() {
     pty.wait_for("Lines 19001-19500 of 20000");
     pty.send("q");
     assert_eq!(pty.end().code(), Some(0));
-    // Whoever comes later has what the file has.
+    // A later client shows the outputs in the file.
     let mut pty = tui(hosted.command(&["tui", "a.ipynb", "--no-host"]), USUAL);
     pty.send("o");
     pty.wait_for("Lines 19501-20000 of 20000");
@@ -134,8 +153,8 @@ fn long_output_is_read_by_pages() {
     assert_eq!(pty.end().code(), Some(0));
 }
 
-/// Somebody cleans the file, or puts an older copy in its place: what is shown is what the file holds, not what once
-/// ran here, also for whoever comes later and is told what ran.
+/// Another program cleans the file, or replaces it by an older copy: the screen shows the file, not an earlier run,
+/// also for a later client that learns of the runs.
 #[test]
 fn what_the_file_holds_is_what_is_shown() {
     let hosted = Hosted::new();
@@ -162,7 +181,7 @@ fn what_the_file_holds_is_what_is_shown() {
         assert_eq!(pty.end().code(), Some(0));
     }
     let mut pty = tui(hosted.command(&["tui", "a.ipynb"]), USUAL);
-    // It is told of the runs; that may be seen for a moment.
+    // It learns of the runs, which may be visible for a moment.
     pty.send("x");
     pty.wait_for("[3] ✓");
     hosted.run(&["clean", "a.ipynb"]).ok();
@@ -171,7 +190,7 @@ fn what_the_file_holds_is_what_is_shown() {
     assert_eq!(pty.end().code(), Some(0));
 }
 
-/// What keys are about is on the screen, whatever size that becomes.
+/// The selected cell is on the screen, at any size.
 #[test]
 fn the_selection_stays_on_the_screen() {
     let hosted = Hosted::new();

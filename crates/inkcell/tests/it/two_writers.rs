@@ -9,7 +9,7 @@ use inkcell_testkit::notebooks::small;
 
 use crate::env;
 
-/// A generator that needs no more than to differ between the writers.
+/// A random generator that only has to differ between the writers.
 struct Dice(u64);
 
 impl Dice {
@@ -20,7 +20,7 @@ impl Dice {
     }
 }
 
-/// One writer: edits only cells of its own, and remembers what it was told is done.
+/// One writer: edits only cells of its own, and remembers the confirmed edits.
 fn writer(env: &TestEnv, name: &str, edits: usize) -> BTreeMap<String, String> {
     let mut dice = Dice(name.bytes().map(u64::from).sum());
     let mut cells: BTreeMap<String, String> = BTreeMap::new();

@@ -1,7 +1,7 @@
-//! One test for each variable: what every setting does when its variable is set.
+//! One test for each variable: the effect of every setting when its variable is set.
 //!
-//! [`SHOWN`] names for each setting the test that shows its effect; a setting without one fails here. That every
-//! variable of every setting is heard, in its order, is shown by `settings/tests.rs`
+//! [`SHOWN`] names for each setting the test that shows its effect; a setting without one fails here.
+//! `settings/tests.rs` shows that every variable of every setting counts, in its order
 //! (`every_setting_is_taken_from_the_first_that_has_it`).
 
 use std::path::Path;
@@ -30,7 +30,7 @@ const SHOWN: [(&str, &str, &str); 49] = [
     ("python.project_modules", HERE, "a_command_is_told_what_a_kernel_begins_with"),
     ("python.start_timeout", HERE, "a_command_is_told_how_long"),
     ("python.timeout", HERE, "a_command_is_told_how_long"),
-    ("python.toolMode", "src/exposure.rs", "the_exact_tools_of_every_case"),
+    ("python.toolMode", "src/mcp/exposure.rs", "the_exact_tools_of_every_case"),
     ("python.kernelMode", HERE, "a_server_is_told_which_kernels"),
     ("python.backend", HERE, "a_command_is_told_which_backend"),
     ("python.sharedGateway", UNITS, "an_address_means_a_gateway"),
@@ -74,7 +74,7 @@ const SHOWN: [(&str, &str, &str); 49] = [
     ("debug.startup", LOGGING, "stages_of_starting_are_told_on_standard_error"),
 ];
 
-/// B:C-01 B:C-02 B:C-03 B:C-04 B:C-05 B:C-06 B:C-07 B:C-08: no setting is without a test of its effect.
+/// B:C-01 B:C-02 B:C-03 B:C-04 B:C-05 B:C-06 B:C-07 B:C-08: no setting lacks a test of its effect.
 #[test]
 fn every_setting_has_a_test_of_its_effect() {
     let ran = env().run(&["settings", "--json"]).ok();
@@ -93,7 +93,7 @@ fn test_python() -> String {
     std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned())
 }
 
-/// A command with these variables; the Python of the tests unless they say another.
+/// Runs a command with these variables, and with the Python of the tests unless they name another.
 fn run(env: &TestEnv, args: &[&str], variables: &[(&str, &str)]) -> Ran {
     let mut command = env.inkcell();
     command.args(args).env("PI_PYTHON_INTERPRETER", test_python());
@@ -165,7 +165,7 @@ fn a_command_is_told_how_long() {
     // On a busy machine Python itself may take as long.
     let is_told = ["timed out", "within the 0.5 s"].iter().any(|words| ran.stderr.contains(words));
     assert!(is_told, "{}", ran.stderr);
-    // An argument counts over it.
+    // An argument takes precedence over it.
     let args = ["py", "--timeout", "0", "import time; time.sleep(0.3)"];
     run(&env, &args, &[("PI_PYTHON_TIMEOUT", "0.1")]).ok();
     let ran = run(&env, &["py", "1"], &[("PI_PYTHON_START_TIMEOUT", "0.001")]).exits(3);
@@ -234,7 +234,7 @@ fn a_server_is_told_when_kernels_end() {
     let mut client = server(&env, &[("PI_KERNEL_RETRY", "once")]);
     let ran = client.ok("python", json!({"code": code}));
     assert!(ran.text().contains("again"), "{ran:?}");
-    // Code that does not listen is ended after the grace, and not before.
+    // Code that ignores the interrupt is ended after the grace period, and not before.
     let mut client = server(&env, &[("PI_KERNEL_INTERRUPT_GRACE", "0.2")]);
     let deaf = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass";
     let ran = client.call("python", json!({"code": deaf, "timeout": 1}));
@@ -264,7 +264,7 @@ fn a_server_is_told_how_much_is_shown() {
     let (_, rest) = text.split_once("execution ").unwrap_or_else(|| panic!("{text}"));
     let id: String = rest.chars().take_while(char::is_ascii_alphanumeric).collect();
     env.put("go", "");
-    // What is over is looked for after some calls, once to see that it is and once to forget it.
+    // Finished calls are looked for only after some calls, once to see the end and once to forget them.
     for _ in 0..40 {
         client.ok("python", json!({"code": "1"}));
     }
@@ -275,7 +275,7 @@ fn a_server_is_told_how_much_is_shown() {
 #[test]
 fn a_server_is_told_how_pictures_are_answered() {
     let env = env();
-    // A picture that does not pack well.
+    // A picture that does not compress well.
     let code = "import os, struct, zlib\n\
         def chunk(kind, data):\n    body = kind + data\n    \
         return struct.pack('>I', len(data)) + body + struct.pack('>I', zlib.crc32(body))\n\
@@ -335,7 +335,7 @@ fn a_page_of_a_text_is_bounded() {
     assert!(page.contains("[Showing lines 1-5 of 20"), "{page}");
 }
 
-/// B:E-03: what an agent's code does not get, its commands do not get either.
+/// B:E-03: the commands of an agent get no more of the environment than its code.
 #[test]
 fn an_agents_commands_get_no_more_than_its_code() {
     let env = env();
@@ -347,7 +347,7 @@ fn an_agents_commands_get_no_more_than_its_code() {
     }
 }
 
-/// What is no notebook is not shown by a tool for notebooks.
+/// A tool for notebooks does not show other files.
 #[test]
 fn raw_text_is_a_notebooks() {
     let env = env();

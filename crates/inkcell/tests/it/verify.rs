@@ -24,7 +24,7 @@ fn verified(env: &TestEnv, args: &[&str]) -> Ran {
     finish(command(env, args), b"")
 }
 
-/// Runs a notebook, so that it has outputs, and gives its bytes.
+/// Runs a notebook, so that it has outputs, and returns its bytes.
 fn stored(env: &TestEnv, name: &str, book: &str) -> Vec<u8> {
     env.put(name, book);
     ran(env, &[name, "--allow-errors"]).exits(0);
@@ -41,10 +41,10 @@ fn tagged(cells: &[(&str, &str)]) -> String {
     pretty(&made)
 }
 
-/// A counter in a file, which makes every run show something else.
+/// Code with a counter in files, so that every run shows something else.
 const FLAKY: &str = "import os\nn = len(os.listdir('.'))\nopen(f'seen{n}', 'w').close()\nprint('seen', n)\nprint('same')";
 
-/// Nothing of it is written anywhere, and no copy is left.
+/// The check writes nothing to the notebook, and leaves no copy.
 #[test]
 fn a_notebook_that_shows_the_same_is_well() {
     let env = env();
@@ -109,7 +109,7 @@ fn tags_and_comments_of_nbval_are_understood() {
         "{good:?}"
     );
     assert_eq!(env.get("skipped").len(), times, "it is not run");
-    // Only what is marked is compared, and everything must run.
+    // Only marked cells are compared, and every cell must run.
     stored(&env, "b.ipynb", &tagged(&[(FLAKY, ""), (FLAKY, "nbval-check-output")]));
     let bad = verified(&env, &["b.ipynb", "--lax"]).exits(1);
     assert!(
@@ -133,7 +133,7 @@ fn a_float_may_be_close() {
     verified(&env, &["a.ipynb", "--rtol", "1e-9"]).exits(1);
 }
 
-/// A picture made by hand, so that no library is needed: of one colour, which a file says.
+/// A picture made without a library: of one colour, which a file names.
 const PICTURE: &str = r#"
 import struct, zlib, os
 from IPython.display import display, Image
@@ -163,7 +163,7 @@ fn a_picture_is_compared_by_its_pixels_or_its_size() {
     verified(&env, &["a.ipynb", "--images", "ignore"]).exits(0);
 }
 
-/// A cell that fails is one also where it has no outputs; those after it are run and compared.
+/// A cell that fails counts as failed even without outputs; the cells after it are run and compared.
 #[test]
 fn a_failing_cell_is_told_and_the_others_are_compared() {
     let env = env();
@@ -174,7 +174,7 @@ fn a_failing_cell_is_told_and_the_others_are_compared() {
     assert!(bad.stdout.contains("a.ipynb: 1 of 2 cells is not as stored"), "{bad:?}");
     assert!(bad.stdout.contains("  cell 0 (c0) failed: FileNotFoundError: "), "{bad:?}");
     assert_eq!(env.get("a.ipynb"), before);
-    // One that dies takes the rest with it.
+    // A cell that kills the kernel takes the rest with it.
     env.put("b.ipynb", notebook(&["import os\nprint('a')", "print('b')"]));
     ran(&env, &["b.ipynb"]).exits(0);
     let died =
@@ -196,7 +196,7 @@ fn what_cannot_be_checked_is_told() {
         "new.ipynb: never run, so there is nothing to compare with; run it first: inkcell run new.ipynb\n"
     );
     assert!(!env.path("ran").exists());
-    // Where nothing is compared, it only must run.
+    // If nothing is compared, the notebook only has to run.
     verified(&env, &["new.ipynb", "--lax"]).exits(0);
     assert!(env.path("ran").exists());
     assert_eq!(env.get("new.ipynb"), book.into_bytes());
@@ -214,7 +214,7 @@ fn what_cannot_be_checked_is_told() {
     }
 }
 
-/// Every notebook is checked, whatever becomes of the others, and the first that is not well gives the code.
+/// Every notebook is checked, whatever the result of the others, and the first bad one decides the exit code.
 #[test]
 fn many_notebooks_are_checked() {
     let env = env();
@@ -253,7 +253,7 @@ fn an_interrupt_leaves_nothing() {
     assert_eq!(names_in(&env.state().join("verify")), [""; 0]);
 }
 
-/// A cell that is too slow is told as that, also where the run could go on after it, with what to do about it.
+/// A cell that is too slow is reported as such, with a remedy, even if the run could go on after it.
 #[test]
 fn a_slow_cell_is_told_as_that() {
     let env = env();
@@ -263,7 +263,7 @@ fn a_slow_cell_is_told_as_that() {
         &notebook(&["import os, time\nif os.path.exists('slow'): time.sleep(600)", "'after'"]),
     );
     env.put("slow", "");
-    // The first cell alone has a limit, by its own word: the other may be held up by a busy machine.
+    // Only the first cell has a limit, set in its own metadata: a busy machine may hold the other up.
     let mut limited: Value = serde_json::from_slice(&book).expect("JSON");
     limited["cells"][0]["metadata"] = json!({"execution": {"timeout": 0.5}});
     env.put("a.ipynb", pretty(&limited));
@@ -284,7 +284,7 @@ fn a_slow_cell_is_told_as_that() {
     assert_eq!(told["notebooks"][0]["cells"][0]["verdict"], "timed_out");
 }
 
-/// Where there is nothing to run, nothing can differ.
+/// A notebook without cells to run passes.
 #[test]
 fn a_notebook_without_code_is_well() {
     let env = env();
@@ -301,7 +301,8 @@ fn a_notebook_without_code_is_well() {
     verified(&env, &["skipped.ipynb"]).exits(0);
 }
 
-/// Patterns that no shell has expanded are, as those of a run, and what is no part of an output is refused.
+/// Patterns that the shell did not expand are expanded, as in a run, and a word that does not name a part of an
+/// output is refused.
 #[test]
 fn patterns_are_expanded_and_parts_are_known() {
     let env = env();
@@ -317,7 +318,7 @@ fn patterns_are_expanded_and_parts_are_known() {
     verified(&env, &["a.ipynb", "--skip", "text/plain"]).exits(0);
 }
 
-/// However many notebooks are checked, what the command holds open stays the same.
+/// The number of open files stays the same, however many notebooks are checked.
 #[test]
 fn many_checks_hold_nothing_open() {
     let env = env();
@@ -326,7 +327,7 @@ fn many_checks_hold_nothing_open() {
     for name in &names {
         env.put(name, env.get("a.ipynb"));
     }
-    // A cell of the last one sees how many descriptors its host has, beside one of the second.
+    // A cell of the last notebook counts the descriptors of its host, to compare with one of the second.
     let counting = "import os\nnow = len(os.listdir('/proc/%d/fd' % os.getppid()))\n\
                     with open('open', 'a') as f: print(now, file=f)";
     stored(&env, "x.ipynb", &notebook(&[counting]));
@@ -341,7 +342,7 @@ fn many_checks_hold_nothing_open() {
     assert!(counts[2] <= counts[1] + 4, "{counts:?}");
 }
 
-/// Somebody who reads nothing does not keep a signal from ending it.
+/// A stalled reader does not keep a signal from ending it.
 #[test]
 fn an_interrupt_ends_also_when_nobody_reads() {
     let env = env();
@@ -349,7 +350,7 @@ fn an_interrupt_ends_also_when_nobody_reads() {
     env.put("sign", "x");
     stored(&env, "a.ipynb", &notebook(&[long; 40]));
     env.put("sign", "y");
-    // What differs is some hundred kilobytes, and a pipe holds 64 of them.
+    // The differences take some hundred kilobytes, and a pipe holds 64 of them.
     let running = Running::start(command(&env, &["a.ipynb", "a.ipynb"]));
     until("a full pipe", || running.is_blocked());
     running.signal(Signal::INT);

@@ -1,4 +1,4 @@
-//! `inkcell write`: what was read goes back unchanged, and what was not read does not go away.
+//! `inkcell write`: text that was read goes back unchanged, and parts that were not read stay.
 
 use inkcell_testkit::env::{Ran, TestEnv};
 use inkcell_testkit::notebooks::{jupyter, odd, small};
@@ -6,7 +6,7 @@ use inkcell_testkit::notebooks::{jupyter, odd, small};
 use crate::env;
 use crate::samples::{long, rich};
 
-/// `inkcell read ... | inkcell write nb.ipynb`, as a shell does it.
+/// Runs `inkcell read ... | inkcell write nb.ipynb`, as a shell does it.
 fn piped(env: &TestEnv, read: &[&str]) -> Ran {
     let text = env.run(read).bytes;
     env.run_with(&["write", "nb.ipynb"], text)
@@ -34,7 +34,7 @@ fn what_is_read_goes_back_byte_for_byte() {
             );
             assert_eq!(env.get("nb.ipynb"), bytes, "{name}");
         }
-        // The JSON itself goes back too.
+        // The JSON itself can be written back, too.
         let written = piped(&env, &["read", "nb.ipynb:raw"]);
         let is_lossless = std::str::from_utf8(&bytes).is_ok();
         assert_eq!(
@@ -48,7 +48,7 @@ fn what_is_read_goes_back_byte_for_byte() {
     }
 }
 
-/// A script is not the text form of a notebook. It is refused with the line, and no hint says to write it.
+/// A script is not the text form of a notebook. It is refused with the line, and no hint suggests writing it.
 #[test]
 fn a_script_is_refused_with_its_line() {
     let env = env();
@@ -68,7 +68,7 @@ fn a_script_is_refused_with_its_line() {
         "{}",
         ran.stderr
     );
-    // A line of a source that only looks like a marker goes where its notebook goes.
+    // A source line that only looks like a marker survives when its notebook is read and written.
     env.put("odd.ipynb", jupyter(&[("code", "ab12cd34", "# %%\nx = 1")]));
     let text = env.run(&["read", "odd.ipynb"]).ok().bytes;
     env.run_with(&["write", "odd.ipynb"], &text).ok();
@@ -120,7 +120,7 @@ fn a_cell_that_was_shown_in_part_is_not_cut() {
         );
         assert_eq!(env.get("nb.ipynb"), bytes.as_bytes(), "{part:?}");
     }
-    // Whoever really wants fewer lines still gets them.
+    // A user who really wants fewer lines still gets them.
     env.run_with(&["write", "nb.ipynb"], "# %% [code] cell:0\nx1 = 1\n").ok();
     assert_eq!(
         env.run(&["read", "nb.ipynb", "--no-ids"]).ok().stdout,
@@ -150,7 +150,7 @@ fn cells_that_are_left_out_are_named_and_can_be_dropped_by_number() {
     assert_eq!(env.run(&["read", "nb.ipynb", "--no-ids"]).ok().stdout, text);
 }
 
-/// Cells shown with their outputs are for reading; they cannot be taken for the text.
+/// Cells shown with their outputs are for reading; they cannot be written back as the text.
 #[test]
 fn what_is_shown_for_reading_cannot_be_written_back() {
     let env = env();
@@ -170,7 +170,7 @@ fn what_is_shown_for_reading_cannot_be_written_back() {
         );
         assert_eq!(env.get("nb.ipynb"), rich().as_bytes(), "{view:?}");
     }
-    // JSON that is an answer and not a notebook is told apart as well.
+    // JSON that is an answer and not a notebook is recognized as well.
     piped(&env, &["read", "nb.ipynb", "--json"]).exits(2);
     piped(&env, &["read", "nb.ipynb", "--outline", "--json"]);
     assert_eq!(env.get("nb.ipynb"), rich().as_bytes());
@@ -238,7 +238,7 @@ fn the_json_of_a_notebook_is_stored_as_it_is() {
     env.put("nb.ipynb", small());
     for (name, bytes) in odd() {
         let Ok(text) = std::str::from_utf8(&bytes) else { continue };
-        // What takes the place of something that is not in order either need not be.
+        // A replacement may be invalid if the notebook that it replaces is invalid, too.
         env.put("nb.ipynb", "{\"cells\": []}");
         let ran = env.run_with(&["write", "nb.ipynb"], text);
         if ran.code == Some(0) {
@@ -264,7 +264,7 @@ fn the_json_of_a_notebook_is_stored_as_it_is() {
     }
 }
 
-/// B:V-11: outputs stay although the source changed, unless it is asked for otherwise.
+/// B:V-11: outputs stay although the source changed, unless an option says otherwise.
 #[test]
 fn outputs_stay_unless_they_are_to_be_cleared() {
     for (flag, kept) in [(None, true), (Some("--clear-changed"), false)] {
@@ -279,7 +279,7 @@ fn outputs_stay_unless_they_are_to_be_cleared() {
     }
 }
 
-/// A text is compared with the version it was made from.
+/// A text is compared with the version from which it was made.
 #[test]
 fn an_older_text_is_merged_or_refused() {
     let env = env();

@@ -4,6 +4,7 @@ Owns the place where the two meet. It must not change how cells run: IPython run
 them. Everything here is called by code that the host sends silently.
 """
 
+import functools
 import os
 import sys
 import types
@@ -15,6 +16,10 @@ ANSWER = "application/x-inkcell-answer"
 
 # The message by which the host hears of a refused `input()`: a kernel that refuses says nothing by itself.
 INPUT_REFUSED = "inkcell_input_refused"
+
+# The message by which the host hears that the cell showed a traceback itself and goes on. That one looks like the
+# traceback that ends a cell.
+TRACEBACK_SHOWN = "inkcell_traceback_shown"
 
 _session = None
 
@@ -158,6 +163,7 @@ def _settle_in(shell, options):
             session.watches.append(watch)
     session.interrupts.take(shell, session.between)
     _tell_refusals(shell)
+    _tell_tracebacks(shell)
     shell.events.register("pre_execute", _before_cell)
     shell.events.register("post_execute", _after_cell)
 
@@ -229,6 +235,39 @@ def _tell_refusal(kernel, asking):
     except Exception:
         # The refusal itself is for the code; a prompt that cannot be shown is no reason for another.
         pass
+
+
+def _tell_tracebacks(shell):
+    """Tells the host right behind a traceback that the cell showed it itself, so that it keeps its place among the
+    outputs."""
+    show = getattr(shell, "_showtraceback", None)
+    if show is None:
+        return
+
+    @functools.wraps(show)
+    def telling(*arguments, **named):
+        show(*arguments, **named)
+        # A result that cannot be shown fails its cell.
+        if getattr(shell, "_last_traceback_during_displayhook", False) or not _is_cell_at_work(shell):
+            return
+        try:
+            hook = shell.displayhook
+            hook.session.send(hook.pub_socket, TRACEBACK_SHOWN, {}, hook.parent_header)
+        except Exception:
+            # Without this message the host shows the traceback at the end of the cell.
+            pass
+
+    shell._showtraceback = telling
+
+
+def _is_cell_at_work(shell):
+    """Whether code of the user is among the callers. IPython shows the error that ended a cell after the cell is left."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        if frame.f_globals is shell.user_global_ns:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _leave_by_error(shell):

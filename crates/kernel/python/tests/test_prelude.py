@@ -102,6 +102,23 @@ print(len(seen), all(seen), sys.path == before)
             assert said.stdout == "32 True True\n", said
 
 
+def test_path_is_judged_by_one_thread_at_a_time(monkeypatch):
+    """A thread that judges the path while another hides part of it imports the user's modules into a helper."""
+    judged = []
+
+    def library_path():
+        judged.append(prelude._hiding._is_owned())
+        return own, ["before"]
+
+    own = prelude._library_path()[0]
+    for shadowed in (False, True):
+        monkeypatch.setattr(prelude, "_library_path", library_path)
+        monkeypatch.setattr(prelude, "_shadowed", lambda directories: shadowed)
+        monkeypatch.delitem(sys.modules, prelude.__name__ + ".paths", raising=False)
+        prelude._implementation("paths")
+    assert judged == [True, True]
+
+
 EXPECTED = set(
     """pwd cd ls tree stat read write append cat touch mkdir rm mv cp find glob_files grep rgrep
     head tail wc sort_lines sort uniq cols counter replace sed rsed lines delete_lines

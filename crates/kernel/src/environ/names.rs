@@ -1,11 +1,11 @@
-//! The tables of the environment filter: which names pass, which never do, and what looks like a secret.
+//! The tables of the environment filter: names that pass, names that never do, and names that look like a secret.
 //!
-//! Owns names and the reading of values that may carry a password. It must not know whose environment is
-//! filtered or what the caller asked for.
+//! Owns names, and the reading of values that may carry a password. It must not know whose environment
+//! the filter reads, or what the caller asked for.
 
 use std::borrow::Cow;
 
-/// Names that pass as they are (E-01): what a program needs to find its files, its terminal, its
+/// Names that pass unchanged (E-01): a program needs them to find its files, its terminal, its
 /// certificates and its hardware.
 pub(super) const ALLOWED: &[&str] = &[
     "PATH",
@@ -42,8 +42,8 @@ pub(super) const ALLOWED: &[&str] = &[
     "MPLBACKEND",
 ];
 
-/// Python's own switches: they change how code runs, as they do in Jupyter, and hold nothing else. Variables that say
-/// where its library is are left out, because that follows from the interpreter.
+/// Python's own switches. They change how code runs, as in Jupyter, and hold nothing else. Variables that locate its
+/// library are left out, because the interpreter decides that.
 pub(super) const ALLOWED_PYTHON: &[&str] = &[
     "PYTHONASYNCIODEBUG",
     "PYTHONBREAKPOINT",
@@ -69,7 +69,7 @@ pub(super) const ALLOWED_PYTHON: &[&str] = &[
     "PYTHON_GIL",
 ];
 
-/// The names Windows programs need (E-01). They are harmless elsewhere, so the table has no `cfg`.
+/// The names that Windows programs need (E-01). They are harmless elsewhere, so the table has no `cfg`.
 pub(super) const ALLOWED_WINDOWS: &[&str] = &[
     "APPDATA",
     "COMPUTERNAME",
@@ -96,18 +96,18 @@ pub(super) const ALLOWED_WINDOWS: &[&str] = &[
     "WINDIR",
 ];
 
-/// Proxies pass in capitals or in small letters, without a user and password in them.
+/// Proxies, in capitals and in small letters. They pass without a user and password in the value.
 pub(super) const PROXIES: &[&str] =
     &["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"];
 
-/// Beginnings of names that pass when neither name nor value holds a secret (E-02). `PIP_` and `UV_` are
-/// here so that `%pip` finds the index and the certificates it finds in a shell.
+/// Prefixes of names that pass if neither name nor value holds a secret (E-02). `PIP_` and `UV_` are
+/// here so that `%pip` finds the same index and certificates as in a shell.
 pub(super) const ALLOWED_PREFIXES: &[&str] = &["LC_", "XDG_", "PI_", "INKCELL_", "PIP_", "UV_"];
 
-/// Ends of names that pass: how many threads a numeric library may use.
+/// Suffixes of names that pass: the thread counts of numeric libraries.
 pub(super) const ALLOWED_SUFFIXES: &[&str] = &["_NUM_THREADS"];
 
-/// Keys that no table and no glob lets through (E-03). Only their exact name in `--env` does.
+/// Keys that pass no table and no glob (E-03). Only the exact name in `--env` passes them.
 pub(super) const DENIED: &[&str] = &[
     "OPENAI_API_KEY",
     "ANTHROPIC_API_KEY",
@@ -121,11 +121,12 @@ pub(super) const DENIED: &[&str] = &[
     "MISTRAL_API_KEY",
 ];
 
-/// Beginnings of our own names.
+/// Prefixes of our own names.
 const OWN_PREFIXES: &[&str] = &["PI_", "INKCELL_"];
 
-/// Our own names, after the prefix, that never come from the parent, whatever was asked for (E-05). The
-/// tokens are secrets, and addresses of gateways may hold one; the rest describes a session, and a parent's would describe another one (E-30).
+/// Our own names, after the prefix, that never come from the parent, even if the caller asks (E-05). The tokens are
+/// secrets, and the address of a gateway may hold one. The others describe one session, and the parent's describe
+/// a different session (E-30).
 const OWN_NEVER: &[&str] = &[
     "PYTHON_GATEWAY_TOKEN",
     "GATEWAY_TOKEN",
@@ -140,7 +141,7 @@ const OWN_NEVER: &[&str] = &[
     "ARTIFACTS_DIR",
 ];
 
-/// The variables a session sets before every cell and removes when it has no value for them (E-30).
+/// Variables that a session sets before each cell, and removes if it has no value for them (E-30).
 pub const MANAGED: &[&str] = &[
     "PI_SESSION_FILE",
     "PI_ARTIFACTS_DIR",
@@ -151,10 +152,10 @@ pub const MANAGED: &[&str] = &[
     "PI_TOOL_BRIDGE_RUN",
 ];
 
-/// Words that, anywhere in a name, say that its value is a secret.
+/// Words that mark a secret, anywhere in a name.
 const SECRET_WORDS: &[&str] = &["KEY", "KEYS", "APIKEY", "AUTH", "PAT"];
 
-/// Endings of a word that say the same, so that `GATEWAYTOKEN` counts as well as `GATEWAY_TOKEN`.
+/// Word endings that mark a secret, so that `GATEWAYTOKEN` counts as well as `GATEWAY_TOKEN`.
 const SECRET_ENDINGS: &[&str] = &[
     "TOKEN",
     "TOKENS",
@@ -170,7 +171,7 @@ const SECRET_ENDINGS: &[&str] = &[
     "COOKIES",
 ];
 
-/// Whether the name says that its value is a secret.
+/// Whether the name marks its value as a secret.
 pub(crate) fn names_a_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     name.split('_').any(|word| {
@@ -178,18 +179,18 @@ pub(crate) fn names_a_secret(name: &str) -> bool {
     })
 }
 
-/// Whether it is one half of an index's credentials, such as `UV_INDEX_CORP_USERNAME`, which often is the
-/// token itself.
+/// True for one half of an index's credentials, such as `UV_INDEX_CORP_USERNAME`. Often that user name
+/// is the token itself.
 pub(super) fn names_an_index_user(name: &str) -> bool {
     name.ends_with("_USERNAME") && (name.starts_with("PIP_") || name.starts_with("UV_"))
 }
 
-/// Whether this is a name of ours that never comes from the parent.
+/// True for one of our names that never comes from the parent.
 pub(super) fn is_never_passed(name: &str) -> bool {
     own_part(name).is_some_and(|rest| OWN_NEVER.contains(&rest))
 }
 
-/// Whether this is a name of ours that says it holds a secret.
+/// True for one of our names that marks a secret.
 pub(super) fn is_own_secret(name: &str) -> bool {
     own_part(name).is_some() && names_a_secret(name)
 }
@@ -198,19 +199,19 @@ fn own_part(name: &str) -> Option<&str> {
     OWN_PREFIXES.iter().find_map(|prefix| name.strip_prefix(prefix))
 }
 
-/// Where a value may have a user and password.
+/// Places in a value that may hold a user and password.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Addresses {
-    /// After every `://`.
+    /// After each `://` in the value.
     InText,
-    /// Also at the very beginning, as proxies may be written without a scheme.
+    /// Also at the start of the value: a proxy may be written without a scheme.
     Bare,
 }
 
 /// The value without the `user:password@` of the addresses in it.
 ///
-/// A password that was not encoded may hold `/` or `@`; the cut is made so that none of it stays, at the
-/// price of spoiling an address that has both credentials and an `@` in its path.
+/// A password that was not encoded may hold `/` or `@`. The cut removes all of it, at the price of
+/// spoiling an address that has both credentials and an `@` in its path.
 pub(super) fn without_userinfo(value: &str, addresses: Addresses) -> Cow<'_, str> {
     let mut kept = String::new();
     let mut rest = value;

@@ -1,55 +1,55 @@
-//! What a person may write after `--env` or in `env.pass`: a name, a name with a value, or a glob.
+//! Patterns for `--env` and `env.pass`: a name, a name with a value, or a glob.
 //!
-//! Owns reading and matching. It must not know which names pass without being asked for.
+//! Owns reading and matching. It must not know which names pass by default.
 
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// One variable, or a family of them, that is to pass.
+/// Selects one variable, or a family of variables, to pass.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Pattern {
-    /// `NAME`: as the caller has it.
+pub enum EnvPattern {
+    /// `NAME`: passes the parent's value.
     Name(String),
-    /// `NAME=VALUE`: with this value.
+    /// `NAME=VALUE`: sets this value.
     Set {
-        /// The name.
+        /// The text before the first `=`.
         name: String,
-        /// The value.
+        /// The text after the first `=`; may be empty.
         value: String,
     },
     /// `AWS_*`: every name that matches; `*` is any text and `?` any one character.
     Glob(String),
 }
 
-/// Why a pattern cannot be used.
+/// Why a text is not a valid pattern.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PatternError {
-    /// Nothing before the `=`, or nothing at all.
+    /// The text before the `=`, or the whole text, is empty or blank.
     #[error("{given:?} names no variable; write NAME, NAME=VALUE or a glob such as 'AWS_*'")]
     NoName {
-        /// What was written.
+        /// The text as the user wrote it.
         given: String,
     },
-    /// A value for a family of names.
+    /// The text gives a value to a glob.
     #[error("{given:?} gives one value to a glob; name the variable")]
     ValueForGlob {
-        /// What was written.
+        /// The text as the user wrote it.
         given: String,
     },
-    /// The system ends names and values at this character.
+    /// The text has a NUL, where the system ends names and values.
     #[error("{given:?} holds a NUL character, which no variable can")]
     Nul {
-        /// What was written.
+        /// The text as the user wrote it.
         given: String,
     },
 }
 
-impl FromStr for Pattern {
+impl FromStr for EnvPattern {
     type Err = PatternError;
 
-    fn from_str(given: &str) -> Result<Pattern, PatternError> {
+    fn from_str(given: &str) -> Result<EnvPattern, PatternError> {
         let (name, value) = match given.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (given, None),
@@ -63,20 +63,20 @@ impl FromStr for Pattern {
         }
         match (name.contains(['*', '?']), value) {
             (true, Some(_)) => Err(PatternError::ValueForGlob { given: given() }),
-            (true, None) => Ok(Pattern::Glob(name.to_owned())),
+            (true, None) => Ok(EnvPattern::Glob(name.to_owned())),
             (false, Some(value)) => {
-                Ok(Pattern::Set { name: name.to_owned(), value: value.to_owned() })
+                Ok(EnvPattern::Set { name: name.to_owned(), value: value.to_owned() })
             }
-            (false, None) => Ok(Pattern::Name(name.to_owned())),
+            (false, None) => Ok(EnvPattern::Name(name.to_owned())),
         }
     }
 }
 
-/// Whether the name matches, in time proportional to the product of the lengths at worst.
+/// Whether the whole name matches. At worst the time grows with the product of the lengths.
 pub(super) fn glob_matches(glob: &str, name: &str) -> bool {
     let (glob, name): (Vec<char>, Vec<char>) = (glob.chars().collect(), name.chars().collect());
     let (mut g, mut n) = (0, 0);
-    // Where to go on when a star took too little: after the star, and one more character of the name.
+    // The position to return to if a star took too little: after the star, one character further in the name.
     let mut retry: Option<(usize, usize)> = None;
     while n < name.len() {
         match glob.get(g) {

@@ -1,4 +1,4 @@
-//! Tables over the environment filter.
+//! Tests of the environment filter, as tables.
 
 use super::*;
 
@@ -19,10 +19,10 @@ fn names(set: &BTreeSet<String>) -> Vec<&str> {
     set.iter().map(String::as_str).collect()
 }
 
-/// Every value holds this, so that one search tells whether any of them came through.
+/// Every value holds this, so that one search finds any of them that passed.
 const CANARY: &str = "canary-7d1f";
 
-/// What a host may have that a kernel must not see.
+/// Variables of a host that a kernel must not see.
 const SECRETS: &[&str] = &[
     "PI_PYTHON_GATEWAY_URL",
     "INKCELL_GATEWAY_URL",
@@ -37,7 +37,7 @@ const SECRETS: &[&str] = &[
     "EXA_API_KEY",
     "AZURE_OPENAI_API_KEY",
     "MISTRAL_API_KEY",
-    // Keys nobody put on a list.
+    // Keys of no list.
     "COHERE_API_KEY",
     "HF_TOKEN",
     "WANDB_API_KEY",
@@ -88,7 +88,7 @@ const SECRETS: &[&str] = &[
     "UV_PUBLISH_PASSWORD",
     "UV_INDEX_CORP_USERNAME",
     "UV_INDEX_CORP_PASSWORD",
-    // Names that only look like allowed ones.
+    // Names that resemble allowed ones.
     "PATHS",
     "MY_PI_NAME",
     "PYTHONSTARTUP",
@@ -110,7 +110,7 @@ const WITH_USERINFO: &[(&str, &str, &str)] = &[
     ("PI_INDEX_URL", "https://canary-7d1f@index:8888", "https://index:8888"),
 ];
 
-/// S-022, as far as the filter shows it. B:E-01 B:E-03 B:E-05
+/// S-022, the part that the filter covers. B:E-01 B:E-03 B:E-05
 #[test]
 fn sixty_canaries_stay_outside() {
     assert!(SECRETS.len() >= 60, "{}", SECRETS.len());
@@ -179,13 +179,13 @@ fn a_name_a_value_and_a_family_can_be_asked_for() {
     check(&["AWS_*"], &[proxy, ("AWS_PROFILE", "dev"), ("AWS_SECRET_ACCESS_KEY", "s")]);
     check(&["AWS_PROFIL?"], &[proxy, ("AWS_PROFILE", "dev")]);
     check(&["DATABASE_URL"], &[proxy, ("DATABASE_URL", "pg://u:p@h")]);
-    // A name is said by a person who means it; then the value is theirs as it is.
+    // A user who gives the exact name means it, so the value passes unchanged.
     check(&["HTTP_PROXY"], &[("HTTP_PROXY", "http://u:p@h")]);
     check(&["OPENAI_API_KEY"], &[proxy, ("OPENAI_API_KEY", "o")]);
     check(&["PI_API_KEY"], &[proxy, ("PI_API_KEY", "k")]);
     check(&["NEW=1=2"], &[proxy, ("NEW", "1=2")]);
     check(&["AWS_PROFILE=a", "AWS_PROFILE=b"], &[proxy, ("AWS_PROFILE", "b")]);
-    // A family does not reach the deny-list or our own secrets, and nothing reaches the bridge's.
+    // A glob reaches neither the deny-list nor our own secrets, and no pattern reaches the bridge's token.
     check(&["OPENAI_*", "PI_*"], &[proxy]);
     check(&["PI_TOOL_BRIDGE_TOKEN"], &[proxy]);
     assert_eq!(names(&filtered(&vars, &["NOWHERE"]).missing), ["NOWHERE"]);
@@ -253,7 +253,7 @@ fn the_hint_names_the_flag() {
         filtered(&[("AWS_PROFILE", "dev"), ("PI_TOOL_BRIDGE_TOKEN", "t"), ("TZ", "UTC")], &[]);
     let hint = withheld_hint(&child.withheld, "AWS_PROFILE").unwrap();
     assert!(hint.contains("`--env AWS_PROFILE`"), "{hint}");
-    // Neither what passed, nor what nobody has, nor what no flag passes.
+    // No hint for a variable that passed, one that does not exist, or one that never passes.
     for name in ["TZ", "NOWHERE", "PI_TOOL_BRIDGE_TOKEN"] {
         assert_eq!(withheld_hint(&child.withheld, name), None, "{name}");
     }
@@ -269,13 +269,13 @@ fn the_hint_names_the_flag() {
 
 #[test]
 fn patterns_are_read_and_refused() {
-    let ok = |text: &str| text.parse::<Pattern>().unwrap();
-    assert_eq!(ok("A"), Pattern::Name("A".into()));
-    assert_eq!(ok("A="), Pattern::Set { name: "A".into(), value: String::new() });
-    assert_eq!(ok("A=*"), Pattern::Set { name: "A".into(), value: "*".into() });
-    assert_eq!(ok("A_*"), Pattern::Glob("A_*".into()));
+    let ok = |text: &str| text.parse::<EnvPattern>().unwrap();
+    assert_eq!(ok("A"), EnvPattern::Name("A".into()));
+    assert_eq!(ok("A="), EnvPattern::Set { name: "A".into(), value: String::new() });
+    assert_eq!(ok("A=*"), EnvPattern::Set { name: "A".into(), value: "*".into() });
+    assert_eq!(ok("A_*"), EnvPattern::Glob("A_*".into()));
     for wrong in ["", " ", "=1", "A*=1", "A\0", "A=\0"] {
-        assert!(wrong.parse::<Pattern>().is_err(), "{wrong:?}");
+        assert!(wrong.parse::<EnvPattern>().is_err(), "{wrong:?}");
     }
 }
 

@@ -1,9 +1,11 @@
-//! Notebooks of a Jupyter server, read and written by their paths there.
+//! Notebooks of a Jupyter server, read and written by their paths on that server.
 //!
-//! Owns paths, and that nothing is written over what somebody else wrote meanwhile. A notebook is JSON here, as
-//! the server gives it; it must not know what is in one.
+//! Owns the check that a write never destroys a change made by another program since the read. A
+//! notebook is the JSON that the server sends; this module must not know its contents.
 
-use std::fmt;
+mod collaboration;
+mod document;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,161 +14,108 @@ use hyper::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::gateway::collaboration::Collaboration;
-use crate::gateway::error::{GatewayError, Named};
-use crate::gateway::lanes::Lane;
+use crate::error::gateway::{GatewayError, Named};
 use crate::gateway::launch::GatewayBackend;
-use crate::gateway::rest::{Limits, Rest};
-use crate::gateway::url::percent_decoded;
+use crate::gateway::transport::lanes::Lane;
+use crate::gateway::transport::path::ContentsPath;
+use crate::gateway::transport::rest::{Limits, Rest};
+pub use collaboration::Collaboration;
 
-/// How long a notebook may take, and how large it may be.
+/// Limits for one request about a notebook: its time and the size of the answer.
 const NOTEBOOK: Limits =
     Limits { lane: Lane::Files, within: Duration::from_secs(60), longest: 256 << 20 };
 
-/// Pages of a server that show a file, whose path follows.
-const PAGES: &[&str] = &["/lab/tree/", "/doc/tree/", "/notebooks/", "/edit/", "/tree/"];
-
-/// Names a file on a server, from the folder that the server shows.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct ContentsPath(String);
-
-impl ContentsPath {
-    /// A path as people write it; none where it is no path of a file.
-    pub fn parse(text: &str) -> Option<ContentsPath> {
-        let text = text.trim_matches('/');
-        let is_fine = |part: &str| {
-            !matches!(part, "" | "." | "..") && !part.chars().any(|c| c.is_control() || c == '\\')
-        };
-        text.split('/').all(is_fine).then(|| ContentsPath(text.to_owned()))
-    }
-
-    /// The file that a page shows whose address was pasted, such as
-    /// `http://localhost:8888/lab/tree/work/a%20b.ipynb?token=…`.
-    pub fn of_page(address: &str) -> Option<ContentsPath> {
-        let page = address.trim().split(['?', '#']).next()?;
-        let (at, length) =
-            PAGES.iter().filter_map(|name| Some((page.find(name)?, name.len()))).min()?;
-        let decoded = percent_decoded(&page[at + length..])?;
-        let path = String::from_utf8(decoded).ok()?;
-        // Where documents are shared, the page has the name of their drive before the path.
-        ContentsPath::parse(path.strip_prefix("RTC:").unwrap_or(&path))
-    }
-
-    /// The path as the server has it.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// The same in a request.
-    pub(crate) fn encoded(&self) -> String {
-        let mut encoded = String::with_capacity(self.0.len());
-        for byte in self.0.bytes() {
-            if byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte) {
-                encoded.push(char::from(byte));
-            } else {
-                encoded.push_str(&format!("%{byte:02X}"));
-            }
-        }
-        encoded
-    }
-}
-
-impl fmt::Display for ContentsPath {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// A notebook as a server has it.
+/// A notebook as the server sends it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ServerNotebook {
-    /// Its JSON.
+    /// The notebook as JSON text.
     pub content: Bytes,
-    /// When it was last changed, in the server's words: what a later write is compared with.
+    /// Time of the last change, as the server writes it. A later write compares against this text.
     pub last_modified: String,
-    /// Whether the server lets it be written.
+    /// `true` if the server allows writing the file.
     pub writable: bool,
 }
 
-/// Whether a notebook is written that others are working on.
+/// Says if a write may replace changes that other users or programs make to the notebook.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Overwrite {
-    /// Only where nobody else is known to.
+    /// Write only if the file is unchanged since the read and not open elsewhere, as far as the
+    /// server tells.
     Careful,
-    /// Whatever becomes of what they did.
+    /// Write even if that destroys changes made by others.
     Forced,
 }
 
-/// Why a notebook of a server was not read or written.
+/// Reason why a notebook on a server was not read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum ContentsError {
-    /// The server did not do what it was asked.
+    /// The request to the server failed.
     #[error(transparent)]
     Gateway(#[from] GatewayError),
-    /// It is a gateway, and has kernels only.
+    /// The address is a gateway, which has kernels but no files.
     #[error("{at} has no files; a notebook of a server is one of a Jupyter server or a Hub's")]
     NoFiles {
-        /// Which it is.
+        /// The gateway that was asked.
         at: Named,
     },
-    /// There is no such file.
+    /// The server has no file with this path.
     #[error("the server has no file {path}; paths start at the folder that its file browser shows")]
     NotFound {
-        /// What was asked for.
+        /// Path as the caller gave it.
         path: ContentsPath,
     },
-    /// It is no notebook.
+    /// The file exists and is not a notebook.
     #[error("{path} on the server is no notebook")]
     NotANotebook {
-        /// What was asked for.
+        /// Path as the caller gave it.
         path: ContentsPath,
     },
-    /// It was changed since it was read.
+    /// The file changed after it was read.
     #[error(
         "{path} was changed on the server since it was read, and was not written over; read it again, or write \
          it with --force"
     )]
     Changed {
-        /// The file.
+        /// Path of the changed file.
         path: ContentsPath,
     },
-    /// Others have it open.
+    /// Other users or programs have the file open.
     #[error(
         "{path} was not written: {reason}. What is written to the file would be lost or mixed with what they \
          type; close the document there, or write it with --force"
     )]
     Open {
-        /// The file.
+        /// Path of the open file.
         path: ContentsPath,
-        /// How that is known.
+        /// Evidence for that, as words for the error message.
         reason: &'static str,
     },
-    /// What is to be written is no JSON.
+    /// The new content is not valid JSON.
     #[error("what is to be written to {path} is no JSON: {source}")]
     NoJson {
-        /// The file.
+        /// Path of the file that was to be written.
         path: ContentsPath,
-        /// What is wrong with it.
+        /// The parser's error, with line and column.
         source: serde_json::Error,
     },
 }
 
-/// A document that others have open.
+/// A document that other users or programs have open.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Open {
-    /// What it is called on the server.
+    /// Path of the document on the server.
     pub path: ContentsPath,
-    /// How that is known.
+    /// Evidence for that, as words for an error message.
     pub reason: &'static str,
 }
 
-/// The files of a Jupyter server.
+/// Access to the files of a Jupyter server.
 #[derive(Clone)]
 pub struct ServerContents {
     pub(crate) rest: Arc<Rest>,
 }
 
-/// A file as a server shows it.
+/// A file as the server's contents API describes it.
 #[derive(Deserialize)]
 pub(crate) struct Model {
     #[serde(default, rename = "type")]
@@ -185,14 +134,14 @@ fn yes() -> bool {
 }
 
 impl GatewayBackend {
-    /// The files of the same server. A gateway has none.
+    /// Returns access to the files of the same server. A gateway has no files.
     pub fn contents(&self) -> ServerContents {
         ServerContents { rest: Arc::clone(&self.rest) }
     }
 }
 
 impl ServerContents {
-    /// Reads a notebook.
+    /// Reads a notebook with its content and the time of its last change.
     pub async fn read(&self, path: &ContentsPath) -> Result<ServerNotebook, ContentsError> {
         let model = match self.model(path, "?content=1").await {
             Err(ContentsError::NotFound { .. }) if !self.is_there().await? => {
@@ -210,8 +159,11 @@ impl ServerContents {
         }
     }
 
-    /// Writes a notebook that was read before (or a new one, where nothing was), unless somebody else changed it
-    /// or works on it; gives the word by which the next write is compared.
+    /// Writes a notebook.
+    ///
+    /// `read` is the notebook as the caller read it before, or `None` for a new file. A careful
+    /// write fails if the file changed since then, or if it is open elsewhere. Returns the time of
+    /// the change as the server writes it, for the check of the next write.
     pub async fn write(
         &self,
         path: &ContentsPath,
@@ -247,14 +199,14 @@ impl ServerContents {
         if now.as_deref() != read.map(|read| read.last_modified.as_str()) {
             return Err(ContentsError::Changed { path: path.clone() });
         }
-        // A file that there is not is nobody's.
+        // A file that does not exist cannot be open elsewhere.
         if now.is_none() {
             return Ok(());
         }
         self.must_be_closed(path).await
     }
 
-    /// Fails as a careful write would where others have the notebook open.
+    /// Fails if other users or programs have the notebook open, as a careful write does.
     pub async fn must_be_closed(&self, path: &ContentsPath) -> Result<(), ContentsError> {
         match self.collaboration(path).await?.reason() {
             Some(reason) => Err(ContentsError::Open { path: path.clone(), reason }),
@@ -262,7 +214,7 @@ impl ServerContents {
         }
     }
 
-    /// Whether there are files at all: a gateway has none.
+    /// Returns `true` if the server has files. A gateway has none.
     pub(crate) async fn is_there(&self) -> Result<bool, GatewayError> {
         let reply = self.rest.ask(Method::GET, "/api/contents/?content=0", None, NOTEBOOK).await?;
         Ok(reply.status == StatusCode::OK)
@@ -290,7 +242,7 @@ impl ServerContents {
 }
 
 impl Collaboration {
-    /// Why a file is not written, if it is not.
+    /// Returns the reason not to write the file, or `None` if it may be written.
     pub(crate) fn reason(self) -> Option<&'static str> {
         match self {
             Collaboration::Absent | Collaboration::Closed => None,
@@ -298,39 +250,6 @@ impl Collaboration {
             Collaboration::Unknown => Some(
                 "the server has real-time collaboration and does not say whether the document is open in it",
             ),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// S-015: a path leads to a file below the server's folder, whatever is in it.
-    #[test]
-    fn paths_are_paths() {
-        let shown = |text: &str| ContentsPath::parse(text).map(|path| path.encoded());
-        assert_eq!(shown("/a b/c.ipynb").as_deref(), Some("a%20b/c.ipynb"));
-        assert_eq!(shown("é?#%.ipynb").as_deref(), Some("%C3%A9%3F%23%25.ipynb"));
-        for text in ["", "/", "a//b", "../a", "a/..", "a\\b", "a\nb", "./a"] {
-            assert_eq!(shown(text), None, "{text:?}");
-        }
-    }
-
-    #[test]
-    fn pages_show_files() {
-        let file = |text: &str| ContentsPath::of_page(text).map(|path| path.to_string());
-        let check = |text: &str, wanted: &str| assert_eq!(file(text).as_deref(), Some(wanted));
-        check("http://localhost:8888/lab/tree/w/a%20b.ipynb?token=t", "w/a b.ipynb");
-        check("https://h.org/user/me/notebooks/a.ipynb#x", "a.ipynb");
-        check("https://h.org/lab/tree/notebooks/a.ipynb", "notebooks/a.ipynb");
-        check("https://h.org/doc/tree/a.ipynb", "a.ipynb");
-        check("http://h/lab/tree/RTC:w/a.ipynb", "w/a.ipynb");
-        check("http://h/lab/tree/RTC%3Aa.ipynb", "a.ipynb");
-        for text in
-            ["http://h/lab", "http://h/lab/tree/", "http://h/lab/tree/%2e%2e/a", "http://h/"]
-        {
-            assert_eq!(file(text), None, "{text}");
         }
     }
 }

@@ -1,32 +1,21 @@
-//! The end of a kernel on a gateway: asked for once, seen to, and written down.
+//! The end of a kernel on a gateway: requested once, awaited, and written to the record.
 //!
-//! Owns that no kernel of ours is forgotten: what could not be removed stays in the record, and is tried again when
-//! the gateway has made the next one. And that what it said before its end is passed on.
+//! Owns the promise that no kernel of ours is forgotten: a kernel that could not be removed stays
+//! in the record, and the next kernel that the gateway starts triggers another try.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
-use tokio::time::Instant;
 
-use crate::gateway::error::{GatewayError, Refused, Whose};
-use crate::gateway::pump::Pump;
-use crate::gateway::record::{Made, Record};
-use crate::gateway::rest::{RemoteId, Rest};
+use crate::error::gateway::{GatewayError, Refused, Whose};
+use crate::gateway::record::{KernelEntry, Record};
+use crate::gateway::transport::rest::{RemoteId, Rest};
 
-/// How long a gateway may take before nobody waits for it any more. It goes on.
+/// Longest wait for a gateway to remove a kernel. The removal itself goes on after that.
 const WAIT: Duration = Duration::from_secs(8);
 
-/// How long output may still come of a kernel that is gone.
-const AFTERMATH: Duration = Duration::from_millis(300);
-
-/// How long it is passed on, however much there is.
-const ALL_OF_IT: Duration = Duration::from_secs(2);
-
-/// How long a slow gateway may take to have its turn.
-const SLOW: Duration = Duration::from_secs(10);
-
-/// A kernel that we have made and must remove. Dropped, it is removed.
+/// A kernel that we have started and must remove. Dropping this removes it.
 pub(crate) struct Ending {
     pub(crate) rest: Arc<Rest>,
     pub(crate) record: Arc<Record>,
@@ -37,9 +26,10 @@ pub(crate) struct Ending {
 }
 
 impl Ending {
-    /// Writes down that the kernel is ours. Where that fails, nobody can remove it after us, but it works.
+    /// Records that the kernel is ours. If that fails the kernel works, but a later process cannot
+    /// find and remove it.
     pub(crate) fn of(rest: Arc<Rest>, record: Arc<Record>, id: RemoteId) -> Ending {
-        let _ = record.made(&Made::on(&rest, &id));
+        let _ = record.made(&KernelEntry::on(&rest, &id));
         for stuck in record.take_stuck() {
             if let Some(id) = RemoteId::parse(&stuck.id) {
                 rest.under_way.spawn(remove(Arc::clone(&rest), Arc::clone(&record), id));
@@ -48,7 +38,7 @@ impl Ending {
         Ending { rest, record, id, under_way: None, is_done: false, is_abandoned: false }
     }
 
-    /// Asks for the end; nobody waits for it.
+    /// Starts the removal without waiting for it.
     pub(crate) fn begin(&mut self) {
         if self.is_done || self.under_way.is_some() {
             return;
@@ -60,7 +50,7 @@ impl Ending {
         }
     }
 
-    /// Waits for the end that was asked for.
+    /// Waits for the removal that [`Ending::begin`] started.
     pub(crate) async fn wait(&mut self) {
         if let Some(work) = self.under_way.as_mut() {
             let _ = tokio::time::timeout(WAIT, work).await;
@@ -68,28 +58,29 @@ impl Ending {
         self.is_done = true;
     }
 
-    /// There is nobody to ask. What is written down stays, should the gateway come back.
+    /// Gives up: the gateway cannot be reached. The record keeps the kernel in case the gateway
+    /// comes back.
     pub(crate) fn abandon(&mut self) {
-        let made = Made::on(&self.rest, &self.id);
+        let made = KernelEntry::on(&self.rest, &self.id);
         match self.rest.whose {
-            // What inkcell started on this machine took its kernels along.
+            // A gateway that inkcell started on this machine took its kernels along.
             Whose::Shared => self.record.removed(&made),
             Whose::External => self.record.stuck(made),
         }
         (self.is_done, self.is_abandoned) = (true, true);
     }
 
-    /// Whether the kernel may live on with its gateway, out of our reach.
+    /// Returns `true` if the kernel may live on with its gateway, out of our reach.
     pub(crate) fn may_live_on(&self) -> bool {
         self.is_abandoned && self.rest.whose == Whose::External
     }
 }
 
 async fn remove(rest: Arc<Rest>, record: Arc<Record>, id: RemoteId) {
-    let made = Made::on(&rest, &id);
+    let made = KernelEntry::on(&rest, &id);
     match rest.delete(&id).await {
         Ok(()) => record.removed(&made),
-        // A gateway of this machine that has ended took its kernels along.
+        // A gateway on this machine that has ended took its kernels along.
         Err(GatewayError::Unreachable { refused: Refused::Yes, .. })
             if made.whose == Whose::Shared =>
         {
@@ -102,31 +93,5 @@ async fn remove(rest: Arc<Rest>, record: Arc<Record>, id: RemoteId) {
 impl Drop for Ending {
     fn drop(&mut self) {
         self.begin();
-    }
-}
-
-impl Pump {
-    /// What was sent before the end. A gateway can have much of it, so there is a bound for all.
-    pub(crate) async fn rest(&mut self) {
-        self.rest_until(Instant::now() + ALL_OF_IT).await;
-        // We can see the end of a process before its gateway has passed on what came before it. One that is slow to
-        // do so is slow to answer, too: when it has, it had its turn.
-        if self.near.is_some() {
-            let _ = self.talk.rest.has(&self.talk.id, SLOW).await;
-            self.rest_until(Instant::now() + ALL_OF_IT).await;
-        }
-    }
-
-    async fn rest_until(&mut self, until: Instant) {
-        while let Ok(Some(read)) = tokio::time::timeout(AFTERMATH, self.talk.next()).await {
-            if Instant::now() > until {
-                self.notice("output from before the end of the kernel was left out".to_owned())
-                    .await;
-                break;
-            }
-            if let Ok((channel, message)) = read {
-                self.heard(channel, &message).await;
-            }
-        }
     }
 }

@@ -1,31 +1,31 @@
-//! Kernels on gateways whose host is no more: counted, and removed.
+//! Kernels on gateways whose host has died: counted and removed.
 //!
-//! Owns when that is done: whenever somebody asks, and once when a gateway is used for the first time. What is
-//! written down, and whose host lives, is known to `record.rs`.
+//! Owns the moments of removal: on every request of a user, and once at the first use of a gateway.
+//! `record.rs` knows which kernels are recorded and which hosts live.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use crate::gateway::error::{GatewayError, Refused, Whose};
+use crate::error::gateway::{GatewayError, Refused, Whose};
 use crate::gateway::launch::GatewayBackend;
-use crate::gateway::record::{Leftover, Made};
-use crate::gateway::rest::RemoteId;
+use crate::gateway::record::{KernelEntry, Leftover};
+use crate::gateway::transport::rest::RemoteId;
 
-/// What dead hosts left on one gateway.
+/// Kernels that dead hosts left on one gateway.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LeftBehind {
-    /// Where the gateway is.
+    /// Address of the gateway.
     pub url: String,
-    /// Whose it is.
+    /// Owner of the gateway: inkcell or another party.
     pub whose: Whose,
-    /// How many kernels.
+    /// Number of kernels that are left.
     pub kernels: usize,
 }
 
-/// Where hosts of ours left kernels when they died. Nothing is asked of any gateway; to remove them, ask a
-/// backend of each.
+/// Lists the gateways where hosts of ours left kernels when they died. Sends no request. To remove
+/// the kernels, use a backend for each gateway.
 pub fn left_behind(state_dir: &Path) -> io::Result<Vec<LeftBehind>> {
     let mut counts = BTreeMap::new();
     for left in Leftover::find(state_dir)? {
@@ -38,8 +38,8 @@ pub fn left_behind(state_dir: &Path) -> io::Result<Vec<LeftBehind>> {
 }
 
 impl GatewayBackend {
-    /// Removes the kernels that hosts of ours left on this gateway when they died; says how many. Those on
-    /// other gateways stay written down.
+    /// Removes the kernels that hosts of ours left on this gateway when they died. Returns their
+    /// number. Kernels on other gateways stay in the record.
     pub async fn remove_leftovers(&self) -> Result<usize, GatewayError> {
         let unreadable = |source: io::Error| GatewayError::Unreachable {
             at: self.rest.named(),
@@ -49,15 +49,15 @@ impl GatewayBackend {
         let (url, whose) = (self.rest.url.to_string(), self.rest.whose);
         let (mut removed, mut failed) = (0, None);
         for mut left in Leftover::find(&self.config.state_dir).map_err(unreadable)? {
-            let is_here = |made: &Made| made.url == url && made.whose == whose;
+            let is_here = |made: &KernelEntry| made.url == url && made.whose == whose;
             for made in left.kernels().into_iter().filter(is_here) {
                 if let Some(id) = RemoteId::parse(&made.id) {
                     match self.rest.delete(&id).await {
-                        // Where nobody listens any more, the gateway of this machine has ended and its kernels
-                        // with it. Of a way to another machine that is not known.
+                        // A refused connection means that a gateway on this machine has ended, and
+                        // its kernels with it. For the way to another machine that does not follow.
                         Err(GatewayError::Unreachable { refused: Refused::Yes, .. })
                             if whose == Whose::Shared => {}
-                        // It did not like this one; the others may go.
+                        // The gateway refused this kernel; go on with the others.
                         Err(problem @ GatewayError::Status { .. }) => {
                             failed = failed.or(Some(problem));
                             continue;
@@ -72,11 +72,15 @@ impl GatewayBackend {
         failed.map_or(Ok(removed), Err)
     }
 
-    /// The same, once and beside what is being done. Where it fails, it is done the next time.
+    /// Runs the removal once, in the background. If it fails, the next caller starts it again.
     pub(crate) fn sweep(&self) {
         if !self.is_swept.swap(true, Ordering::SeqCst) {
             let backend = self.clone();
-            tokio::spawn(async move { backend.remove_leftovers().await });
+            tokio::spawn(async move {
+                if backend.remove_leftovers().await.is_err() {
+                    backend.is_swept.store(false, Ordering::SeqCst);
+                }
+            });
         }
     }
 }

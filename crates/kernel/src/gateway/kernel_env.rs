@@ -1,20 +1,20 @@
-//! What a gateway that starts kernels on other machines is told about them.
+//! Variables for a gateway that starts kernels on other machines.
 //!
-//! Owns which variables those are. Pure: whoever calls this has the environment.
+//! Owns the choice of variables. Pure: the caller passes the environment in.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What all of them begin with; a gateway takes no others.
+/// Prefix of every such variable. A gateway takes no others.
 const PREFIX: &str = "KERNEL_";
 
-/// Whom a kernel belongs to. A gateway may refuse users, or run kernels as them.
+/// Owner of a kernel. A gateway may refuse users, or run kernels under their names.
 const USERNAME: &str = "KERNEL_USERNAME";
 
-/// How long a gateway waits for a kernel on another machine.
+/// Seconds for which a gateway waits for a kernel on another machine.
 const LAUNCH_TIMEOUT: &str = "KERNEL_LAUNCH_TIMEOUT";
 
-/// The variables of an environment that are for a gateway.
+/// Returns the variables of an environment that are meant for a gateway.
 pub fn kernel_environment<'a>(
     environment: impl IntoIterator<Item = (&'a str, &'a str)>,
 ) -> BTreeMap<String, String> {
@@ -23,32 +23,33 @@ pub fn kernel_environment<'a>(
     taken.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// Whose environment this is.
+/// Returns the user to whom an environment belongs.
 pub fn user_of<'a>(environment: impl IntoIterator<Item = (&'a str, &'a str)>) -> Option<String> {
     let named: BTreeMap<&str, &str> = environment.into_iter().collect();
     let user = ["USER", "LOGNAME"].iter().find_map(|name| named.get(name));
     user.filter(|user| !user.is_empty()).map(|user| (*user).to_owned())
 }
 
-/// How much a gateway is told when it makes a kernel.
+/// Extent of what a gateway learns when it starts a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Told {
-    /// What the user has set. Where that is nothing it must be nothing: a kernel gateway that is told any variable
-    /// leaves out those that it would give to the kernel otherwise.
+pub(crate) enum EnvScope {
+    /// Send variables only if the user has set some. A kernel gateway that receives any variable
+    /// omits those that it would otherwise give to the kernel.
     WhatIsSet,
-    /// Also who the user is, and our time limit: it starts kernels elsewhere, and gives up by a limit of its own.
+    /// Always send variables, among them the user's name and our time limit, to a gateway that
+    /// starts kernels on other machines and gives up by a limit of its own.
     Everything,
 }
 
-/// What is named when a kernel is made.
+/// Returns the variables for the request that starts a kernel.
 pub(crate) fn named(
     set: &BTreeMap<String, String>,
     user: Option<&str>,
     limit: Option<Duration>,
-    told: Told,
+    scope: EnvScope,
 ) -> BTreeMap<String, String> {
     let mut named = set.clone();
-    if told == Told::WhatIsSet && named.is_empty() {
+    if scope == EnvScope::WhatIsSet && named.is_empty() {
         return named;
     }
     let limit = limit.map(|limit| limit.as_secs().max(1).to_string());
@@ -68,7 +69,7 @@ mod tests {
         named.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
-    /// What is not meant for a gateway is not told to it.
+    /// Variables that are not meant for a gateway are not sent to it.
     #[test]
     fn only_what_is_for_kernels_is_told() {
         let environment =
@@ -87,19 +88,19 @@ mod tests {
         check(&[("USER", "")], None);
     }
 
-    /// B:G-30 A gateway that needs to know nothing is told nothing: it would start the kernel without its own
-    /// variables.
+    /// B:G-30 A gateway that needs no variables receives none: it would start the kernel without
+    /// its own.
     #[test]
     fn who_and_how_long_is_told_where_it_matters() {
         let limit = Some(Duration::from_secs(90));
-        let check = |set: &[(&str, &str)], told: Told, wanted: &[(&str, &str)]| {
-            assert_eq!(named(&given(set), Some("ann"), limit, told), given(wanted), "{set:?}");
+        let check = |set: &[(&str, &str)], scope: EnvScope, wanted: &[(&str, &str)]| {
+            assert_eq!(named(&given(set), Some("ann"), limit, scope), given(wanted), "{set:?}");
         };
-        check(&[], Told::WhatIsSet, &[]);
+        check(&[], EnvScope::WhatIsSet, &[]);
         let both = [("KERNEL_LAUNCH_TIMEOUT", "90"), ("KERNEL_USERNAME", "ann")];
-        check(&[], Told::Everything, &both);
-        check(&[("KERNEL_X", "1")], Told::WhatIsSet, &[both[0], both[1], ("KERNEL_X", "1")]);
+        check(&[], EnvScope::Everything, &both);
+        check(&[("KERNEL_X", "1")], EnvScope::WhatIsSet, &[both[0], both[1], ("KERNEL_X", "1")]);
         let own = [("KERNEL_LAUNCH_TIMEOUT", "5"), ("KERNEL_USERNAME", "bob")];
-        check(&own, Told::Everything, &own);
+        check(&own, EnvScope::Everything, &own);
     }
 }

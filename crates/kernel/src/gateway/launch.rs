@@ -1,6 +1,7 @@
-//! Getting a kernel from a gateway: made, written down, met, and made what it is to be.
+//! The start of a kernel on a gateway: request, record, handshake, preparation.
 //!
-//! Owns the backend and the ways in which a start can fail. Whatever fails after a kernel was made removes it.
+//! Owns the backend and the ways in which a start can fail. A failure after the gateway has started
+//! a kernel removes that kernel.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,75 +11,78 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::cwd::check_cwd;
 use crate::error::LaunchError;
-use crate::gateway::contents::ContentsPath;
-use crate::gateway::dial::Dial;
+use crate::error::gateway::{GatewayError, Named, Whose};
 use crate::gateway::end::Ending;
-use crate::gateway::error::{GatewayError, Named, Whose};
-use crate::gateway::guest::{self, Namespace, Place};
-use crate::gateway::handle::{GatewayKernel, Intent};
-use crate::gateway::kernel_env::{self, Told};
-use crate::gateway::meet::{self, Unmet};
-use crate::gateway::near::{Near, Seen};
-use crate::gateway::pump::{Pump, State};
+use crate::gateway::guest::{self, GatewayLocation, Namespace};
+use crate::gateway::kernel_env::{self, EnvScope};
+use crate::gateway::link::{GatewayControl, GatewayLink};
+use crate::gateway::local_process::{LocalProcess, ProcessClaim};
+use crate::gateway::meet::GatewayNewcomer;
 use crate::gateway::record::Record;
-use crate::gateway::rest::{NewKernel, RemoteKernels, Rest, Starts};
-use crate::gateway::socket;
 use crate::gateway::talk::Talk;
-use crate::gateway::url::{GatewayUrl, Token};
+use crate::gateway::transport::dial::Dial;
+use crate::gateway::transport::path::ContentsPath;
+use crate::gateway::transport::rest::{NewKernel, RemoteKernels, Rest, Starts};
+use crate::gateway::transport::socket;
+use crate::gateway::transport::url::{GatewayUrl, Token};
 use crate::jupyter::guest::Guest;
 use crate::jupyter::home::random_hex;
+use crate::jupyter::identity::KernelIdentity;
 use crate::jupyter::kernelspec::InterruptMode;
-use crate::kernel::{Backend, BackendKind, KernelEvents, KernelInfo, KernelSpec, Launched, Origin};
-use crate::runner::install;
-use crate::trace::{MessageTrace, Trace};
+use crate::jupyter::meet::{self, MeetError, StartPhase};
+use crate::jupyter::pump::{self, Opening};
+use crate::kernel::{Backend, BackendKind, KernelInfo, KernelSpec, Launched, Origin};
+use crate::process::check_cwd;
+use crate::python::package::{install, repair};
+use crate::trace::{KernelTrace, MessageTrace};
 
-/// How much sooner than a start a websocket is given up, so that its own words are heard.
+/// The websocket gives up this much before the start does, so that its own error is the one
+/// reported.
 const LEEWAY: Duration = Duration::from_millis(500);
 
-/// How long the last requests may take when everything ends.
+/// Longest wait for the last requests when the backend closes.
 const CLOSING: Duration = Duration::from_secs(5);
 
-/// How many events may wait for the session.
-const EVENT_QUEUE: usize = 64;
-
-/// Everything the backend must be told; there are no defaults.
+/// Configuration of the backend, without defaults.
 #[derive(Clone, Debug)]
 pub struct GatewayConfig {
-    /// Where the gateway is.
+    /// Address of the gateway.
     pub url: GatewayUrl,
-    /// What opens it.
+    /// Token that opens the gateway, if it needs one.
     pub token: Option<Token>,
-    /// Whose it is.
+    /// Owner of the gateway: inkcell or another party.
     pub whose: Whose,
-    /// Where its kernels are.
-    pub place: Place,
-    /// Which of its kernels is taken; none means Python: its default, or another one of that language.
+    /// Location of the gateway's kernels: this machine or elsewhere.
+    pub place: GatewayLocation,
+    /// Name of the kernelspec to start. `None` means Python: the gateway's default, or another one
+    /// of that language.
     pub kernel_name: Option<String>,
-    /// Variables that are named when a kernel is made. Gateways take those that begin with `KERNEL_`.
+    /// Variables for the request that starts a kernel. Gateways take those that begin with
+    /// `KERNEL_`.
     pub env: BTreeMap<String, String>,
-    /// Whom kernels belong to, for a gateway that starts them on other machines.
+    /// Owner of the kernels, for a gateway that starts them on other machines.
     pub user: Option<String>,
-    /// How long its kernels may take to be ready, where that is longer than others are given: a cluster has to
-    /// find room for them first.
+    /// Time limit for a start, where it is longer than the usual limit: a cluster has to find room
+    /// first.
     pub start_limit: Option<Duration>,
-    /// The notebook of the server that its kernels are for: they work where the server has it, and not where we are.
+    /// Notebook of the server that the kernels belong to. They work in its folder on the server,
+    /// and not in ours.
     pub beside: Option<ContentsPath>,
-    /// Certificates to believe besides the system's, in a PEM file.
+    /// PEM file with certificates to trust besides the system's.
     pub authorities: Option<PathBuf>,
-    /// Where it is written down which kernels are ours, and where the files lie that are put into them.
+    /// Folder for the record of our kernels and for the files that go into kernels.
     pub state_dir: PathBuf,
-    /// Where output waits that comes faster than it is taken.
+    /// Folder for output that arrives faster than it is read.
     pub runtime_dir: PathBuf,
 }
 
 impl GatewayConfig {
-    /// For a gateway that inkcell started on this machine.
+    /// Returns the configuration for a gateway that inkcell started on this machine.
     pub fn shared(
         url: GatewayUrl,
         token: Option<Token>,
@@ -89,7 +93,7 @@ impl GatewayConfig {
             url,
             token,
             whose: Whose::Shared,
-            place: Place::Here,
+            place: GatewayLocation::Here,
             kernel_name: None,
             env: BTreeMap::new(),
             user: None,
@@ -102,31 +106,31 @@ impl GatewayConfig {
     }
 }
 
-/// Makes kernels on a gateway or a Jupyter server.
+/// Starts kernels on a gateway or a Jupyter server.
 #[derive(Clone)]
 pub struct GatewayBackend {
     pub(crate) config: Arc<GatewayConfig>,
     pub(crate) rest: Arc<Rest>,
     record: Arc<Record>,
-    /// Whether what dead hosts left on it has been looked for.
+    /// Set after the first search for kernels that dead hosts left on the gateway.
     pub(crate) is_swept: Arc<AtomicBool>,
-    trace: Option<Arc<dyn Trace>>,
-    /// Which of its kernels is taken.
+    trace: Option<Arc<dyn KernelTrace>>,
+    /// Name of the kernelspec to start; `None` means Python.
     kernel_name: Option<String>,
 }
 
 impl GatewayBackend {
-    /// A backend for this gateway. Nothing is asked of it yet.
+    /// Creates a backend for this gateway. Sends no request yet.
     pub fn new(config: GatewayConfig) -> GatewayBackend {
         GatewayBackend::with(config, None)
     }
 
-    /// The same, and somebody is told what it does.
-    pub fn traced(config: GatewayConfig, trace: Arc<dyn Trace>) -> GatewayBackend {
+    /// Creates a backend that reports its traffic to `trace`.
+    pub fn traced(config: GatewayConfig, trace: Arc<dyn KernelTrace>) -> GatewayBackend {
         GatewayBackend::with(config, Some(trace))
     }
 
-    fn with(config: GatewayConfig, trace: Option<Arc<dyn Trace>>) -> GatewayBackend {
+    fn with(config: GatewayConfig, trace: Option<Arc<dyn KernelTrace>>) -> GatewayBackend {
         let record = Arc::new(Record::new(&config.state_dir));
         GatewayBackend {
             rest: Arc::new(rest(&config)),
@@ -138,39 +142,40 @@ impl GatewayBackend {
         }
     }
 
-    /// The same for kernels of this name, or for its Python.
+    /// Returns the same backend for another kernelspec, or for the gateway's Python.
     pub fn running(&self, kernel_name: Option<String>) -> GatewayBackend {
         GatewayBackend { kernel_name, ..self.clone() }
     }
 
-    /// The gateway as sentences name it.
+    /// Returns the gateway's name for messages.
     pub fn named(&self) -> Named {
         self.rest.named()
     }
 
-    /// Waits until what is under way is done, for a while: kernels that nobody waits for any more are removed.
+    /// Waits, up to a limit, for requests under way, such as the removal of kernels without a
+    /// caller.
     pub async fn close(&self) {
         self.rest.under_way.close();
         let _ = tokio::time::timeout(CLOSING, self.rest.under_way.wait()).await;
     }
 
-    /// Where the gateway is.
+    /// Returns the address of the gateway.
     pub fn url(&self) -> &GatewayUrl {
         &self.config.url
     }
 
-    /// Which kernels the gateway can make. The first thing to ask: its errors say what is wrong with the address
-    /// or the token.
+    /// Lists the kernels that the gateway can start. Ask this first: its errors say what is wrong
+    /// with the address or the token.
     pub async fn kernelspecs(&self) -> Result<RemoteKernels, GatewayError> {
         self.rest.kernelspecs().await
     }
 
-    /// Checks that the gateway answers, lets us in and has a kernel. Starts none.
+    /// Checks that the gateway answers, accepts the token and has a kernel. Starts no kernel.
     pub async fn check(&self) -> Result<(), GatewayError> {
         self.chosen().await.map(drop)
     }
 
-    /// Which version of Jupyter's server it is made with, where it says so.
+    /// Returns the version of the Jupyter server, where it reports one.
     pub async fn version(&self) -> Result<Option<String>, GatewayError> {
         self.rest.version().await
     }
@@ -180,7 +185,7 @@ impl GatewayBackend {
         spec: &KernelSpec,
         cancel: &CancellationToken,
     ) -> Result<Launched, LaunchError> {
-        if self.config.place == Place::Here {
+        if self.config.place == GatewayLocation::Here {
             check_cwd(&spec.cwd)?;
         }
         let began = Instant::now();
@@ -202,7 +207,7 @@ impl GatewayBackend {
         started
     }
 
-    /// A kernel that is gone before it has begun anything is made anew, once.
+    /// Starts a kernel once more if the first one dies before it has begun anything.
     async fn attempts(
         &self,
         spec: &KernelSpec,
@@ -217,8 +222,8 @@ impl GatewayBackend {
         }
     }
 
-    /// Which kernel is made, and what interrupts it.
-    async fn chosen(&self) -> Result<Chosen, GatewayError> {
+    /// Chooses the kernelspec and its way of interrupting.
+    async fn chosen(&self) -> Result<KernelChoice, GatewayError> {
         let found = self.rest.kernelspecs().await?;
         let name = self.kernel_name.as_deref().or_else(|| found.python());
         let name = name.unwrap_or("python3").to_owned();
@@ -226,17 +231,17 @@ impl GatewayBackend {
             let names = found.kernels.into_keys().collect();
             return Err(GatewayError::NoSuchKernel { at: self.rest.named(), name, names });
         };
-        let told = match spec.starts() {
-            Starts::Elsewhere => Told::Everything,
-            Starts::Usually => Told::WhatIsSet,
+        let scope = match spec.starts() {
+            Starts::Elsewhere => EnvScope::Everything,
+            Starts::Usually => EnvScope::WhatIsSet,
         };
-        Ok(Chosen { name, interrupts: spec.interrupt_mode, told })
+        Ok(KernelChoice { name, interrupts: spec.interrupt_mode, scope })
     }
 
     async fn attempt(
         &self,
         spec: &KernelSpec,
-        chosen: &Chosen,
+        chosen: &KernelChoice,
         deadline: Instant,
     ) -> Result<Launched, LaunchError> {
         let ending = self.create(chosen, deadline).await?;
@@ -245,83 +250,111 @@ impl GatewayBackend {
         let session = session.map_err(|source| LaunchError::Resources { what, source })?;
         let trace = MessageTrace::new(self.trace.as_ref(), None);
         let (rest, id) = (Arc::clone(&self.rest), ending.id.clone());
-        // A server may open it only when the kernel has answered.
+        // Some servers open the websocket only after the kernel has answered.
         let within = deadline.saturating_duration_since(Instant::now() + LEEWAY).max(socket::OPEN);
         let talk = Talk::open(rest, id, session, &self.config.runtime_dir, within, trace).await?;
         let met = self.meet(spec, &talk).await.map_err(|unmet| self.unmet(unmet))?;
         Ok(self.launched(talk, ending, met, chosen.interrupts))
     }
 
-    /// Makes a kernel. Also when nobody waits for it any more, it is known and removed.
-    async fn create(&self, chosen: &Chosen, deadline: Instant) -> Result<Ending, GatewayError> {
+    /// Starts a kernel. If the caller stops waiting, the kernel is still recorded and removed.
+    async fn create(
+        &self,
+        chosen: &KernelChoice,
+        deadline: Instant,
+    ) -> Result<Ending, GatewayError> {
         let (done, made) = oneshot::channel();
         let (rest, record) = (Arc::clone(&self.rest), Arc::clone(&self.record));
         let new = NewKernel {
             name: chosen.name.clone(),
-            env: self.environment(chosen.told),
+            env: self.environment(chosen.scope),
             beside: self.config.beside.clone(),
         };
         self.rest.under_way.spawn(async move {
             let created = rest.create(&new, deadline, || !done.is_closed()).await;
             let ending = created.map(|id| Ending::of(Arc::clone(&rest), record, id));
-            // What is not taken is dropped, and removed thereby.
+            // A value without a receiver is dropped, and the drop removes the kernel.
             let _ = done.send(ending);
         });
         let gone = |_| GatewayError::Timeout { at: self.rest.named() };
         made.await.map_err(gone)?
     }
 
-    fn environment(&self, told: Told) -> BTreeMap<String, String> {
+    fn environment(&self, scope: EnvScope) -> BTreeMap<String, String> {
         let GatewayConfig { env, user, start_limit, .. } = &*self.config;
-        kernel_env::named(env, user.as_deref(), *start_limit, told)
+        kernel_env::named(env, user.as_deref(), *start_limit, scope)
     }
 
-    async fn meet(&self, spec: &KernelSpec, talk: &Talk) -> Result<Met, Unmet> {
-        let (about, voice, beginning) = meet::meet(talk).await?;
+    async fn meet(&self, spec: &KernelSpec, talk: &Talk) -> Result<ReadyKernel, MeetError> {
+        let mut newcomer = GatewayNewcomer { talk, identity: KernelIdentity::new(talk.session()) };
+        let (about, start_phase) = meet::meet(&mut newcomer).await?;
         let (language, version) = (about.language_info.name, about.language_info.version);
         if !language.eq_ignore_ascii_case("python") {
             let executable = format!("{language} on {}", self.rest.url);
-            let (guest, place, seen) = (Guest::Absent, Place::Elsewhere, None);
-            let state = State::new(talk.session(), voice, beginning);
-            return Ok(Met { guest, place, language, version, executable, seen, state });
+            let (guest, place, claim) = (Guest::Absent, GatewayLocation::Elsewhere, None);
+            let identity = newcomer.identity;
+            return Ok(ReadyKernel {
+                guest,
+                place,
+                language,
+                version,
+                executable,
+                claim,
+                identity,
+                start_phase,
+            });
         }
         let place = match self.config.place {
-            Place::Unknown => guest::place(&meet::run_at_start(talk, "", guest::WHOSE).await?.0),
+            GatewayLocation::Unknown => {
+                let whose = Some(guest::WHOSE);
+                guest::locate(&meet::run_at_start(&mut newcomer, "", whose).await?.0)
+            }
             known => known,
         };
         let code = match place {
-            Place::Here => match install(&self.config.state_dir) {
+            GatewayLocation::Here => match install(&self.config.state_dir) {
                 Ok(root) => {
                     let GatewayConfig { whose, beside, .. } = &*self.config;
                     guest::here(&root, spec, *whose, beside.as_ref())
                 }
                 Err(error) => {
                     let (name, value) = ("OSError".to_owned(), error.to_string());
-                    return Err(Unmet::Startup { name, value });
+                    return Err(MeetError::Startup { name, value });
                 }
             },
-            Place::Elsewhere | Place::Unknown => guest::elsewhere(spec),
+            GatewayLocation::Elsewhere | GatewayLocation::Unknown => guest::elsewhere(spec),
         };
-        let (shown, beginning) = meet::run_at_start(talk, &code, guest::WHERE).await?;
-        let (seen, executable) = guest::found(&shown, &Namespace::ours());
-        let (guest, state) = (Guest::Present, State::new(talk.session(), voice, beginning));
-        Ok(Met { guest, place, language, version, executable, seen, state })
+        let place_and_program = Some(guest::WHERE);
+        let (shown, start_phase) =
+            meet::run_at_start(&mut newcomer, &code, place_and_program).await?;
+        let (claim, executable) = guest::parse_process_claim(&shown, &Namespace::ours());
+        let (guest, identity) = (Guest::Present, newcomer.identity);
+        Ok(ReadyKernel {
+            guest,
+            place,
+            language,
+            version,
+            executable,
+            claim,
+            identity,
+            start_phase,
+        })
     }
 
-    fn unmet(&self, unmet: Unmet) -> LaunchError {
+    fn unmet(&self, unmet: MeetError) -> LaunchError {
         match unmet {
-            Unmet::Closed(reason) => GatewayError::Socket { reason }.into(),
-            Unmet::Lost(reason) => LaunchError::Startup {
+            MeetError::Closed(reason) => GatewayError::Socket { reason }.into(),
+            MeetError::Lost(reason) => LaunchError::Startup {
                 reason: format!("the connection to the kernel was lost while it began ({reason})"),
             },
-            Unmet::Died(problem) => LaunchError::Startup {
+            MeetError::Died(problem) => LaunchError::Startup {
                 reason: format!("the kernel {problem}, before it was ready"),
             },
-            // Our own code says why in words; whatever else is raised there is known by its name.
-            Unmet::Startup { name, value } if name == "ModuleLoadError" => {
+            // Our own code gives a reason in words; other exceptions are known by their name.
+            MeetError::Startup { name, value } if name == "ModuleLoadError" => {
                 LaunchError::Startup { reason: value }
             }
-            Unmet::Startup { name, value } => LaunchError::Startup {
+            MeetError::Startup { name, value } => LaunchError::Startup {
                 reason: format!("Failed to initialize Python kernel environment: {name}: {value}"),
             },
         }
@@ -331,11 +364,11 @@ impl GatewayBackend {
         &self,
         mut talk: Talk,
         ending: Ending,
-        met: Met,
+        met: ReadyKernel,
         interrupts: InterruptMode,
     ) -> Launched {
-        let near = met.seen.and_then(|seen| Near::new(&seen, interrupts));
-        let pid = near.as_ref().map(|near| near.pid);
+        let local = met.claim.and_then(|claim| LocalProcess::new(&claim, interrupts));
+        let pid = local.as_ref().map(|local| local.pid);
         talk.trace = MessageTrace::new(self.trace.as_ref(), pid);
         let info = KernelInfo {
             backend: BackendKind::Gateway,
@@ -347,25 +380,15 @@ impl GatewayBackend {
                 reason: format!("it is on the gateway at {}", self.rest.url),
             },
         };
-        let (events, receiver) = KernelEvents::channel(EVENT_QUEUE);
-        let (died, death) = watch::channel(None);
-        let (posts, posted) = mpsc::unbounded_channel();
-        let intent = Intent::default();
-        let pump = Pump {
-            state: met.state,
-            talk,
-            near,
+        let opening = Opening {
             guest: met.guest,
-            place: met.place,
-            ending,
-            events,
-            intent: intent.clone(),
-            posts: posted,
+            takes_settings: met.guest == Guest::Present && met.place == GatewayLocation::Here,
+            start_phase: met.start_phase,
+            turn: Arc::default(),
             trace: self.trace.clone(),
         };
-        tokio::spawn(pump.run(died));
-        let kernel = GatewayKernel { info, posts, death, intent };
-        Launched { kernel: Box::new(kernel), events: receiver }
+        let link = GatewayLink::new(talk, local, ending, met.identity);
+        pump::launch(info, link, GatewayControl, opening)
     }
 }
 
@@ -379,7 +402,15 @@ impl Backend for GatewayBackend {
         spec: &'a KernelSpec,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Launched, LaunchError>> {
-        self.start(spec, cancel).boxed()
+        let starts_again = async move {
+            match self.start(spec, cancel).await {
+                Err(error) if repair(&self.config.state_dir, &error) => {
+                    self.start(spec, cancel).await
+                }
+                started => started,
+            }
+        };
+        starts_again.boxed()
     }
 }
 
@@ -388,20 +419,21 @@ fn rest(config: &GatewayConfig) -> Rest {
     Rest::new(config.url.clone(), config.token.clone(), config.whose, dial)
 }
 
-/// A kernel that is to be made.
-struct Chosen {
+/// A kernelspec to start, and how its kernel is interrupted.
+struct KernelChoice {
     name: String,
     interrupts: InterruptMode,
-    told: Told,
+    scope: EnvScope,
 }
 
-/// A kernel that is ready.
-struct Met {
+/// A kernel that is ready for its first request.
+struct ReadyKernel {
     guest: Guest,
-    place: Place,
+    place: GatewayLocation,
     language: String,
     version: String,
     executable: String,
-    seen: Option<Seen>,
-    state: State,
+    claim: Option<ProcessClaim>,
+    identity: KernelIdentity,
+    start_phase: StartPhase,
 }

@@ -1,46 +1,28 @@
 //! Kernels elsewhere: on a Jupyter gateway or server, by requests and a websocket.
 
-mod collaboration;
 mod contents;
-mod dial;
-mod document;
 mod end;
-mod error;
-mod fence;
-mod frame;
 mod gc;
 mod guest;
-mod handle;
-mod http;
 mod kernel_env;
-mod lanes;
 mod launch;
-mod listener;
-mod local;
-mod loss;
+mod lifecycle;
+mod link;
+mod local_process;
 mod meet;
-mod near;
-mod pump;
-mod queue;
 mod record;
-mod rest;
-mod shared;
-mod site;
-mod socket;
 mod talk;
-mod url;
-mod websocket;
-mod wire;
+mod transport;
 
-pub use collaboration::Collaboration;
-pub use contents::{ContentsError, ContentsPath, Open, Overwrite, ServerContents, ServerNotebook};
-pub use error::{GatewayError, Named, Refused, TokenSent, Whose};
+pub use contents::{Collaboration, ContentsError, Open, Overwrite, ServerContents, ServerNotebook};
 pub use gc::{LeftBehind, left_behind};
-pub use guest::Place;
+pub use guest::GatewayLocation;
 pub use kernel_env::{kernel_environment, user_of};
 pub use launch::{GatewayBackend, GatewayConfig};
-pub use local::{LocalConfig, LocalGatewayBackend, Sharing};
-pub use rest::{RemoteKernel, RemoteKernels};
-pub use shared::{SharedConfig, SharedGateway};
-pub use site::SharedStatus;
-pub use url::{GatewayUrl, PlainHttp, Token, TokenFileError, UrlError};
+pub use lifecycle::{
+    LocalConfig, LocalGatewayBackend, SharedConfig, SharedGateway, SharedStatus, Sharing,
+};
+pub use transport::{
+    ContentsPath, GatewayUrl, PlainHttp, RemoteKernel, RemoteKernels, Token, TokenFileError,
+    UrlError,
+};

@@ -1,7 +1,7 @@
-//! Which kernels on gateways are ours, written down so that they can be removed when we cannot.
+//! The record of our kernels on gateways, written so that a later process can remove them.
 //!
-//! Owns one file for each host, below the state folder. The system's lock on it tells whether its host lives; a
-//! process id never does. It must not know how a kernel is removed.
+//! Owns one file for each host, below the state folder. The system's lock on it tells if its host
+//! lives; a process id never does. This module must not know how a kernel is removed.
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -12,24 +12,25 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::gateway::error::Whose;
-use crate::gateway::rest::{RemoteId, Rest};
+use crate::error::gateway::Whose;
+use crate::gateway::transport::rest::{RemoteId, Rest};
 use crate::jupyter::home::random_hex;
 
-/// How long a line may be: nothing of ours comes near, and what is not ours is not read into memory.
+/// Longest file that is read. Our own files stay far below; others must not fill memory.
 const FILE_BYTES: u64 = 4 << 20;
 
-/// How much is written to one file before it is written anew, with what is still to be removed.
+/// Bytes after which a file is rewritten with only the kernels that are still to be removed.
 const COMPACT_BYTES: usize = 1 << 20;
 
 /// A kernel on a gateway.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub(crate) struct Made {
-    /// Where.
+pub(crate) struct KernelEntry {
+    /// Address of the gateway.
     pub(crate) url: String,
-    /// Which.
+    /// Id of the kernel on it.
     pub(crate) id: String,
-    /// On whose gateway. One that is shared here ends with its kernels, and another cannot be known to have.
+    /// Owner of the gateway. A shared gateway of this machine takes its kernels along when it ends;
+    /// of another one that is not known.
     #[serde(default = "external")]
     pub(crate) whose: Whose,
 }
@@ -38,21 +39,22 @@ fn external() -> Whose {
     Whose::External
 }
 
-impl Made {
-    /// This kernel of this gateway.
-    pub(crate) fn on(rest: &Rest, id: &RemoteId) -> Made {
-        Made { url: rest.url.to_string(), id: id.as_str().to_owned(), whose: rest.whose }
+impl KernelEntry {
+    /// Returns the entry for this kernel of this gateway.
+    pub(crate) fn on(rest: &Rest, id: &RemoteId) -> KernelEntry {
+        KernelEntry { url: rest.url.to_string(), id: id.as_str().to_owned(), whose: rest.whose }
     }
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Line {
-    Made(Made),
-    Removed(Made),
+    Made(KernelEntry),
+    Removed(KernelEntry),
 }
 
-/// What this host has made. Its file is locked as long as this lives, and gone when nothing is left in it.
+/// Kernels that this host has started. Its file stays locked while this lives, and is removed when
+/// empty.
 pub(crate) struct Record {
     folder: PathBuf,
     open: Mutex<Option<Open>>,
@@ -61,10 +63,10 @@ pub(crate) struct Record {
 struct Open {
     path: PathBuf,
     file: File,
-    left: BTreeSet<Made>,
-    /// Those of them that are not used any more and could not be removed.
-    stuck: BTreeSet<Made>,
-    /// How much was written since it was made.
+    left: BTreeSet<KernelEntry>,
+    /// Unused kernels that could not be removed.
+    stuck: BTreeSet<KernelEntry>,
+    /// Bytes written since the file was created.
     written: usize,
 }
 
@@ -73,8 +75,8 @@ impl Record {
         Record { folder: folder(state), open: Mutex::new(None) }
     }
 
-    /// Writes down that a kernel was made.
-    pub(crate) fn made(&self, made: &Made) -> io::Result<()> {
+    /// Records that a kernel was started.
+    pub(crate) fn made(&self, made: &KernelEntry) -> io::Result<()> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.is_none() {
             *open = Some(Open::new(&self.folder)?);
@@ -84,26 +86,26 @@ impl Record {
         open.append(&Line::Made(made.clone()))
     }
 
-    /// Remembers that one is not used any more and could not be removed.
-    pub(crate) fn stuck(&self, made: Made) {
+    /// Remembers an unused kernel that could not be removed.
+    pub(crate) fn stuck(&self, made: KernelEntry) {
         let mut slot = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(open) = slot.as_mut().filter(|open| open.left.contains(&made)) {
             open.stuck.insert(made);
         }
     }
 
-    /// Those that could not be removed; whoever asks tries again.
-    pub(crate) fn take_stuck(&self) -> BTreeSet<Made> {
+    /// Takes the kernels that could not be removed; the caller tries again.
+    pub(crate) fn take_stuck(&self) -> BTreeSet<KernelEntry> {
         let mut slot = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         slot.as_mut().map(|open| std::mem::take(&mut open.stuck)).unwrap_or_default()
     }
 
-    /// Writes down that it is gone.
-    pub(crate) fn removed(&self, made: &Made) {
+    /// Records that a kernel is gone.
+    pub(crate) fn removed(&self, made: &KernelEntry) {
         let mut slot = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(open) = slot.as_mut() else { return };
         if open.left.remove(made) {
-            // Where this fails the kernel is asked for once more later, and is not there.
+            // If this fails, a later removal asks for the kernel again and does not find it.
             let _ = open.append(&Line::Removed(made.clone()));
         }
         if open.left.is_empty() {
@@ -131,7 +133,8 @@ impl Open {
     fn new(folder: &Path) -> io::Result<Open> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let path = folder.join(format!("{}.jsonl", random_hex::<8>()?));
-        // Under its own name, a file without a lock is that of a host that is dead; under this one nobody looks.
+        // Under its final name, an unlocked file would count as that of a dead host. Nothing looks
+        // under this name.
         let fresh = path.with_extension("new");
         let mut options = OpenOptions::new();
         let file = options.append(true).read(true).create_new(true).mode(0o600).open(&fresh)?;
@@ -151,8 +154,8 @@ impl Open {
         self.file.write_all(&text)
     }
 
-    /// The same in a new file. A host that dies in between leaves both, and what is removed twice is not there
-    /// the second time.
+    /// Rewrites the record in a new file. A host that dies in between leaves both, and a second
+    /// removal does not find the kernel.
     fn compacted(&self, folder: &Path) -> io::Result<Open> {
         let mut fresh = Open::new(folder)?;
         for made in &self.left {
@@ -169,13 +172,14 @@ fn folder(state: &Path) -> PathBuf {
     state.join("gateway-kernels")
 }
 
-/// What a host left that is no more. The lock is held meanwhile, so that nobody else removes the same.
+/// Record of a dead host. The lock is held meanwhile, so that no other process removes the same
+/// kernels.
 pub(crate) struct Leftover {
     open: Open,
 }
 
 impl Leftover {
-    /// Everything that dead hosts left.
+    /// Finds the records of all dead hosts.
     pub(crate) fn find(state: &Path) -> io::Result<Vec<Leftover>> {
         let entries = match fs::read_dir(folder(state)) {
             Ok(entries) => entries,
@@ -197,7 +201,7 @@ impl Leftover {
         let file = options.read(true).append(true).open(&path);
         let mut file = match file {
             Ok(file) => file,
-            // Its host is just done with it.
+            // Its host has just finished with it.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
@@ -206,29 +210,29 @@ impl Leftover {
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        // Its host was done with it after we opened it; what it says may be written anew elsewhere.
+        // Its host finished with it after we opened it; its entries may be in a new file.
         if file.metadata()?.nlink() == 0 {
             return Ok(None);
         }
         let mut text = Vec::new();
         file.rewind()?;
-        // What was not read whole is left as it is: there may be kernels in it.
+        // Leave a file that was not read whole: it may name more kernels.
         match (&file).take(FILE_BYTES).read_to_end(&mut text) {
             Ok(size) if (size as u64) < FILE_BYTES => {}
             _ => return Ok(None),
         }
-        // A line that was cut off is that of a kernel whose id nobody got.
+        // A line that was cut off belongs to a kernel whose id was never used.
         let (left, stuck) = (left_in(&text), BTreeSet::new());
         Ok(Some(Leftover { open: Open { path, file, left, stuck, written: 0 } }))
     }
 
-    /// The kernels that are still to be removed.
-    pub(crate) fn kernels(&self) -> Vec<Made> {
+    /// Returns the kernels that are still to be removed.
+    pub(crate) fn kernels(&self) -> Vec<KernelEntry> {
         self.open.left.iter().cloned().collect()
     }
 
-    /// Writes down that one is gone.
-    pub(crate) fn removed(&mut self, made: &Made) -> io::Result<()> {
+    /// Records that a kernel is gone.
+    pub(crate) fn removed(&mut self, made: &KernelEntry) -> io::Result<()> {
         self.open.left.remove(made);
         self.open.append(&Line::Removed(made.clone()))
     }
@@ -242,7 +246,7 @@ impl Drop for Leftover {
     }
 }
 
-fn left_in(text: &[u8]) -> BTreeSet<Made> {
+fn left_in(text: &[u8]) -> BTreeSet<KernelEntry> {
     let mut left = BTreeSet::new();
     for line in text.split(|byte| *byte == b'\n') {
         match serde_json::from_slice(line) {
@@ -258,15 +262,15 @@ fn left_in(text: &[u8]) -> BTreeSet<Made> {
 mod tests {
     use super::*;
 
-    fn kernel(url: &str, id: &str) -> Made {
-        Made { url: url.to_owned(), id: id.to_owned(), whose: Whose::External }
+    fn kernel(url: &str, id: &str) -> KernelEntry {
+        KernelEntry { url: url.to_owned(), id: id.to_owned(), whose: Whose::External }
     }
 
     fn files(state: &Path) -> usize {
         fs::read_dir(folder(state)).map_or(0, Iterator::count)
     }
 
-    /// F-118: what a host that lives has made is left alone; what a dead one made is found, once.
+    /// F-118: the kernels of a living host are left alone; those of a dead host are found, once.
     #[test]
     fn only_what_the_dead_made_is_found() {
         let state = tempfile::tempdir().unwrap();
@@ -297,7 +301,7 @@ mod tests {
         assert_eq!(files(state.path()), 0);
     }
 
-    /// F-118: however many kernels a host has had, its file stays one that is read whole.
+    /// F-118: however many kernels a host has had, its file stays short enough to be read whole.
     #[test]
     fn the_file_of_a_host_that_lives_long_stays_small() {
         let state = tempfile::tempdir().unwrap();
@@ -316,7 +320,7 @@ mod tests {
         assert_eq!(found[0].kernels()[0].id, "first");
     }
 
-    /// S-021: for this user alone; and lines that are none do no harm.
+    /// S-021: the file is for this user alone, and malformed lines do no harm.
     #[test]
     fn the_file_is_private_and_garbage_is_skipped() {
         use std::os::unix::fs::PermissionsExt as _;
@@ -329,7 +333,8 @@ mod tests {
         assert_eq!(left_in(text), BTreeSet::from([kernel("u", "a")]));
     }
 
-    /// F-118: whoever looks for what the dead left while a host begins its file takes nothing from it.
+    /// F-118: a search for records of dead hosts takes nothing from a host that is creating its
+    /// file.
     #[test]
     fn a_file_that_is_just_made_is_not_taken_for_that_of_the_dead() {
         use std::sync::atomic::{AtomicBool, Ordering};
@@ -359,7 +364,7 @@ mod tests {
         });
     }
 
-    /// F-118: a file that cannot be read whole is left for whoever can.
+    /// F-118: a file that cannot be read whole is left in place.
     #[test]
     fn what_cannot_be_read_stays() {
         let state = tempfile::tempdir().unwrap();
@@ -368,7 +373,7 @@ mod tests {
         File::create(&path).unwrap().set_len(FILE_BYTES).unwrap();
         assert!(Leftover::find(state.path()).unwrap().is_empty());
         assert!(path.exists());
-        // Bytes that are no text hide nothing of the rest.
+        // Bytes that are not text hide nothing of the rest.
         fs::write(&path, b"\xff\n{\"made\":{\"url\":\"u\",\"id\":\"a\"}}\n").unwrap();
         assert_eq!(Leftover::find(state.path()).unwrap()[0].kernels(), [kernel("u", "a")]);
         assert!(path.exists());

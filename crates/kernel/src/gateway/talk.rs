@@ -1,25 +1,22 @@
-//! One conversation with a kernel on a gateway: its websocket, and our name in it.
+//! One conversation with a kernel on a gateway: its websocket, and our session id in it.
 //!
-//! Owns sending and reading messages, and opening the websocket anew under the same name. It must not know what
-//! messages mean.
+//! Owns sending and reading messages, and opening the websocket again under the same id. It must
+//! not know the meaning of messages.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use serde_json::Value;
 
 use crate::error::LaunchError;
-use crate::gateway::error::GatewayError;
-use crate::gateway::rest::{RemoteId, Rest};
-use crate::gateway::socket::{self, Line};
-use crate::gateway::wire::{self, WireError};
-use crate::jupyter::fold::Channel;
+use crate::error::gateway::GatewayError;
+use crate::gateway::transport::rest::{RemoteId, Rest};
+use crate::gateway::transport::socket::{self, Line};
+use crate::gateway::transport::wire::{self, WireError};
 use crate::jupyter::home::Home;
-use crate::jupyter::message::{Author, Message, Outgoing};
+use crate::jupyter::message::{Author, Channel, Message, Outgoing, Speak};
 use crate::jupyter::sign::Signer;
-use crate::jupyter::speak::Speak;
 use crate::trace::MessageTrace;
 
 pub(crate) struct Talk {
@@ -27,7 +24,7 @@ pub(crate) struct Talk {
     pub(crate) id: RemoteId,
     line: Line,
     author: Author,
-    /// Where output waits that comes faster than it is taken.
+    /// Folder for output that arrives faster than it is read.
     home: Home,
     pub(crate) trace: MessageTrace,
 }
@@ -48,12 +45,13 @@ impl Talk {
             source,
         })?;
         let line = socket::open(&rest, &id, &session, home.folder(), within).await?;
-        // The gateway signs what it passes on.
+        // The gateway signs the messages that it passes on.
         let author = Author::new(session, Signer::new(""));
         Ok(Talk { rest, id, line, author, home, trace })
     }
 
-    /// Opens it again. Under the same name, the gateway sends what it has kept for us.
+    /// Opens the websocket again under the same session id, for which the gateway has kept
+    /// messages.
     pub(crate) async fn reopen(&mut self, within: Duration) -> Result<(), GatewayError> {
         let session = self.author.session();
         self.line = socket::open(&self.rest, &self.id, session, self.home.folder(), within).await?;
@@ -64,12 +62,12 @@ impl Talk {
         self.author.session()
     }
 
-    /// Why the websocket has ended.
+    /// Returns the reason why the websocket ended.
     pub(crate) fn why(&self) -> String {
         self.line.why()
     }
 
-    /// The next message, if it is one; none when the websocket has ended. Cancel-safe.
+    /// Returns the next message or its error, or `None` when the websocket has ended. Cancel-safe.
     pub(crate) async fn next(&self) -> Option<Result<(Channel, Message), WireError>> {
         let frame = self.line.next().await?;
         let read = wire::decode(self.line.form, &frame);
@@ -79,36 +77,20 @@ impl Talk {
         }
         Some(read)
     }
+}
 
-    /// Sends a request with metadata; gives its name.
-    pub(crate) fn request_with(
-        &self,
-        channel: Channel,
-        kind: &str,
-        metadata: &Value,
-        content: &Value,
-    ) -> String {
-        self.send(channel, kind, self.author.request_with(kind, metadata, content))
-    }
-
-    /// Sends an answer to the message with this header.
-    pub(crate) fn reply(&self, channel: Channel, kind: &str, parent: Bytes, content: &Value) {
-        self.send(channel, kind, self.author.reply(kind, parent, content));
+impl Speak for Talk {
+    fn author(&self) -> &Author {
+        &self.author
     }
 
     fn send(&self, channel: Channel, kind: &str, message: Outgoing) -> String {
         self.trace.sent_as(channel.as_str(), kind, Some(&message.id));
-        // Delimiter and signature are for sockets without a gateway.
+        // Skip delimiter and signature, which are for sockets without a gateway.
         if let [_, _, header, parent, metadata, content] = message.frames.as_slice() {
             let parts = [header, parent, metadata, content].map(Bytes::clone);
             self.line.send(wire::encode(self.line.form, channel, &parts));
         }
         message.id
-    }
-}
-
-impl Speak for Talk {
-    fn request(&self, channel: Channel, kind: &str, content: &Value) -> String {
-        self.send(channel, kind, self.author.request(kind, content))
     }
 }

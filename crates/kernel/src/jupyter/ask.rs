@@ -1,16 +1,15 @@
 //! Questions as messages, and replies as answers.
 //!
-//! Owns the two ways to ask: through what we put into a Python kernel, which knows every question, and by
-//! the protocol's own requests, which know two of them.
+//! Owns the two ways to ask: through our code in a Python kernel, which knows every question, and
+//! by the protocol's own requests, which know two of them.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::jupyter::fold::{Channel, Fold};
+use crate::jupyter::fold::Fold;
 use crate::jupyter::guest::{self, Guest};
-use crate::jupyter::message::Message;
-use crate::jupyter::speak::Speak;
+use crate::jupyter::message::{Channel, Message, Speak};
 use crate::question::{Answer, AskId, Question};
 
 /// A question that waits for its reply.
@@ -20,8 +19,8 @@ pub(crate) struct Asking {
     form: Form,
 }
 
-/// What was open when a request was sent behind it. Answers come in order, so when that one is answered, this is
-/// over.
+/// Open work at the moment a later request was sent. Replies come in order, so the reply to that
+/// request means that this work is over.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Behind {
     Execution(String),
@@ -29,7 +28,7 @@ pub(crate) enum Behind {
 }
 
 impl Behind {
-    /// What is open now.
+    /// Returns the work that is open now.
     pub(crate) fn what(fold: &Fold, asking: Option<&Asking>) -> Option<Behind> {
         let execution = fold.running().map(|request| Behind::Execution(request.to_owned()));
         execution.or_else(|| Some(Behind::Question(asking?.id)))
@@ -37,7 +36,7 @@ impl Behind {
 }
 
 enum Form {
-    /// Asked of our own code.
+    /// The question goes to our own code in the kernel.
     Guest,
     Complete,
     Inspect {
@@ -45,7 +44,7 @@ enum Form {
     },
 }
 
-/// Sends a question; or says why there is no answer.
+/// Sends a question, or returns the answer that says why it cannot be asked.
 pub(crate) fn ask(
     speaker: &impl Speak,
     guest: Guest,
@@ -85,7 +84,7 @@ pub(crate) fn ask(
 }
 
 impl Asking {
-    /// What the reply says, if this is it.
+    /// Reads the answer, if this message is the reply to the question.
     pub(crate) fn answer(&self, message: &Message) -> Option<Answer> {
         if !message.is_of(&self.request) || !message.header.msg_type.ends_with("_reply") {
             return None;
@@ -101,7 +100,7 @@ impl Asking {
         }))
     }
 
-    /// An interrupt took the reply away.
+    /// Returns the answer to a question whose reply an interrupt took away.
     pub(crate) fn interrupted() -> Answer {
         Answer::Failed("The question was interrupted.".to_owned())
     }
@@ -172,7 +171,7 @@ fn completion(content: &[u8]) -> Option<Answer> {
         metadata: Value,
     }
     let reply: Reply = serde_json::from_slice(content).ok()?;
-    // Not in the protocol, but where it is, it says what each is.
+    // Not part of the protocol, but where it exists, it names the type of each match.
     let types = &reply.metadata["_jupyter_types_experimental"];
     let of = |(at, text): (usize, &String)| {
         let kind = types[at]["type"].as_str().unwrap_or_default();

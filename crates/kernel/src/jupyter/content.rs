@@ -1,7 +1,7 @@
-//! What messages say: the JSON of each type, read into the words of the contract.
+//! The contents of messages: the JSON of each type, read into the types of the contract.
 //!
-//! Owns the shapes. One that cannot be read is an error of that message alone. MIME types stay in the order
-//! the kernel gave them, and JSON stays the text it was.
+//! Owns the shapes. One that cannot be read is an error of that message alone. MIME types stay in
+//! the order of the kernel, and JSON stays the text that the kernel sent.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,12 +17,12 @@ use serde_json::value::RawValue;
 use crate::event::{DisplayId, MimeBundle, MimeData, PyError, StreamName};
 use crate::jupyter::lenient;
 
-/// Kinds whose text is base64, as the runner has them too.
+/// MIME types whose text is base64. The runner has the same list.
 const BINARY: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"];
 
 pub(crate) type Read<T> = Result<T, serde_json::Error>;
 
-/// The entries of an object, in their order.
+/// Entries of a JSON object, in their order.
 struct Entries<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
@@ -47,7 +47,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
     }
 }
 
-/// `stream`.
+/// Reads the content of a `stream` message.
 pub(crate) fn stream(content: &[u8]) -> Read<(StreamName, Bytes)> {
     #[derive(Deserialize)]
     struct Stream {
@@ -59,14 +59,14 @@ pub(crate) fn stream(content: &[u8]) -> Read<(StreamName, Bytes)> {
     Ok((name, Bytes::from(read.text)))
 }
 
-/// `display_data`, `update_display_data` and `execute_result`.
-pub(crate) struct Shown {
+/// Content of `display_data`, `update_display_data` and `execute_result`.
+pub(crate) struct DisplayContent {
     pub(crate) data: MimeBundle,
     pub(crate) id: Option<DisplayId>,
     pub(crate) count: Option<u32>,
 }
 
-pub(crate) fn shown(content: &[u8]) -> Read<Shown> {
+pub(crate) fn read_display(content: &[u8]) -> Read<DisplayContent> {
     #[derive(Deserialize)]
     struct Content<'a> {
         #[serde(borrow)]
@@ -86,7 +86,7 @@ pub(crate) fn shown(content: &[u8]) -> Read<Shown> {
     lenient::read(content, |text| {
         let read: Content<'_> = serde_json::from_str(text)?;
         let id = read.transient.and_then(|transient| transient.display_id);
-        Ok(Shown {
+        Ok(DisplayContent {
             data: bundle(&read.data, read.metadata),
             id: id.map(|id| DisplayId(Arc::from(id))),
             count: read.execution_count,
@@ -106,13 +106,13 @@ fn bundle(data: &Entries<'_>, metadata: Option<&RawValue>) -> MimeBundle {
 
 fn form(mime: &str, raw: &RawValue) -> MimeData {
     let raw = raw.get();
-    // Most things are text; what is none stays the JSON it is.
+    // Most values are text; a value of another type stays JSON.
     let Ok(text) = serde_json::from_str::<String>(raw) else {
         return MimeData::Json(raw.to_owned());
     };
     if BINARY.contains(&mime) {
         let decode = |text: &str| STANDARD.decode(text).ok();
-        // It ends in a line break, or is broken into lines.
+        // The base64 may end in a line break, or be split into several lines.
         let joined = || text.split_ascii_whitespace().collect::<String>();
         if let Some(bytes) = decode(&text).or_else(|| decode(&joined())) {
             return MimeData::Binary(Bytes::from(bytes));
@@ -124,7 +124,7 @@ fn form(mime: &str, raw: &RawValue) -> MimeData {
     MimeData::Text(text)
 }
 
-/// `status`.
+/// Reads the content of a `status` message.
 pub(crate) fn state(content: &[u8]) -> Read<String> {
     #[derive(Deserialize)]
     struct Status {
@@ -134,7 +134,7 @@ pub(crate) fn state(content: &[u8]) -> Read<String> {
     Ok(read.execution_state)
 }
 
-/// `execute_input`.
+/// Reads the content of an `execute_input` message.
 pub(crate) fn count(content: &[u8]) -> Read<Option<u32>> {
     #[derive(Deserialize)]
     struct Input {
@@ -145,7 +145,7 @@ pub(crate) fn count(content: &[u8]) -> Read<Option<u32>> {
     Ok(read.execution_count)
 }
 
-/// `clear_output`.
+/// Reads the content of a `clear_output` message.
 pub(crate) fn wait(content: &[u8]) -> Read<bool> {
     #[derive(Deserialize)]
     struct Clear {
@@ -156,7 +156,7 @@ pub(crate) fn wait(content: &[u8]) -> Read<bool> {
     Ok(read.wait)
 }
 
-/// `input_request`.
+/// Reads the content of an `input_request` message: the prompt, and whether to hide the input.
 pub(crate) fn prompt(content: &[u8]) -> Read<(String, bool)> {
     #[derive(Deserialize)]
     struct Request {
@@ -193,17 +193,17 @@ impl Problem {
     }
 }
 
-/// `error`.
+/// Reads the content of an `error` message.
 pub(crate) fn error(content: &[u8]) -> Read<PyError> {
     let read: Problem = lenient::read(content, |text| serde_json::from_str(text))?;
     Ok(read.into_error())
 }
 
-/// `execute_reply`.
+/// Content of an `execute_reply` message.
 pub(crate) struct Reply {
     pub(crate) status: ReplyStatus,
     pub(crate) count: Option<u32>,
-    /// What a pager would show.
+    /// Texts for a pager, such as the help of `?`.
     pub(crate) pages: Vec<MimeBundle>,
 }
 
@@ -237,10 +237,10 @@ pub(crate) fn reply(content: &[u8]) -> Read<Reply> {
         let status = match read.status.as_str() {
             "ok" => ReplyStatus::Ok,
             "error" => ReplyStatus::Error(serde_json::from_str::<Problem>(text)?.into_error()),
-            // Old kernels say `abort`.
+            // Old kernels write `abort`.
             _ => ReplyStatus::Aborted,
         };
-        // A payload of another shape is for front ends that know it.
+        // Skip payloads of other shapes: they are for front ends that know them.
         let payloads = serde_json::from_str::<Payloads<'_>>(text).map(|read| read.payload);
         let pages = payloads.unwrap_or_default().into_iter();
         let pages = pages.filter(|payload| payload.source == "page");
@@ -249,7 +249,7 @@ pub(crate) fn reply(content: &[u8]) -> Read<Reply> {
     })
 }
 
-/// Text without the sequences that colour it.
+/// Returns the text without its colour sequences.
 fn without_colours(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut parts = text.split('\u{1b}');
@@ -268,14 +268,14 @@ fn without_colours(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// B:Z-12: every form keeps its place and its kind.
+    /// B:Z-12: every MIME type keeps its place and its kind of data.
     #[test]
     fn bundles_keep_their_order_and_their_json() {
         let content = br#"{"data": {"text/plain": "x", "image/png": "aGk=\n", "application/vnd.x+json": {"b": 1.0, "a": NaN0},
             "text/html": "<b>"}, "metadata": {}, "transient": {}}"#;
-        assert!(shown(content).is_err(), "what is no JSON is no bundle");
+        assert!(read_display(content).is_err(), "what is no JSON is no bundle");
         let content = String::from_utf8_lossy(content).replace("NaN0", "1e2");
-        let read = shown(content.as_bytes()).unwrap();
+        let read = read_display(content.as_bytes()).unwrap();
         let wanted = [
             ("text/plain".to_owned(), MimeData::Text("x".to_owned())),
             ("image/png".to_owned(), MimeData::Binary(Bytes::from_static(b"hi"))),
@@ -289,12 +289,12 @@ mod tests {
         assert_eq!((read.data.metadata.as_str(), read.id), ("", None));
     }
 
-    /// Trap 7: one odd form is no reason to lose the others.
+    /// Trap 7: one malformed MIME type does not lose the others.
     #[test]
     fn odd_forms_are_kept_as_they_are() {
         let content = br#"{"data": {"text/plain": 5, "image/png": "no base64!", "text/html": ["a", "b"],
             "application/json": "text"}, "metadata": {"image/png": {"width": 3}}, "transient": {"display_id": "d"}}"#;
-        let read = shown(content).unwrap();
+        let read = read_display(content).unwrap();
         let wanted = [
             ("text/plain".to_owned(), MimeData::Json("5".to_owned())),
             ("image/png".to_owned(), MimeData::Text("no base64!".to_owned())),

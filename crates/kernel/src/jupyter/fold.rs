@@ -1,8 +1,8 @@
-//! What the messages of a kernel mean: the events of one execution after the other. Pure.
+//! The meaning of a kernel's messages: the events of one execution after the other. Pure.
 //!
-//! Owns the join of the two ends of an execution, its reply and the word that the kernel is idle, which come
-//! on different channels and so in any order. It has no clock: it says what it waits for, and is told when
-//! that took too long.
+//! Owns the join of the two ends of an execution, its reply and the kernel's idle status. They come
+//! on different channels and so in any order. The fold has no clock: it says what it waits for, and
+//! the caller says when that took too long.
 
 use std::time::Duration;
 
@@ -10,75 +10,53 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::event::{ExecEvent, ExecId, KernelEvent, Outcome, PyError, StreamName};
-use crate::input::{InputMode, InputReply};
-use crate::jupyter::beginning::Beginning;
 use crate::jupyter::content::{self, Reply, ReplyStatus};
 use crate::jupyter::guest::{self, Guest};
-use crate::jupyter::message::Message;
+use crate::jupyter::meet::StartPhase;
+use crate::jupyter::message::{Channel, Message};
 use crate::jupyter::widgets::{TOO_LARGE, Widgets};
-use crate::kernel::{CodeRequest, History};
+use crate::kernel::{CodeRequest, History, InputMode, InputReply};
 
-/// What IPython's kernel raises where code wants input that nobody can give.
+/// Exception of IPython's kernel for code that asks for input where input is not allowed.
 const NO_INPUT: &str = "StdinNotImplementedError";
 
-/// The messages that a widget can capture.
+/// Messages that a widget can capture.
 const OUTPUT: [&str; 5] = ["stream", "display_data", "execute_result", "error", "clear_output"];
 
-/// What carries a message.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Channel {
-    Shell,
-    Iopub,
-    Stdin,
-    Control,
-}
-
-impl Channel {
-    /// The name Jupyter uses.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Channel::Shell => "shell",
-            Channel::Iopub => "iopub",
-            Channel::Stdin => "stdin",
-            Channel::Control => "control",
-        }
-    }
-}
-
-/// What follows from a message.
+/// Consequence of a message.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Effect {
-    /// This is to be reported.
+    /// Report this event to the session.
     Event(KernelEvent),
-    /// The code waits for a line and must get this one, as an answer to the message with this header.
+    /// Send this line as the reply to the input request with this header.
     Line {
-        /// Of the request.
+        /// Header of the input request.
         parent: Bytes,
-        /// The line.
+        /// The line, without a line break at its end.
         line: String,
     },
-    /// The kernel must be told this about a channel that it opened.
+    /// Send this message on a comm channel that the kernel opened.
     Comm {
-        /// The type of the message.
+        /// Type of the message, such as `comm_msg`.
         kind: &'static str,
-        /// The content of the message.
+        /// Content of the message.
         content: Value,
     },
 }
 
-/// What is missing of an execution that has begun to end.
+/// Missing part of an execution that has begun to end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wait {
-    /// The word that the kernel is idle, behind which nothing is left to come.
+    /// The idle status, after which no output follows.
     Idle,
-    /// The reply.
+    /// The reply to the execution.
     Reply,
-    /// Nothing; but this kernel has been late before.
+    /// Both have come, but this kernel has sent output after its idle status before.
     Late,
 }
 
 impl Wait {
-    /// How long it may take after the last sign of life.
+    /// Longest wait for the missing part after the last sign of life.
     pub(crate) fn limit(self) -> Duration {
         match self {
             Wait::Idle => Duration::from_secs(3),
@@ -88,25 +66,25 @@ impl Wait {
     }
 }
 
-/// Whether a kernel that is gone had read all that was sent to it.
+/// Says if a dead kernel had read all requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Unread {
     /// The last request was not read, so it had no effects.
     LastRequest,
-    /// It was read, or that cannot be told.
+    /// The last request was read, or that is unknown.
     Nothing,
 }
 
 /// Folds messages into events.
 pub(crate) struct Fold {
-    /// Our own name: what answers others is not for us.
+    /// Our session id. Replies to other clients are ignored.
     session: String,
-    /// What is said in it belongs to no cell and to nobody.
-    beginning: Beginning,
+    /// The start of the kernel. Output during the start is dropped.
+    start_phase: StartPhase,
     running: Option<Running>,
-    /// The execution before.
+    /// Message id of the previous execution.
     last: Option<String>,
-    /// This kernel said that it is idle before it had shown everything.
+    /// Set once the kernel has sent output of a cell after its idle status.
     is_late: bool,
     widgets: Widgets,
     effects: Vec<Effect>,
@@ -117,29 +95,30 @@ struct Running {
     request: String,
     history: History,
     is_started: bool,
-    /// The kernel has said that it is busy with it.
+    /// The kernel has reported that it is busy with this request.
     is_busy: bool,
-    /// A caller was told that the kernel has taken the cell up.
+    /// The caller knows that the kernel has begun the cell.
     is_taken_up: bool,
     is_idle: bool,
     has_asked: bool,
     input: InputMode,
-    /// The header of a request for a line that is not answered yet.
+    /// Header of an unanswered input request.
     waiting: Option<Bytes>,
-    /// Questions that overtook the word that the cell has begun.
+    /// Input requests that arrived before the kernel's notice that the cell has begun.
     early: Vec<ExecEvent>,
     reply: Option<Reply>,
     error: Option<PyError>,
 }
 
 impl Fold {
-    /// Of a kernel that may still have to say something of its start.
-    pub(crate) fn new(session: String, beginning: Beginning) -> Fold {
+    /// Creates a fold for a kernel that may still send output of its start.
+    pub(crate) fn new(session: String, start_phase: StartPhase) -> Fold {
         let (widgets, effects) = (Widgets::default(), Vec::new());
-        Fold { session, beginning, running: None, last: None, is_late: false, widgets, effects }
+        Fold { session, start_phase, running: None, last: None, is_late: false, widgets, effects }
     }
 
-    /// The request of this name was sent. At most one is open at a time.
+    /// Begins an execution whose request was sent with the message id `sent`. At most one is open
+    /// at a time.
     pub(crate) fn begin(&mut self, request: &CodeRequest, sent: String) {
         self.running = Some(Running {
             exec: request.exec,
@@ -162,16 +141,17 @@ impl Fold {
         self.running.is_some()
     }
 
-    /// Whether the kernel is known to have taken the cell up since the last call, so that an interrupt hits it. In a
-    /// Python kernel, our own code waits for interrupts of a cell from just before the kernel repeats its source.
-    /// Other kernels say no more than that they are busy.
+    /// Returns `true` once for each cell, as soon as an interrupt is known to hit it.
+    ///
+    /// In a Python kernel, our own code waits for interrupts of a cell from just before the kernel
+    /// repeats its source. Of other kernels only the busy status is known.
     pub(crate) fn takes_up_cell(&mut self, guest: Guest) -> bool {
         let Some(running) = &mut self.running else { return false };
         let is_there = running.is_started || (running.is_busy && guest == Guest::Absent);
         is_there && !std::mem::replace(&mut running.is_taken_up, true)
     }
 
-    /// What follows from a message.
+    /// Returns the effects of a message.
     pub(crate) fn heard(&mut self, channel: Channel, message: &Message) -> Vec<Effect> {
         let read = match channel {
             Channel::Iopub => self.published(message),
@@ -192,17 +172,17 @@ impl Fold {
         std::mem::take(&mut self.effects)
     }
 
-    /// What is still to come before the execution is over; none also while it is in the middle.
+    /// Returns what an ending execution still waits for, or `None` if its end has not begun.
     pub(crate) fn awaited(&self) -> Option<Wait> {
         self.wait().flatten()
     }
 
-    /// Whether what runs is known to have failed.
+    /// Returns `true` if the running cell is known to have failed.
     pub(crate) fn has_failed(&self) -> bool {
         self.running.as_ref().is_some_and(|running| running.error.is_some())
     }
 
-    /// The outer one: whether it is not over; the inner one: whether its end is under way.
+    /// Outer `None`: the execution is over. Inner `None`: its end has not begun.
     fn wait(&self) -> Option<Option<Wait>> {
         let Some(running) = &self.running else { return Some(None) };
         match (running.reply.is_some(), running.is_idle) {
@@ -214,7 +194,7 @@ impl Fold {
         }
     }
 
-    /// What was awaited has not come in time: the execution is over without it.
+    /// Ends an execution whose missing part has not come in time.
     pub(crate) fn gave_up(&mut self) -> Vec<Effect> {
         let missing = match self.awaited() {
             Some(Wait::Idle) => Some("say that it was idle; output may be missing"),
@@ -229,18 +209,18 @@ impl Fold {
         std::mem::take(&mut self.effects)
     }
 
-    /// The name of the request that runs.
+    /// Returns the message id of the running request.
     pub(crate) fn running(&self) -> Option<&str> {
         self.running.as_ref().map(|running| running.request.as_str())
     }
 
-    /// The kernel has answered a request that was sent after the execution, so that is over; if there is no
-    /// reply, an interrupt took it away.
+    /// Ends the execution because a later request was answered. If the reply is missing, an
+    /// interrupt took it away.
     pub(crate) fn passed(&mut self) -> Vec<Effect> {
         self.passed_with("KeyboardInterrupt", "")
     }
 
-    /// The same where the reply was lost on its way: whether the code succeeded cannot be told.
+    /// Ends an execution whose reply was lost on the way: its success is unknown.
     pub(crate) fn lost(&mut self, why: &str) -> Vec<Effect> {
         self.passed_with("OutcomeUnknown", why)
     }
@@ -259,7 +239,8 @@ impl Fold {
         std::mem::take(&mut self.effects)
     }
 
-    /// The kernel is gone. A request that it has read may have had effects, whatever it had time to say.
+    /// Ends the execution because the kernel has died. A request that the kernel has read may have
+    /// had effects, even if the kernel reported none.
     pub(crate) fn died(&mut self, unread: Unread) -> Vec<Effect> {
         if unread == Unread::Nothing {
             self.start(None);
@@ -276,15 +257,15 @@ impl Fold {
         if !is_current && !is_ours {
             return Ok(());
         }
-        self.beginning.heard(Channel::Iopub, message);
+        self.start_phase.note(Channel::Iopub, message);
         if is_current {
-            // All of the start was published before.
-            self.beginning = Beginning::Over;
+            // All output of the start was published before this message.
+            self.start_phase = StartPhase::Over;
         }
         if self.last.as_ref().is_some_and(|last| message.is_of(last))
             && matches!(kind, "execute_result" | "error")
         {
-            // Threads may speak when they like; these two only come from the cell itself.
+            // Threads may write at any time, but these two messages only come from the cell itself.
             self.is_late = true;
         }
         if let Some(parent) = message.parent.as_ref().filter(|it| self.widgets.takes(&it.msg_id))
@@ -306,17 +287,17 @@ impl Fold {
                 self.output(is_current, ExecEvent::Stream { name, data });
             }
             "display_data" => {
-                let shown = content::shown(content)?;
+                let shown = content::read_display(content)?;
                 self.output(is_current, ExecEvent::Display { id: shown.id, data: shown.data });
             }
             "update_display_data" => {
-                let shown = content::shown(content)?;
+                let shown = content::read_display(content)?;
                 if let Some(id) = shown.id {
                     self.output(is_current, ExecEvent::UpdateDisplay { id, data: shown.data });
                 }
             }
             "execute_result" => {
-                let shown = content::shown(content)?;
+                let shown = content::read_display(content)?;
                 let event = match shown.count.filter(|_| is_current) {
                     Some(count) => ExecEvent::Result { count, id: shown.id, data: shown.data },
                     None => ExecEvent::Display { id: shown.id, data: shown.data },
@@ -337,7 +318,11 @@ impl Fold {
             "comm_msg" => self.widgets.message(content, &message.buffers)?,
             "comm_close" => self.widgets.close(content)?,
             guest::INPUT_REFUSED if is_current => self.refused(content),
-            // Messages of debuggers, and of protocols to come.
+            guest::TRACEBACK_SHOWN if is_current => {
+                let shown = self.running.as_mut().and_then(|running| running.error.take());
+                self.show_caught(shown);
+            }
+            // Messages of debuggers, and of future protocols.
             _ => {}
         }
         Ok(())
@@ -349,7 +334,7 @@ impl Fold {
             "idle" => running.is_idle = true,
             "busy" => {
                 running.is_busy = true;
-                // Silent code has no number to wait for.
+                // Silent code gets no execution count that announces its start.
                 if running.history == History::Silent {
                     self.start(None);
                 }
@@ -393,7 +378,7 @@ impl Fold {
         let parent = message.raw_header.clone();
         match self.running.as_mut().filter(|it| is_current && it.input == InputMode::Ask) {
             Some(running) => running.waiting = Some(parent),
-            // Whoever asked waits: there is an answer in any case.
+            // The asking code waits, so answer in any case.
             None => self.effects.push(Effect::Line { parent, line: String::new() }),
         }
         let (prompt, password) = content::prompt(&message.content).unwrap_or_default();
@@ -409,7 +394,7 @@ impl Fold {
         Ok(())
     }
 
-    /// Code asked for a line and was refused at once. It may have gone on without one.
+    /// Reports that code asked for a line and was refused at once. The code may have gone on.
     fn refused(&mut self, content: &[u8]) {
         let (prompt, password) = content::prompt(content).unwrap_or_default();
         self.start(None);
@@ -419,26 +404,27 @@ impl Fold {
         self.exec(ExecEvent::InputRequested { prompt, password });
     }
 
-    /// Tells the kernel what its widgets have captured.
+    /// Sends the kernel what its widgets have captured.
     fn send_captured(&mut self) {
         for content in self.widgets.unsent() {
             self.effects.push(Effect::Comm { kind: "comm_msg", content });
         }
     }
 
-    /// The answer to what was asked last, if that still waits.
+    /// Returns the reply to the last input request, if that still waits.
     pub(crate) fn reply_input(&mut self, exec: ExecId, reply: InputReply) -> Option<Effect> {
         let running = self.running.as_mut().filter(|running| running.exec == exec)?;
         let parent = running.waiting.take()?;
         let line = match reply {
             InputReply::Line(line) => line,
-            // There is no word for it in the protocol; this is what IPython's kernel takes for it.
+            // The protocol has no message for this; IPython's kernel takes this character as the
+            // end of input.
             InputReply::End | InputReply::Refused => "\u{4}".to_owned(),
         };
         Some(Effect::Line { parent, line })
     }
 
-    /// From here on the code may have had effects.
+    /// Marks the cell as started: from here on the code may have had effects.
     fn start(&mut self, count: Option<u32>) {
         if let Some(running) = self.running.as_mut().filter(|running| !running.is_started) {
             running.is_started = true;
@@ -454,7 +440,7 @@ impl Fold {
         if is_current {
             self.start(None);
             self.exec(event);
-        } else if self.beginning.is_over() {
+        } else if self.start_phase.is_over() {
             self.effects.push(Effect::Event(KernelEvent::Orphan(event)));
         }
     }
@@ -479,7 +465,8 @@ impl Fold {
                     self.exec(ExecEvent::Display { id: None, data });
                 }
                 match status {
-                    // What was shown on the way is laid out better than in the reply.
+                    // The traceback that the cell has shown is laid out better than the one in the
+                    // reply.
                     ReplyStatus::Error(in_reply) => Outcome::Error(error.unwrap_or(in_reply)),
                     _ => {
                         self.show_caught(error);
@@ -496,7 +483,8 @@ impl Fold {
             && error.name == NO_INPUT
             && !has_asked
         {
-            // It knew that nobody would answer and did not ask; to whoever reads this it is the same.
+            // The code knew that input was not allowed and did not ask. Report it as the same
+            // refusal.
             self.exec(ExecEvent::InputRequested { prompt: String::new(), password: false });
         }
         self.send_captured();
@@ -513,7 +501,7 @@ impl Fold {
     }
 }
 
-/// An exception that ended nothing.
+/// Returns an exception that did not end the cell as text.
 fn as_text(error: &PyError) -> ExecEvent {
     let mut text = error.traceback.join("\n");
     text.push('\n');

@@ -1,7 +1,7 @@
-//! What is put into a kernel whose language is Python: helpers, modules, variables, and answers to questions.
+//! Our code in a Python kernel: helpers, modules, variables, and answers to questions.
 //!
-//! Owns the code that is sent for it. What it does there is Python, `inkcell_runner/guest.py`. Kernels of
-//! other languages get nothing.
+//! Owns the code that is sent to the kernel. The Python side is `inkcell_runner/guest.py`. Kernels
+//! of other languages get nothing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,27 +9,29 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::kernel::{CodeRequest, KernelSpec};
+use crate::kernel::{CodeRequest, KernelSpec, Startup};
 use crate::question::Question;
-use crate::runner::Asked;
-use crate::startup::Startup;
 
-/// Whether there is something of ours in a kernel.
+/// Says if our code is in the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Guest {
-    /// It is Python, so there is.
+    /// The kernel is Python and holds our code.
     Present,
-    /// It is not.
+    /// The kernel does not hold our code.
     Absent,
 }
 
-/// The type of the message that tells of a refused `input()`. IPython's kernel has none for it.
+/// Message type that reports a refused `input()`. IPython's kernel has no type for it.
 pub(crate) const INPUT_REFUSED: &str = "inkcell_input_refused";
 
-/// The expression that stands for our module, once it is loaded.
-const MODULE: &str = "__import__('sys').modules['inkcell_runner.guest']";
+/// Message type that follows a traceback which the cell showed itself. IPython's kernel has no type
+/// for it.
+pub(crate) const TRACEBACK_SHOWN: &str = "inkcell_traceback_shown";
 
-/// The code that a kernel begins with: it leaves no name behind. These variables are set first.
+/// Python expression for our module, once it is loaded.
+pub(crate) const MODULE: &str = "__import__('sys').modules['inkcell_runner.guest']";
+
+/// Returns the first code of a kernel, which leaves no name behind. It sets these variables first.
 pub(crate) fn startup(
     root: &Path,
     spec: &KernelSpec,
@@ -37,13 +39,11 @@ pub(crate) fn startup(
     wires: Wires,
 ) -> String {
     let startup = &spec.startup;
-    let module = |(name, path): &(String, PathBuf)| (name.clone(), path.display().to_string());
-    let modules: Vec<(String, String)> = startup.modules.iter().map(module).collect();
     let options = json!({
         "env": env,
         "cwd": spec.cwd.display().to_string(),
         "prelude": startup.prelude.name(),
-        "modules": modules,
+        "modules": modules(startup),
         "preload": startup.preload,
         "lifeline": wires.lifeline,
         "host": wires.host,
@@ -51,7 +51,14 @@ pub(crate) fn startup(
     format!("{}\n{MODULE}.begin(get_ipython(), {})", import(root), literal(&options.to_string()))
 }
 
-/// The code of a kernel that is to wait: what takes time and can be done before it is known for whom.
+/// Returns the extension modules to load, as names and paths in text.
+pub(crate) fn modules(startup: &Startup) -> Vec<(String, String)> {
+    let text = |(name, path): &(String, PathBuf)| (name.clone(), path.display().to_string());
+    startup.modules.iter().map(text).collect()
+}
+
+/// Returns the code for a kernel that will wait for a launch: slow work that is the same for every
+/// launch.
 pub(crate) fn preparation(root: &Path, startup: &Startup, wires: Wires) -> String {
     let options = json!({
         "prelude": startup.prelude.name(),
@@ -62,8 +69,9 @@ pub(crate) fn preparation(root: &Path, startup: &Startup, wires: Wires) -> Strin
     format!("{}\n{MODULE}.prepare(get_ipython(), {})", import(root), literal(&options.to_string()))
 }
 
-/// A folder of ours comes first only while our package is imported, and leads nobody astray afterwards.
-fn import(root: &Path) -> String {
+/// Puts our folder first on the path only while our package is imported, so that later imports do
+/// not search it.
+pub(crate) fn import(root: &Path) -> String {
     let root = literal(&root.display().to_string());
     format!(
         "__import__('sys').path.insert(0, {root})\n\
@@ -72,20 +80,21 @@ fn import(root: &Path) -> String {
     )
 }
 
-/// Descriptors that the kernel was given, as it numbers them.
+/// File descriptors that the kernel inherited, as it numbers them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wires {
     pub(crate) lifeline: i32,
     pub(crate) host: i32,
 }
 
-/// The expression that answers a question.
+/// Returns the Python expression that answers a question.
 pub(crate) fn question(question: &Question) -> String {
-    let asked = serde_json::to_string(&Asked::from(question)).unwrap_or_default();
+    let asked = serde_json::to_string(question).unwrap_or_default();
     format!("{MODULE}.answer({})", literal(&asked))
 }
 
-/// What travels with a request: the variables to set or remove first, and where to go.
+/// Returns the metadata of a request: the variables to set or remove first, and the folder to work
+/// in.
 pub(crate) fn metadata(request: &CodeRequest) -> Value {
     if request.env.is_empty() && request.cwd.is_none() {
         return json!({});
@@ -99,8 +108,8 @@ pub(crate) fn metadata(request: &CodeRequest) -> Value {
     json!({"inkcell": First { env, cwd: request.cwd.as_ref() }})
 }
 
-/// A text as Python writes it. What JSON escapes, Python reads the same way.
-fn literal(text: &str) -> String {
+/// Returns a text as a Python literal. Python reads the escapes of JSON in the same way.
+pub(crate) fn literal(text: &str) -> String {
     Value::from(text).to_string()
 }
 
@@ -108,7 +117,7 @@ fn literal(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// No text gets out of its quotes.
+    /// No text breaks out of its quotes.
     #[test]
     fn a_text_stays_a_text() {
         assert_eq!(literal("a'b\"c\\d\n\u{0}é"), r#""a'b\"c\\d\n\u0000é""#);

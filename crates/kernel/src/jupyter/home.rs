@@ -1,6 +1,6 @@
-//! The folder of one kernel, and names that nobody guesses.
+//! The folder of one kernel, and names that cannot be guessed.
 //!
-//! Owns what must not outlive a kernel on disk. What lies in it is for others.
+//! Owns the files that must not outlive a kernel. Other modules know their contents.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -11,14 +11,15 @@ use std::process;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
-/// A folder that only this user can enter, for the files of one kernel. Gone when this is dropped.
+/// A folder for the files of one kernel, which only this user can enter. Dropping this removes the
+/// folder.
 #[derive(Debug)]
 pub(crate) struct Home {
     folder: PathBuf,
 }
 
 impl Home {
-    /// A new one below this folder, which is made when it is not there.
+    /// Makes a new folder below this one, which is created if it does not exist.
     pub(crate) fn make(below: &Path) -> io::Result<Home> {
         DirBuilder::new().recursive(true).mode(0o700).create(below)?;
         remove_leavings(below);
@@ -34,12 +35,12 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
-        // The kernel may have removed a part of it by itself.
+        // The kernel may have removed a part of the folder by itself.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
-/// Removes what processes left behind that were killed.
+/// Removes the folders of processes that were killed.
 fn remove_leavings(below: &Path) {
     let Ok(entries) = fs::read_dir(below) else { return };
     for entry in entries.flatten() {
@@ -52,7 +53,7 @@ fn remove_leavings(below: &Path) {
     }
 }
 
-/// So many random bytes, as text.
+/// Returns `BYTES` random bytes as hexadecimal text.
 pub(crate) fn random_hex<const BYTES: usize>() -> io::Result<String> {
     let mut bytes = [0u8; BYTES];
     rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())?;
@@ -63,7 +64,7 @@ pub(crate) fn random_hex<const BYTES: usize>() -> io::Result<String> {
 mod tests {
     use super::*;
 
-    /// What a host left behind that was killed goes with the next kernel; what another one uses stays.
+    /// The next kernel removes the folder of a killed host; the folder of a living one stays.
     #[test]
     fn leavings_of_the_dead_are_removed() {
         let temp = tempfile::tempdir().unwrap();

@@ -1,8 +1,8 @@
-//! Kernelspecs: which kernels are installed, and how each is started.
+//! Kernelspecs: the installed kernels, and how each is started.
 //!
-//! Owns where they lie, as Jupyter looks for them, what `kernel.json` says, and what its placeholders stand
-//! for. It reads files and nothing else: variables and folders are given. It must not know how a process is
-//! started.
+//! Owns the folders of kernelspecs, in Jupyter's search order, the contents of `kernel.json`, and
+//! its placeholders. It reads files and nothing else: the caller passes variables and folders in.
+//! It must not know how a process is started.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,38 +14,38 @@ use serde_json::value::RawValue;
 
 use crate::environ::ParentEnv;
 
-/// One that is installed.
+/// An installed kernelspec, as its `kernel.json` describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Kernelspec {
-    /// Its name: that of its folder, in lower case.
+    /// Name of its folder in lower case, such as `python3`.
     pub name: String,
-    /// Its folder.
+    /// Folder that holds its `kernel.json`.
     pub resource_dir: PathBuf,
-    /// The command, with placeholders.
+    /// Command that starts the kernel, with placeholders.
     pub argv: Vec<String>,
-    /// Its name for people.
+    /// Name that people see, such as `Python 3 (ipykernel)`.
     pub display_name: String,
-    /// The language its cells are in.
+    /// Language of its cells, such as `python`.
     pub language: String,
-    /// Variables that are added to its environment, with placeholders.
+    /// Variables to add to the kernel's environment, with placeholders.
     pub env: BTreeMap<String, String>,
-    /// How it wants to be interrupted.
+    /// How the kernel expects to be interrupted.
     pub interrupt_mode: InterruptMode,
-    /// Whatever else it says about itself: a JSON object, or nothing.
+    /// Its `metadata` as JSON text; empty if it has none.
     pub metadata: String,
 }
 
-/// How a kernel wants to be interrupted.
+/// How a kernel expects to be interrupted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum InterruptMode {
-    /// By a signal.
+    /// By the signal `SIGINT`.
     #[default]
     Signal,
-    /// By a message.
+    /// By the message `interrupt_request`.
     Message,
 }
 
-/// In any case of letters, as Jupyter reads it.
+/// Upper and lower case are equal, as in Jupyter.
 impl<'de> Deserialize<'de> for InterruptMode {
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<InterruptMode, D::Error> {
         let text = String::deserialize(from)?;
@@ -57,29 +57,29 @@ impl<'de> Deserialize<'de> for InterruptMode {
     }
 }
 
-/// Where to look.
+/// Places in which to search for kernelspecs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct KernelspecSearch {
-    /// The environment, for Jupyter's own variables.
+    /// Environment with Jupyter's own variables.
     pub env: ParentEnv,
-    /// The home folder.
+    /// Home folder of the user.
     pub home: Option<PathBuf>,
-    /// The environment of the chosen interpreter.
+    /// Python environment of the chosen interpreter.
     pub prefix: Option<PythonPrefix>,
-    /// Where the system's are; [`KernelspecSearch::SYSTEM`] unless a test says otherwise.
+    /// Jupyter folders of the system; [`KernelspecSearch::SYSTEM`] unless a test says otherwise.
     pub system: Vec<PathBuf>,
 }
 
-/// Where a Python has its files.
+/// Folder in which a Python has its files.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PythonPrefix {
-    /// The folder, `sys.prefix`.
+    /// The folder, Python's `sys.prefix`.
     pub folder: PathBuf,
-    /// Whether it is an environment made from another Python.
+    /// Virtual environment, or a Python by itself.
     pub kind: PrefixKind,
 }
 
-/// What a Python's folder is.
+/// Kind of a Python's folder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PrefixKind {
     /// A virtual environment, whose kernels come before the user's.
@@ -88,40 +88,40 @@ pub enum PrefixKind {
     Installation,
 }
 
-/// What was found.
+/// Result of a search for kernelspecs.
 #[derive(Debug, Default)]
 pub struct Kernelspecs {
-    /// The usable ones, by name.
+    /// Usable kernelspecs, sorted by name.
     pub found: Vec<Kernelspec>,
-    /// Those that cannot be used. One of them still hides others of its name, as in Jupyter.
+    /// Unusable kernelspecs. One of them still hides others of its name, as in Jupyter.
     pub broken: Vec<KernelspecError>,
 }
 
-/// Why there is no kernelspec.
+/// Reason why a kernelspec cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KernelspecError {
     /// The file cannot be read.
     #[error("{}: cannot be read: {source}", .path.display())]
     Unreadable {
-        /// The file.
+        /// Path of its `kernel.json`.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
-    /// It is not what it should be.
+    /// The file is not a kernelspec.
     #[error("{}: is no kernelspec: {problem}", .path.display())]
     Malformed {
-        /// The file.
+        /// Path of its `kernel.json`.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Problem with its contents, in words.
         problem: String,
     },
-    /// There is none of that name.
+    /// No kernelspec has this name.
     #[error("there is no kernel named {name:?}; {}", list(.known))]
     NotFound {
-        /// The name.
+        /// Name that the caller asked for.
         name: String,
-        /// Those that there are.
+        /// Names of the installed kernelspecs.
         known: Vec<String>,
     },
 }
@@ -135,10 +135,10 @@ fn list(names: &[String]) -> String {
 }
 
 impl KernelspecSearch {
-    /// Where systems keep them.
+    /// Folders in which systems keep Jupyter's files.
     pub const SYSTEM: [&str; 2] = ["/usr/local/share/jupyter", "/usr/share/jupyter"];
 
-    /// The folders of kernelspecs, in the order in which Jupyter looks into them.
+    /// Returns the folders of kernelspecs, in Jupyter's search order.
     pub fn folders(&self) -> Vec<PathBuf> {
         let mut roots: Vec<PathBuf> = Vec::new();
         if let Some(path) = self.env.get("JUPYTER_PATH") {
@@ -173,8 +173,8 @@ impl KernelspecSearch {
         }
     }
 
-    /// The connection file of a kernel that runs: the path itself, or the name of one where Jupyter keeps those of
-    /// its kernels. Whether it is there is for whoever reads it.
+    /// Returns the connection file of a running kernel: the path itself, or the path of this name
+    /// in Jupyter's runtime folder. The reader of the file finds out if it exists.
     pub fn connection_file(&self, given: &Path, cwd: &Path) -> PathBuf {
         let here = cwd.join(given);
         if here.exists() || given.components().count() != 1 {
@@ -199,7 +199,7 @@ impl KernelspecSearch {
         data.map(|data| data.join("jupyter"))
     }
 
-    /// Everything that is installed.
+    /// Finds all installed kernelspecs.
     pub fn find(&self) -> Kernelspecs {
         let mut all = BTreeMap::new();
         for folder in self.folders() {
@@ -219,7 +219,7 @@ impl KernelspecSearch {
 }
 
 impl Kernelspecs {
-    /// The one of this name, in any case of letters; or why there is none.
+    /// Takes the kernelspec of this name, in any case of letters. The error says why there is none.
     pub fn take(mut self, name: &str) -> Result<Kernelspec, KernelspecError> {
         let wanted = name.to_lowercase();
         if let Some(at) = self.found.iter().position(|spec| spec.name == wanted) {
@@ -241,7 +241,7 @@ impl Kernelspecs {
     }
 }
 
-/// The folders below this one that hold a kernelspec, by their names.
+/// Returns the folders below this one that hold a kernelspec, by their names.
 fn candidates(folder: &Path) -> Vec<(String, PathBuf)> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut found: Vec<(String, PathBuf)> = entries
@@ -256,17 +256,18 @@ fn candidates(folder: &Path) -> Vec<(String, PathBuf)> {
     found
 }
 
-/// Keeps the history of IPython's kernel in memory: cells that an agent runs do not belong in a file that all
-/// kernels of a user share.
+/// Keeps the history of IPython's kernel in memory: cells that an agent runs do not belong in a
+/// file that all kernels of a user share.
 pub(crate) const MEMORY_HISTORY: &str = "--HistoryManager.hist_file=:memory:";
 
-/// Starts IPython's kernel as `-m ipykernel_launcher` does, without the working folder on the path: a file such as
-/// `re.py` there would replace a module that the start needs. The kernel adds the folder when it has started.
+/// Starts IPython's kernel as `-m ipykernel_launcher` does, without the working folder on the path:
+/// a file such as `re.py` there would replace a module that the start needs. The kernel adds the
+/// folder when it has started.
 const SAFE_START: &str = "import sys\nif not sys.path[0]: del sys.path[0]\nimport ipykernel_launcher\n\
                           sys.argv[0] = ipykernel_launcher.__file__\nfrom ipykernel import kernelapp\n\
                           kernelapp.launch_new_instance()";
 
-/// A command of IPython's kernel whose start nothing in the working folder can break.
+/// Changes a command of IPython's kernel so that no file in the working folder can break the start.
 pub(crate) fn safely(mut command: Vec<String>) -> Vec<String> {
     let is_start = |pair: &[String]| {
         pair[0] == "-m" && matches!(&*pair[1], "ipykernel" | "ipykernel_launcher")
@@ -279,7 +280,7 @@ pub(crate) fn safely(mut command: Vec<String>) -> Vec<String> {
 }
 
 impl Kernelspec {
-    /// Reads the one in this folder.
+    /// Reads the kernelspec in this folder.
     pub fn read(name: &str, dir: &Path) -> Result<Kernelspec, KernelspecError> {
         #[derive(Deserialize)]
         struct File<'a> {
@@ -318,7 +319,7 @@ impl Kernelspec {
         })
     }
 
-    /// The command with its placeholders filled in. `python` means the chosen interpreter.
+    /// Returns the command with its placeholders filled in. `python` means the chosen interpreter.
     pub fn command(&self, python: &Path, connection_file: &Path) -> Vec<String> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let prefix = python.parent().and_then(Path::parent).map(text).unwrap_or_default();
@@ -328,7 +329,8 @@ impl Kernelspec {
             ("{prefix}", prefix),
         ];
         let fill = |argument: &String| {
-            // Each name once, from left to right, so that a path with braces in it is not read again.
+            // Fill in from left to right and each placeholder once, so that braces in an inserted
+            // path are kept.
             let (mut filled, mut rest) = (String::new(), argument.as_str());
             while let Some(at) = rest.find('{') {
                 filled.push_str(&rest[..at]);
@@ -360,13 +362,13 @@ impl Kernelspec {
         safely(command)
     }
 
-    /// Whether it starts IPython's kernel.
+    /// Returns `true` if the command starts IPython's kernel.
     pub fn is_ipykernel(&self) -> bool {
         self.argv.iter().any(|argument| argument.starts_with("ipykernel"))
     }
 
-    /// The environment with the spec's own variables, in which `$NAME` and `${NAME}` stand for those of the
-    /// environment; a name that is not there stays as it is written.
+    /// Returns the environment with the spec's own variables added. In these, `$NAME` and `${NAME}`
+    /// stand for variables of the environment; an unknown name stays as written.
     pub fn environment(&self, env: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         let mut all = env.clone();
         for (name, value) in &self.env {
@@ -376,13 +378,13 @@ impl Kernelspec {
     }
 }
 
-/// Whether a command means whichever Python is there.
+/// Returns `true` if a command means any Python, such as `python3`.
 fn is_plain_python(program: &str) -> bool {
     let Some(version) = program.strip_prefix("python") else { return false };
     version.split('.').all(|part| part.chars().all(|c| c.is_ascii_digit()))
 }
 
-/// As Python's `string.Template` does it.
+/// Substitutes as Python's `string.Template` does.
 fn substitute(text: &str, env: &BTreeMap<String, String>) -> String {
     let (mut filled, mut rest) = (String::new(), text);
     while let Some(at) = rest.find('$') {

@@ -1,16 +1,18 @@
-//! JSON as kernels send it, which is not always JSON.
+//! JSON as kernels send it, which is not always valid.
 //!
-//! Owns the two slips that are common and harmless: text that is not UTF-8, and halves of surrogate pairs,
-//! which Python's strings can hold. Both become the replacement character; everything else is an error.
+//! Owns the two errors that are common and harmless: text that is not UTF-8, and halves of
+//! surrogate pairs, which Python's strings can hold. Both become the replacement character;
+//! everything else is an error.
 
 use std::borrow::Cow;
 
-/// Reads JSON text; a second time, repaired, when the first fails.
+/// Reads JSON text. If that fails, repairs the text and reads it once more.
 pub(crate) fn read<T>(
     raw: &[u8],
     parse: impl Fn(&str) -> Result<T, serde_json::Error>,
 ) -> Result<T, serde_json::Error> {
-    // Looked at as a whole first, which is many times quicker than looking for what to replace.
+    // Check the text as a whole first: that is many times faster than a search for bytes to
+    // replace.
     let text = std::str::from_utf8(raw).map_or_else(|_| String::from_utf8_lossy(raw), Cow::from);
     parse(&text).or_else(|error| match without_lone_surrogates(&text) {
         Cow::Owned(repaired) => parse(&repaired),
@@ -18,7 +20,7 @@ pub(crate) fn read<T>(
     })
 }
 
-/// The same text with `\ufffd` in the place of every half of a pair.
+/// Returns the text with `\ufffd` in the place of every half of a pair.
 fn without_lone_surrogates(text: &str) -> Cow<'_, str> {
     let mut repaired = String::new();
     let mut kept = 0;
@@ -38,7 +40,8 @@ fn without_lone_surrogates(text: &str) -> Cow<'_, str> {
                 at += 6;
                 kept = at;
             }
-            // Some other escape; what follows the backslash is no beginning of another.
+            // Another escape; skip the character after the backslash, which begins no escape of its
+            // own.
             _ => at += 2,
         }
     }
@@ -49,7 +52,7 @@ fn without_lone_surrogates(text: &str) -> Cow<'_, str> {
     Cow::Owned(repaired)
 }
 
-/// The code unit of an escape `\uXXXX` that begins here.
+/// Returns the code unit of an escape `\uXXXX` that begins at `at`.
 fn unit(bytes: &[u8], at: usize) -> Option<u32> {
     let digits = bytes.get(at..at + 6)?.strip_prefix(b"\\u")?;
     digits.iter().try_fold(0, |unit, digit| Some((unit << 4) | char::from(*digit).to_digit(16)?))
@@ -82,7 +85,7 @@ mod tests {
     }
 
     proptest! {
-        /// Nothing that is JSON is changed, and nothing at all does harm.
+        /// Valid JSON is not changed, and no text does harm.
         #[test]
         fn any_bytes_are_read_or_refused(raw in prop::collection::vec(any::<u8>(), 0..40), text in any::<String>()) {
             let _ = string(&raw);

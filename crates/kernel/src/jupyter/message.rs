@@ -1,51 +1,73 @@
 //! Messages as Jupyter sends them: frames in, frames out.
 //!
-//! Owns the layout (identities, a delimiter, a signature, four JSON parts, buffers) and the header. The
-//! JSON of what a message says stays text: whoever knows the type reads it.
+//! Owns the layout (identities, a delimiter, a signature, four JSON parts, buffers) and the header.
+//! The content stays JSON text for the reader of its type.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::jupyter::lenient;
 use crate::jupyter::sign::{Checker, SignatureError, Signer};
 
-/// Between where a message goes and what it is.
+/// Separates the routing identities from the message.
 const DELIMITER: &[u8] = b"<IDS|MSG>";
 
-/// The protocol that is spoken.
+/// Version of the protocol in our headers.
 const VERSION: &str = "5.5";
 
-/// One message.
+/// Channel that carries a message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Channel {
+    Shell,
+    Iopub,
+    Stdin,
+    Control,
+}
+
+impl Channel {
+    /// Returns Jupyter's name of the channel.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Channel::Shell => "shell",
+            Channel::Iopub => "iopub",
+            Channel::Stdin => "stdin",
+            Channel::Control => "control",
+        }
+    }
+}
+
+/// A decoded message with its buffers.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Message {
-    /// What it is.
+    /// Header with id, type and sender of the message.
     pub(crate) header: Header,
-    /// The same as it was sent, for whoever answers it.
+    /// Header as it was sent, which a reply must repeat.
     pub(crate) raw_header: Bytes,
-    /// What it belongs to, if anything.
+    /// Header of the request that the message belongs to, if any.
     pub(crate) parent: Option<Header>,
-    /// What it says: a JSON object.
+    /// Content as the text of a JSON object.
     pub(crate) content: Bytes,
     /// Binary data that belongs to the content.
     pub(crate) buffers: Vec<Bytes>,
 }
 
-/// What a message is.
+/// Header of a message.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 pub(crate) struct Header {
     pub(crate) msg_id: String,
-    /// Absent in the parents of some kernels.
+    /// Missing in the parents of some kernels.
     #[serde(default)]
     pub(crate) msg_type: String,
-    /// Who sent it.
+    /// Session id of the sender.
     #[serde(default)]
     pub(crate) session: String,
 }
 
-/// Why frames are no message that can be believed.
+/// Reason why frames are not a valid message.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MessageError {
     #[error("a message without its delimiter")]
@@ -59,7 +81,7 @@ pub(crate) enum MessageError {
 }
 
 impl Message {
-    /// Reads frames whose signature is right.
+    /// Decodes frames and checks their signature.
     pub(crate) fn decode(frames: &[Bytes], checker: &mut Checker) -> Result<Message, MessageError> {
         let at = frames.iter().position(|frame| frame == DELIMITER);
         let rest = &frames[at.ok_or(MessageError::NoDelimiter)? + 1..];
@@ -71,7 +93,7 @@ impl Message {
         Ok(Message { buffers: buffers.to_vec(), ..message })
     }
 
-    /// Reads the parts of a message whose signature is somebody else's business.
+    /// Decodes the parts of a message whose signature another program has checked.
     pub(crate) fn from_parts(
         header: &Bytes,
         parent: &Bytes,
@@ -83,35 +105,35 @@ impl Message {
         Ok(Message {
             header: read(header).map_err(MessageError::Header)?,
             raw_header: header.clone(),
-            // What belongs to nothing has an empty one; one that cannot be read is as good as that.
+            // A message without a request has an empty parent; treat an unreadable one the same.
             parent: read(parent).ok(),
             content: content.clone(),
             buffers: Vec::new(),
         })
     }
 
-    /// Whether it belongs to the request of this name.
+    /// Returns `true` if the message belongs to the request with this id.
     pub(crate) fn is_of(&self, request: &str) -> bool {
         self.parent.as_ref().is_some_and(|parent| parent.msg_id == request)
     }
 }
 
-/// One who sends messages: its name, its key, and how many it has sent.
+/// A sender of messages: its session id, its key, and the number of messages so far.
 pub(crate) struct Author {
     session: String,
     signer: Signer,
     sent: AtomicU64,
 }
 
-/// A message to be sent.
+/// A message ready to be sent.
 pub(crate) struct Outgoing {
-    /// The name by which answers are known.
+    /// Id by which replies are recognized.
     pub(crate) id: String,
     pub(crate) frames: Vec<Bytes>,
 }
 
 impl Author {
-    /// An author whose name nobody else has.
+    /// Creates a sender. No other client may use the same session id.
     pub(crate) fn new(session: String, signer: Signer) -> Author {
         Author { session, signer, sent: AtomicU64::new(0) }
     }
@@ -120,12 +142,12 @@ impl Author {
         &self.session
     }
 
-    /// A message that belongs to none.
+    /// Creates a message without a parent.
     pub(crate) fn request(&self, kind: &str, content: &impl Serialize) -> Outgoing {
         self.message(kind, Bytes::from_static(b"{}"), &serde_json::Map::new(), content)
     }
 
-    /// The same with metadata.
+    /// Creates a message without a parent, with metadata.
     pub(crate) fn request_with(
         &self,
         kind: &str,
@@ -135,7 +157,7 @@ impl Author {
         self.message(kind, Bytes::from_static(b"{}"), metadata, content)
     }
 
-    /// A message that belongs to one with this header.
+    /// Creates a reply to the message with this header.
     pub(crate) fn reply(&self, kind: &str, parent: Bytes, content: &impl Serialize) -> Outgoing {
         self.message(kind, parent, &serde_json::Map::new(), content)
     }
@@ -157,7 +179,7 @@ impl Author {
             "version": VERSION,
         });
         let header = Bytes::from(header.to_string());
-        // What we make ourselves always has a form in JSON.
+        // Our own values can always be written as JSON.
         let metadata = Bytes::from(serde_json::to_vec(metadata).unwrap_or_default());
         let content = Bytes::from(serde_json::to_vec(content).unwrap_or_default());
         let signature = self.signer.sign([&header, &parent, &metadata, &content]);
@@ -167,11 +189,41 @@ impl Author {
     }
 }
 
-/// A moment as ISO 8601 has it, in UTC.
+/// One end of a conversation with a kernel: creates messages and sends them.
+pub(crate) trait Speak {
+    /// Returns the sender that signs and counts messages.
+    fn author(&self) -> &Author;
+
+    /// Sends a message and returns its id.
+    fn send(&self, channel: Channel, kind: &str, message: Outgoing) -> String;
+
+    /// Sends a request and returns its id.
+    fn request(&self, channel: Channel, kind: &str, content: &Value) -> String {
+        self.send(channel, kind, self.author().request(kind, content))
+    }
+
+    /// Sends a request with metadata and returns its id.
+    fn request_with(
+        &self,
+        channel: Channel,
+        kind: &str,
+        metadata: &Value,
+        content: &Value,
+    ) -> String {
+        self.send(channel, kind, self.author().request_with(kind, metadata, content))
+    }
+
+    /// Sends a reply to the message with this header.
+    fn reply(&self, channel: Channel, kind: &str, parent: Bytes, content: &Value) {
+        self.send(channel, kind, self.author().reply(kind, parent, content));
+    }
+}
+
+/// Returns a time in ISO 8601, in UTC.
 fn timestamp(now: SystemTime) -> String {
     let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (days, seconds) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
-    // The calendar repeats every 400 years; years begin in March here, so that leap days come last.
+    // The calendar repeats every 400 years. Years begin in March here, so that leap days come last.
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
@@ -211,7 +263,7 @@ mod tests {
         assert_eq!((read.header.msg_type.as_str(), read.parent), ("execute_request", None));
         assert_eq!(read.content, r#"{"code":"1"}"#);
         assert_eq!(read.buffers, [Bytes::from_static(b"a buffer")]);
-        let header: serde_json::Value = serde_json::from_slice(&read.raw_header).unwrap();
+        let header: Value = serde_json::from_slice(&read.raw_header).unwrap();
         let names: Vec<&String> = header.as_object().unwrap().keys().collect();
         assert_eq!(names, ["msg_id", "msg_type", "session", "username", "date", "version"]);
 
@@ -259,7 +311,8 @@ mod tests {
     }
 
     proptest! {
-        /// B:Z-05: no frames, of any number and content, do harm; what we send is always read back.
+        /// B:Z-05: frames of any number and content do no harm; a message that we send can always
+        /// be read back.
         #[test]
         fn any_frames_are_read_or_refused(
             frames in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..10),
@@ -272,7 +325,7 @@ mod tests {
             frames.extend(author.request("a", &serde_json::json!({"text": text})).frames);
             let read = Message::decode(&frames, &mut checker);
             prop_assert!(read.is_ok());
-            let content: serde_json::Value = serde_json::from_slice(&read.unwrap().content).unwrap();
+            let content: Value = serde_json::from_slice(&read.unwrap().content).unwrap();
             prop_assert_eq!(content["text"].as_str(), Some(text.as_str()));
         }
     }

@@ -1,19 +1,19 @@
-//! What every way to a Jupyter kernel shares: messages and their meaning, questions, what is put into Python kernels,
-//! kernelspecs, and where output waits.
+//! Code for Jupyter kernels over any transport: messages and their meaning, questions, our code in
+//! Python kernels, kernelspecs, and the queue of waiting output.
 
-pub(crate) mod about;
 pub(crate) mod ask;
-pub(crate) mod beginning;
 mod content;
 pub(crate) mod fold;
 pub(crate) mod guest;
 pub(crate) mod home;
+pub(crate) mod identity;
+pub(crate) mod kernel;
 pub(crate) mod kernelspec;
 pub(crate) mod lenient;
+pub(crate) mod meet;
 pub(crate) mod message;
 pub(crate) mod pieces;
+pub(crate) mod pump;
 pub(crate) mod sign;
-pub(crate) mod speak;
 pub(crate) mod spool;
-pub(crate) mod voice;
 pub(crate) mod widgets;

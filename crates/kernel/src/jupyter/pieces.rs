@@ -1,15 +1,16 @@
-//! Much text as several events.
+//! Long text as several events.
 //!
-//! Owns how large one may be: what waits for a session is counted in events, so none may be without bounds.
+//! Owns the largest size of an event. The queue to a session counts events, so each must be
+//! bounded.
 
 use bytes::Bytes;
 
 use crate::event::{ExecEvent, ExecId, KernelEvent, StreamName};
 
-/// The most text of one event.
+/// Most text in one event, in bytes.
 const PIECE_BYTES: usize = 1 << 16;
 
-/// The same, in order; text in pieces.
+/// Yields the event, or pieces of it in order if its text is long.
 pub(crate) fn in_pieces(event: KernelEvent) -> impl Iterator<Item = KernelEvent> {
     let (whole, text) = match event {
         KernelEvent::Exec { exec, event: ExecEvent::Stream { name, data } } => {
@@ -32,7 +33,7 @@ fn stream(exec: Option<ExecId>, name: StreamName, data: Bytes) -> KernelEvent {
     }
 }
 
-/// The same bytes in order; at least one piece.
+/// Yields the same bytes in order; at least one piece.
 fn pieces(mut data: Bytes) -> impl Iterator<Item = Bytes> {
     let first = data.split_to(data.len().min(PIECE_BYTES));
     let rest = std::iter::from_fn(move || {
@@ -45,7 +46,8 @@ fn pieces(mut data: Bytes) -> impl Iterator<Item = Bytes> {
 mod tests {
     use super::*;
 
-    /// F-035: however much is said at once, no event is large, and nothing is lost or changed.
+    /// F-035: however much output arrives at once, no event is large, and nothing is lost or
+    /// changed.
     #[test]
     fn text_is_cut_and_nothing_is_lost() {
         let name = StreamName::Stderr;

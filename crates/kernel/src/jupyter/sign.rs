@@ -1,23 +1,23 @@
 //! Signatures of messages: HMAC-SHA256 over their four JSON parts, compared in constant time.
 //!
-//! Owns the key and what has been seen of it. It must not know what a message says.
+//! Owns the key and the signatures seen so far. It must not know the contents of a message.
 
 use std::collections::{HashSet, VecDeque};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-/// How many signatures are remembered, so that none is taken twice.
+/// Number of signatures that are remembered, so that no message is accepted twice.
 const REMEMBERED: usize = 1 << 14;
 
-/// Signs what is sent and checks what is received. An empty key means unsigned.
+/// Signs outgoing messages and checks incoming ones. An empty key means unsigned.
 #[derive(Clone)]
 pub(crate) struct Signer(Option<Hmac<Sha256>>);
 
 impl Signer {
-    /// From the key as the connection file has it.
+    /// Creates a signer from the key in the connection file.
     pub(crate) fn new(key: &str) -> Signer {
-        // A key of any length can be used, so the error cannot happen.
+        // HMAC takes a key of any length, so the error cannot happen.
         let mac = Hmac::new_from_slice(key.as_bytes()).ok();
         Signer(mac.filter(|_| !key.is_empty()))
     }
@@ -30,13 +30,14 @@ impl Signer {
         Some(mac)
     }
 
-    /// The signature of a message, as it is sent.
+    /// Returns the signature of a message in hexadecimal.
     pub(crate) fn sign(&self, parts: [&[u8]; 4]) -> String {
         let Some(mac) = self.over(parts) else { return String::new() };
         mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The number by which a rightly signed message is remembered; none where nothing is signed.
+    /// Returns the number by which a correctly signed message is remembered, or `None` if the key
+    /// is empty.
     fn check(&self, signature: &[u8], parts: [&[u8]; 4]) -> Result<Option<u64>, SignatureError> {
         let Some(mac) = self.over(parts) else { return Ok(None) };
         if signature.is_empty() {
@@ -49,7 +50,7 @@ impl Signer {
     }
 }
 
-/// Checks what one connection receives: each message is rightly signed, and comes once.
+/// Checks the messages of one connection: each is correctly signed, and comes only once.
 pub(crate) struct Checker {
     signer: Signer,
     seen: HashSet<u64>,
@@ -61,13 +62,14 @@ impl Checker {
         Checker { signer, seen: HashSet::new(), order: VecDeque::new() }
     }
 
-    /// Whether a message may be believed.
+    /// Checks the signature of a message, and that it is new.
     pub(crate) fn check(
         &mut self,
         signature: &[u8],
         parts: [&[u8]; 4],
     ) -> Result<(), SignatureError> {
-        // The start of a signature stands for the whole: nobody without the key can choose it.
+        // The first bytes of a signature represent the whole: only an owner of the key can choose
+        // them.
         let Some(short) = self.signer.check(signature, parts)? else { return Ok(()) };
         if !self.seen.insert(short) {
             return Err(SignatureError::Replayed);
@@ -82,7 +84,7 @@ impl Checker {
     }
 }
 
-/// Why a message is not believed.
+/// Reason why a message is rejected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub(crate) enum SignatureError {
     #[error("it is not signed")]
@@ -108,7 +110,7 @@ mod tests {
 
     const PARTS: [&[u8]; 4] = [b"{\"msg_id\":\"1\"}", b"{}", b"{}", b"{\"code\":\"1\"}"];
 
-    /// B:Z-05: as `hmac.new(b"a-key", b"".join(parts), "sha256").hexdigest()` gives it.
+    /// B:Z-05: the signature equals `hmac.new(b"a-key", b"".join(parts), "sha256").hexdigest()`.
     #[test]
     fn a_signature_is_that_of_the_protocol() {
         let signed = Signer::new("a-key").sign(PARTS);
@@ -134,7 +136,7 @@ mod tests {
         assert_eq!(check(&signed.to_uppercase(), PARTS), Err(SignatureError::Replayed));
     }
 
-    /// B:Z-05: what is remembered has a bound.
+    /// B:Z-05: the number of remembered signatures is bounded.
     #[test]
     fn signatures_are_forgotten_in_time() {
         let signer = Signer::new("a-key");

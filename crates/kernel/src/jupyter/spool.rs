@@ -1,7 +1,8 @@
-//! Bytes that wait to be looked at: in memory up to a bound, then in a file.
+//! Bytes that wait for their reader: in memory up to a bound, then in a file.
 //!
-//! Owns the queue between whoever drains a socket, who must never wait long (a kernel drops what is not taken
-//! from it in time), and whoever reports events, who may have to. It must not know what the bytes mean.
+//! Owns the queue between the drain of a socket and the reporter of events. The drain must never
+//! wait long, because a kernel drops output that is not taken in time. The reporter may have to
+//! wait. This module must not know the meaning of the bytes.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
@@ -14,10 +15,10 @@ use std::task::{Context, Waker};
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-/// How much is read back from the file at once.
+/// Number of bytes read back from the file at once.
 const READ_BYTES: u64 = 1 << 20;
 
-/// How much waits in memory and in the file.
+/// Bounds for waiting bytes, in memory and in the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     pub(crate) memory_bytes: usize,
@@ -31,7 +32,7 @@ impl Bounds {
 
 pub(crate) struct Spool {
     bounds: Bounds,
-    /// Where the file is made, should one be needed.
+    /// Folder for the file, if one is needed.
     folder: PathBuf,
     waiting: Mutex<Waiting>,
     roomy: Notify,
@@ -41,12 +42,12 @@ pub(crate) struct Spool {
 struct Waiting {
     memory: VecDeque<Bytes>,
     memory_bytes: usize,
-    /// What came after those in memory.
+    /// Bytes that came after those in memory.
     file: Option<Overflow>,
-    /// What came after all these and found no room.
+    /// Bytes that came last and found no room.
     late: Vec<u8>,
     is_closed: bool,
-    /// Whoever waits for more.
+    /// Task that waits for more bytes.
     reader: Option<Waker>,
 }
 
@@ -56,16 +57,17 @@ struct Overflow {
     write_at: u64,
 }
 
-/// Whether bytes found room.
+/// Says if the bytes found room.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Room {
     AtOnce,
-    /// They are the last until others have left, and their kernel may drop some meanwhile.
+    /// The bytes are kept, and no more fit until others have left. The kernel may drop output
+    /// meanwhile.
     Late,
 }
 
-/// A spool that nobody else changes now. Held while its source is read, it keeps the order of what comes.
-pub(crate) struct Held<'a> {
+/// Exclusive access to a spool. Holding it while the source is read keeps the bytes in order.
+pub(crate) struct SpoolGuard<'a> {
     spool: &'a Spool,
     waiting: MutexGuard<'a, Waiting>,
 }
@@ -76,12 +78,12 @@ impl Spool {
         Spool { bounds, folder, waiting: Mutex::default(), roomy: Notify::new() }
     }
 
-    pub(crate) fn hold(&self) -> Held<'_> {
+    pub(crate) fn hold(&self) -> SpoolGuard<'_> {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        Held { spool: self, waiting }
+        SpoolGuard { spool: self, waiting }
     }
 
-    /// Waits until more may be added.
+    /// Waits until more bytes may be added.
     pub(crate) async fn room(&self) {
         while !self.hold().has_room() {
             self.roomy.notified().await;
@@ -93,7 +95,7 @@ impl Spool {
             let path = self.folder.join("output");
             let mut options = OpenOptions::new();
             let file = options.read(true).write(true).create_new(true).mode(0o600).open(&path)?;
-            // It has no name any more, so nothing of it can be left.
+            // The file has no name from here on, so nothing of it can be left behind.
             std::fs::remove_file(&path)?;
             waiting.file = Some(Overflow { file, read_at: 0, write_at: 0 });
         }
@@ -108,8 +110,8 @@ impl Spool {
     }
 }
 
-impl Held<'_> {
-    /// Whether more may be added.
+impl SpoolGuard<'_> {
+    /// Returns `true` if more bytes may be added.
     pub(crate) fn has_room(&self) -> bool {
         self.waiting.late.is_empty()
     }
@@ -123,7 +125,7 @@ impl Held<'_> {
         self.waiting.is_closed
     }
 
-    /// Adds bytes. They are there already, so what finds no room is kept too, and is the last for now.
+    /// Adds bytes. Bytes without room are kept too, and are the last for now.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Room {
         let room = if self.has_room() && self.add(bytes) {
             Room::AtOnce
@@ -138,7 +140,7 @@ impl Held<'_> {
     fn add(&mut self, bytes: &[u8]) -> bool {
         let waiting = &mut *self.waiting;
         let fits = waiting.memory_bytes + bytes.len() <= self.spool.bounds.memory_bytes;
-        // What is larger than the bound is taken when nothing else waits.
+        // A block larger than the bound is accepted when the memory is empty.
         if waiting.file.is_none() && (fits || waiting.memory.is_empty()) {
             waiting.memory_bytes += bytes.len();
             waiting.memory.push_back(Bytes::copy_from_slice(bytes));
@@ -147,7 +149,7 @@ impl Held<'_> {
         self.spool.spill(waiting, bytes).is_ok()
     }
 
-    /// No more will come.
+    /// Marks the end: no more bytes will come.
     pub(crate) fn close(&mut self) {
         self.waiting.is_closed = true;
         self.wake();
@@ -159,7 +161,7 @@ impl Held<'_> {
         }
     }
 
-    /// Has this task woken when more is added.
+    /// Wakes this task when more bytes are added.
     pub(crate) fn wake_by(&mut self, context: &Context<'_>) {
         match &mut self.waiting.reader {
             Some(reader) => reader.clone_from(context.waker()),
@@ -167,17 +169,17 @@ impl Held<'_> {
         }
     }
 
-    /// What came first of that which waits; none where nothing waits now.
+    /// Takes the oldest waiting bytes, or returns `None` if none wait now.
     pub(crate) fn pop(&mut self) -> Option<Bytes> {
         let waiting = &mut *self.waiting;
         if let Some(bytes) = waiting.memory.pop_front() {
             waiting.memory_bytes -= bytes.len();
             return Some(bytes);
         }
-        // The queue of a kernel that says little now is as small as if it had never said much.
+        // Free the queue, so that a kernel that is quiet now costs no memory.
         waiting.memory = VecDeque::new();
         let read = waiting.file.as_mut().and_then(|overflow| overflow.take().ok());
-        // A file that was read to its end, or cannot be read, is done with.
+        // Drop a file that was read to its end, or cannot be read.
         if read.is_none() || waiting.file.as_ref().is_some_and(Overflow::is_empty) {
             waiting.file = None;
         }
@@ -236,7 +238,8 @@ mod tests {
         .await
     }
 
-    /// Trap 1: whoever drains does not wait for whoever reads, up to a bound; then nothing is lost either.
+    /// Trap 1: up to a bound, the drain does not wait for the reader; beyond it nothing is lost
+    /// either.
     #[tokio::test]
     async fn what_finds_no_room_waits_for_it() {
         let folder = tempfile::tempdir().unwrap();
@@ -253,7 +256,7 @@ mod tests {
             into.hold().close();
             late
         });
-        // Nobody reads before it is full.
+        // Read nothing before the spool is full.
         while spool.hold().has_room() {
             tokio::task::yield_now().await;
         }
@@ -266,7 +269,7 @@ mod tests {
         assert!(drained.await.unwrap() > 0);
     }
 
-    /// One that cannot be kept in a file is kept all the same.
+    /// Bytes that cannot be stored in a file are kept all the same.
     #[test]
     fn what_has_no_folder_is_not_lost() {
         let folder = tempfile::tempdir().unwrap();
@@ -284,7 +287,7 @@ mod tests {
     }
 
     proptest! {
-        /// However they come and go, bytes leave in the order in which they came.
+        /// For any sequence of pushes and pops, bytes leave in the order in which they came.
         #[test]
         fn order_is_kept(steps in prop::collection::vec((any::<bool>(), 0u32..80), 0..200)) {
             let folder = tempfile::tempdir().unwrap();

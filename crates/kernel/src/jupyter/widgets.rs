@@ -1,8 +1,9 @@
-//! Widgets as a front end holds them: their state, and what an `ipywidgets.Output` captures. Pure.
+//! Widgets as a front end holds them: their state, and the output captured by `ipywidgets.Output`.
+//! Pure.
 //!
-//! Owns the models that a kernel has opened. Output of a request goes to the `Output` widget that asked
-//! for it last, as in JupyterLab and nbclient. Nobody moves a widget here, so a kernel is told only
-//! what its `Output` widgets captured.
+//! Owns the models that a kernel has opened. Output of a request goes to the `Output` widget that
+//! asked for it last, as in JupyterLab and nbclient. No user moves a widget here, so a kernel
+//! learns only what its `Output` widgets captured.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -13,14 +14,14 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::event::WidgetStates;
 use crate::jupyter::content::Read;
 use crate::jupyter::lenient;
-use crate::widgets::WidgetStates;
 
-/// The target name of the channels of widgets.
+/// Target name of the comm channels of widgets.
 const TARGET: &str = "jupyter.widget";
 
-/// How many bytes all widgets of a kernel may take, and the notice if they take more.
+/// Most bytes for all widgets of a kernel, and the notice for more.
 const MAX_BYTES: usize = 64 << 20;
 pub(crate) const TOO_LARGE: &str = "the widgets of this kernel hold more than 64 MiB: their state is not stored, and \
     output that Output widgets capture from now on is dropped";
@@ -28,16 +29,16 @@ pub(crate) const TOO_LARGE: &str = "the widgets of this kernel hold more than 64
 #[derive(Clone, Default)]
 pub(crate) struct Widgets {
     models: BTreeMap<String, Model>,
-    /// By request, the widgets that capture its output. The last one gets it.
+    /// By request id, the widgets that capture its output. The last one gets it.
     takers: HashMap<String, Vec<String>>,
     is_changed: bool,
     size: Size,
 }
 
-/// Whether there is room for more.
+/// Memory used by the widgets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Size {
-    /// About how many bytes they take; values that were replaced since still count.
+    /// Estimate of the bytes in use; replaced values still count.
     Bytes(usize),
     TooLarge {
         is_told: bool,
@@ -53,9 +54,9 @@ impl Default for Size {
 #[derive(Clone, Default)]
 struct Model {
     state: Map<String, Value>,
-    /// By their path in the state, which is JSON.
+    /// By their path in the state; the path is JSON.
     buffers: BTreeMap<String, Buffer>,
-    /// The form in which a notebook stores it; none after a change.
+    /// The stored form of the model in a notebook; `None` after a change.
     stored: Option<Arc<str>>,
     /// Present for an `Output` widget.
     capture: Option<Capture>,
@@ -63,9 +64,9 @@ struct Model {
 
 #[derive(Clone, Default)]
 struct Capture {
-    /// The request whose output is captured; empty for none.
+    /// Id of the request whose output is captured; empty for none.
     request: String,
-    /// The outputs are removed when the next one comes.
+    /// The outputs are removed when the next one arrives.
     is_clear_pending: bool,
     /// The kernel does not have the outputs yet.
     is_unsent: bool,
@@ -135,7 +136,7 @@ impl Widgets {
             capture.request = request;
         }
         if model.capture.is_some() && data["method"] == "echo_update" {
-            // The echo of our own update; more may have been captured since.
+            // Skip the echo of our own update: more output may have been captured since.
             state.remove("outputs");
         }
         let bytes = content_bytes + buffers.iter().map(Bytes::len).sum::<usize>();
@@ -155,7 +156,7 @@ impl Widgets {
         }
     }
 
-    /// Lets a widget capture the output of this request, and no more of the one before.
+    /// Lets a widget capture the output of this request, and no longer that of the previous one.
     fn capture_from(&mut self, id: &str, before: Option<&Capture>, request: &str) {
         if let Some(before) = before.filter(|before| !before.request.is_empty())
             && let Some(takers) = self.takers.get_mut(&before.request)
@@ -172,7 +173,7 @@ impl Widgets {
         }
     }
 
-    /// Whether a widget captures the output of this request.
+    /// Returns `true` if a widget captures the output of this request.
     pub(crate) fn takes(&self, request: &str) -> bool {
         self.takers.contains_key(request)
     }
@@ -204,7 +205,7 @@ impl Widgets {
         Ok(())
     }
 
-    /// The updates to send to the kernel, as contents of `comm_msg`.
+    /// Returns the updates for the kernel, as contents of `comm_msg`.
     pub(crate) fn unsent(&mut self) -> Vec<Value> {
         let mut unsent = Vec::new();
         for (id, model) in &mut self.models {
@@ -218,7 +219,7 @@ impl Widgets {
         unsent
     }
 
-    /// All widgets, if one has changed since the last call.
+    /// Returns all widgets, if one has changed since the last call.
     pub(crate) fn changed(&mut self) -> Option<WidgetStates> {
         if !std::mem::take(&mut self.is_changed) || self.measured() > MAX_BYTES {
             return None;
@@ -227,7 +228,7 @@ impl Widgets {
         Some(WidgetStates(models.map(|(id, model)| (id.clone(), model.stored())).collect()))
     }
 
-    /// Whether to report that there is too much. True only once.
+    /// Returns `true` once after the widgets have become too large.
     pub(crate) fn overflows(&mut self) -> bool {
         match &mut self.size {
             Size::Bytes(_) => false,
@@ -241,7 +242,7 @@ impl Widgets {
         known + more <= MAX_BYTES || self.measured() <= MAX_BYTES
     }
 
-    /// The actual size of the widgets in bytes. If that is or was too much, their state is dropped.
+    /// Measures the widgets in bytes. If that is or was too much, drops their state.
     fn measured(&mut self) -> usize {
         let Size::Bytes(_) = self.size else { return usize::MAX };
         let bytes = self.models.values_mut().map(|model| model.stored().len()).sum();
@@ -291,7 +292,8 @@ impl Model {
     }
 }
 
-/// Output as a notebook stores it. The order of fields is that of nbclient, because the kernel may show it.
+/// Returns output as a notebook stores it. The order of fields is that of nbclient, because the
+/// kernel may show it.
 fn output(kind: &str, mut content: Map<String, Value>) -> Map<String, Value> {
     let fields: &[&str] = match kind {
         "stream" => &["name", "text"],
@@ -322,7 +324,7 @@ fn add(outputs: &mut Vec<Value>, output: Map<String, Value>) {
     outputs.push(Value::Object(output));
 }
 
-/// About how many bytes a value takes.
+/// Estimates the size of a value in bytes.
 fn weight(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() + 8,

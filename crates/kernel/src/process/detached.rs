@@ -1,7 +1,7 @@
-//! A process that outlives us and has nothing of ours.
+//! Starts a process that outlives this one and shares nothing with it.
 //!
-//! Owns what it is cut off from: our session and terminal, and every descriptor that was left open for us by whoever
-//! started us. Its streams and folder are for the caller.
+//! Owns the separation: from our session and terminal, and from every descriptor that our own parent left open. The
+//! caller sets its streams and folder.
 
 use std::io;
 use std::os::fd::{BorrowedFd, RawFd};
@@ -13,7 +13,7 @@ use std::process::{Child, Command};
 pub fn spawn_detached(command: &mut Command) -> io::Result<Child> {
     let fds = open_beyond_streams();
     // SAFETY: between fork and exec only async-signal-safe calls are made: system calls through rustix, no allocation,
-    // no lock. A number that is not open any more is an error of that one call, which is passed over; one that has
+    // no lock. For a number that has been closed since, that one call fails, which is ignored. A number that has
     // become another descriptor gets a mark that all of ours have.
     unsafe {
         command.pre_exec(move || {
@@ -28,7 +28,7 @@ pub fn spawn_detached(command: &mut Command) -> io::Result<Child> {
     command.spawn()
 }
 
-/// The descriptors that are open besides the streams, as far as the system lists them.
+/// The open descriptors other than the streams, if the system lists them.
 fn open_beyond_streams() -> Vec<RawFd> {
     let folders = ["/proc/self/fd", "/dev/fd"];
     let listed = folders.iter().find_map(|folder| std::fs::read_dir(folder).ok());

@@ -1,11 +1,11 @@
-//! The memory of this process.
+//! Returns memory of this process to the system, and counts how often the system ran out.
 
-/// Larger blocks are the system's own: they go back to it when they are freed.
+/// Larger blocks come straight from the system, and return to it when freed.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 const LARGE_BYTES: i32 = 1 << 20;
 
-/// From now on, large blocks that are freed go back to the system. The allocator would otherwise learn from the first
-/// of them to keep the next: tens of megabytes for each thread that ever had one.
+/// Makes freed large blocks go back to the system from now on. The allocator would otherwise learn from the first of
+/// them to keep the next: tens of megabytes for each thread that ever had one.
 #[allow(unsafe_code, reason = "the allocator has no safe door")]
 pub fn return_large_blocks() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -14,4 +14,20 @@ pub fn return_large_blocks() {
         libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE_BYTES);
         libc::mallopt(libc::M_TRIM_THRESHOLD, LARGE_BYTES);
     }
+}
+
+/// How often the system has ended a process because memory ran out: in our own control group if the system counts that,
+/// else anywhere.
+pub(crate) fn oom_kills() -> u64 {
+    let count = |text: String, name: &str| {
+        text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+    };
+    let group = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let group = group.lines().find_map(|line| line.strip_prefix("0::/"));
+    let own = group.and_then(|group| {
+        std::fs::read_to_string(format!("/sys/fs/cgroup/{group}/memory.events")).ok()
+    });
+    own.and_then(|text| count(text, "oom_kill "))
+        .or_else(|| count(std::fs::read_to_string("/proc/vmstat").ok()?, "oom_kill "))
+        .unwrap_or(0)
 }

@@ -1,8 +1,8 @@
-//! Processes that a kernel's cells started and that left its group: found by what they carry.
+//! Finds and ends processes that a kernel's cells started and that left its group.
 //!
-//! Owns the marks by which they are known: a variable in their environment, which every program started
-//! from a cell inherits, and the pipes and the channel, which a bare fork keeps. A process that took pains
-//! to shed both is not found. Only processes that began after the kernel are looked at.
+//! Owns the marks that identify them: a variable in their environment, which every program started
+//! from a cell inherits, and the pipes and the channel, which a bare fork keeps. A process that sheds
+//! both on purpose escapes. Only processes that began after the kernel are checked.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,21 +12,21 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions};
 
-use crate::event::{Fate, Stray};
+use crate::event::{Stray, StrayFate};
 
-/// How long a stray may take to end when it is asked to.
+/// The time a stray has to end after SIGTERM.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// How often strays that were started by strays are looked for.
+/// How many times to search for strays that other strays started.
 const ROUNDS: usize = 10;
 
-/// A kernel that lived longer than this may have seen process numbers begin anew and pass its own again.
+/// A kernel that lived longer may have seen process ids wrap around and pass its own again.
 const LONG: Duration = Duration::from_secs(60);
 
-/// How often, a millisecond apart, a process is looked at that has no environment.
+/// How many times to read an empty environment of a process, a millisecond apart.
 const LOOKS: usize = 5;
 
-/// What the processes of one kernel carry.
+/// The mark on the processes of one kernel.
 #[derive(Clone, Debug)]
 pub(crate) struct Mark {
     value: String,
@@ -54,7 +54,7 @@ impl Mark {
         &self.value
     }
 
-    /// Ends the strays of a kernel that is gone, and says what has become of each.
+    /// Ends the strays of a kernel that has ended, and reports the fate of each.
     pub(crate) async fn end_strays(&self) -> Vec<Stray> {
         let mut strays = self.find_beside().await;
         if strays.is_empty() {
@@ -69,7 +69,7 @@ impl Mark {
                 let _ = rustix::process::kill_process(*pid, Signal::KILL);
             }
             wait_for_end(&strays).await;
-            // Until its end each could start more.
+            // Until its end, each stray could start more.
             let mut more = self.find_beside().await;
             more.retain(|(pid, _)| strays.iter().all(|(known, _)| known != pid));
             if more.is_empty() {
@@ -78,17 +78,17 @@ impl Mark {
             strays.append(&mut more);
         }
         let stray = |(pid, program): (Pid, String)| {
-            let fate = if is_running(pid) { Fate::Alive } else { Fate::Ended };
+            let fate = if is_running(pid) { StrayFate::Alive } else { StrayFate::Ended };
             Stray { pid: pid.as_raw_nonzero().get().unsigned_abs(), program, fate }
         };
         strays.into_iter().map(stray).collect()
     }
 
-    /// Finds them on a thread of its own: all processes of the machine are looked at, which takes its time.
+    /// Searches on a blocking thread: reading all processes of the machine takes time.
     async fn find_beside(&self) -> Vec<(Pid, String)> {
         let mark = self.clone();
         let found = tokio::task::spawn_blocking(move || mark.find()).await;
-        // A runtime that ends takes no more work.
+        // A runtime that shuts down takes no more work.
         found.unwrap_or_else(|_| self.find())
     }
 
@@ -110,9 +110,9 @@ impl Mark {
         let own_program = fs::read_link("/proc/self/exe").ok();
         let mut found = Vec::new();
         for pid in pids {
-            // A child of ours between fork and exec holds everything we hold. It is still this program
-            // before exec and has let go of everything after it, so the program is looked at first, and
-            // what it holds twice, in case that was in the middle of exec.
+            // A child of ours between fork and exec holds everything we hold. Before exec its program is still
+            // this one, and after exec it has let go of everything. So check the program first, and check what
+            // it holds twice, in case the first check hit the middle of exec.
             let is_ours = || fs::read_link(format!("/proc/{pid}/exe")).ok() == own_program;
             let holds = || !is_ours() && self.holds_a_wire(pid) && self.holds_a_wire(pid);
             if (self.is_in_environment(pid) || holds())
@@ -127,7 +127,7 @@ impl Mark {
     fn is_in_environment(&self, pid: u32) -> bool {
         let wanted = format!("{}={}", Mark::VARIABLE, self.value);
         // In the middle of exec a process has let go of its pipes and has no environment yet. A zombie and a
-        // program without variables have none either, so this is not waited for long.
+        // program without variables have none either, so the wait is short.
         for _ in 0..LOOKS {
             let Ok(environ) = fs::read(format!("/proc/{pid}/environ")) else { return false };
             if !environ.is_empty() || fs::read_link(format!("/proc/{pid}/exe")).is_err() {
@@ -151,12 +151,12 @@ impl Mark {
     }
 }
 
-/// The number of the process that was started last.
+/// The id of the latest process of the system.
 fn last_pid() -> Option<u32> {
     fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().nth(4)?.parse().ok()
 }
 
-/// Waits until none of them runs, or for the grace time.
+/// Waits until none of them runs, for at most [`GRACE`].
 async fn wait_for_end(strays: &[(Pid, String)]) {
     let deadline = Instant::now() + GRACE;
     while Instant::now() < deadline && strays.iter().any(|(pid, _)| is_running(*pid)) {
@@ -164,7 +164,7 @@ async fn wait_for_end(strays: &[(Pid, String)]) {
     }
 }
 
-/// Whether it is there and no zombie. Orphans of a kernel become our children; their status is taken here.
+/// Checks that it runs and has not become a zombie. Orphans of a kernel become our children; this takes their status.
 fn is_running(pid: Pid) -> bool {
     let _ = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
     let Ok(stat) = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())) else {
@@ -182,7 +182,7 @@ fn program(pid: u32) -> String {
 mod tests {
     use super::*;
 
-    /// F-010: numbers of processes begin anew after the highest, so a stray may have a lower one than its kernel.
+    /// F-010: process ids wrap around, so a stray may have a lower id than its kernel.
     #[tokio::test]
     async fn a_stray_with_a_lower_number_is_found() {
         let mark = Mark::new(u32::MAX, &[]).expect("a mark");
@@ -193,6 +193,6 @@ mod tests {
         let _ = child.kill();
         let _ = child.wait();
         let [stray] = &strays[..] else { panic!("{strays:?}") };
-        assert_eq!((stray.pid, stray.fate), (child.id(), Fate::Ended));
+        assert_eq!((stray.pid, stray.fate), (child.id(), StrayFate::Ended));
     }
 }

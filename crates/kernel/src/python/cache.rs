@@ -1,8 +1,8 @@
-//! What working interpreters answered, kept in memory and in one small file, so that a start does not
-//! cost two.
+//! Caches the answers of working interpreters, in memory and in one small file, so that starting a kernel
+//! does not run Python twice.
 //!
-//! Owns the file and what makes an answer still true. Only answers of Pythons that work are kept. A cache
-//! that cannot be read or written is no error: the question is asked again.
+//! Owns the file, and the rule for when an answer still holds. It caches only answers of Pythons that work.
+//! If the cache cannot be read or written, the interpreter is simply probed again.
 
 use std::collections::HashMap;
 use std::fs;
@@ -21,7 +21,7 @@ const FORMAT: u32 = 1;
 const MOST_ENTRIES: usize = 64;
 const MOST_BYTES: u64 = 1024 * 1024;
 
-/// What tells that a file is another one than before.
+/// Identifies the state of a file: a changed file has another stamp.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub(super) struct Stamp {
     mtime_seconds: i64,
@@ -30,7 +30,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    /// Of the file behind all links; none when there is none.
+    /// The stamp of the file behind all links; `None` if it does not exist.
     pub(super) fn of(path: &Path) -> Option<Stamp> {
         let found = fs::metadata(path).ok()?;
         Some(Stamp {
@@ -41,18 +41,18 @@ impl Stamp {
     }
 }
 
-/// What an answer rests on.
+/// The state of the files that an answer depends on.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Evidence {
     program: Stamp,
-    /// Of the `pyvenv.cfg` beside it, which says whose environment it is.
+    /// The stamp of the `pyvenv.cfg` of its virtual environment.
     venv: Option<Stamp>,
-    /// What a shim decides by; none for a program that decides nothing.
+    /// The hash of everything a shim decides by; `None` for a program that decides nothing.
     circumstances: Option<u64>,
 }
 
 impl Evidence {
-    /// None when the program is not there, and then no old answer holds.
+    /// `None` if the program does not exist, and then no old answer holds.
     pub(super) fn now(
         program: &Path,
         venv: Option<&Path>,
@@ -63,13 +63,13 @@ impl Evidence {
     }
 }
 
-/// An answer and what is started because of it.
+/// An answer, and the program to start because of it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Known {
     pub(super) probed: Probed,
     pub(super) start: PathBuf,
     evidence: Evidence,
-    /// Of the program that is started, which behind a shim is another file.
+    /// The stamp of the program to start, which behind a shim is another file.
     start_stamp: Option<Stamp>,
 }
 
@@ -86,14 +86,14 @@ impl Known {
     }
 }
 
-/// Whether an answer may be kept longer than the process.
+/// The lifetime of an answer in the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Keep {
     InMemory,
     OnDisk,
 }
 
-/// The folder a kernel is to work in and the program that was found.
+/// The working folder of a kernel, and the program of a candidate.
 type Key = (PathBuf, PathBuf);
 
 /// Answers in memory, and the folder of the file.
@@ -120,7 +120,7 @@ impl Cache {
         Cache { folder, memory: Mutex::default() }
     }
 
-    /// An answer that still holds.
+    /// Finds an answer that still holds.
     pub(super) fn get(&self, cwd: &Path, program: &Path, evidence: &Evidence) -> Option<Known> {
         let key = (cwd.to_owned(), program.to_owned());
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
@@ -138,7 +138,7 @@ impl Cache {
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         memory.insert(key, known.clone());
         if keep == Keep::OnDisk {
-            // Another program may write at the same time; the last one wins and nothing is torn.
+            // Another process may write at the same time; the last one wins, and the file stays whole.
             let _not_kept = self.store(program, known);
         }
     }
@@ -166,7 +166,7 @@ impl Cache {
         entries.push(Entry { program: program.to_owned(), known: known.clone() });
         let excess = entries.len().saturating_sub(MOST_ENTRIES);
         entries.drain(..excess);
-        // A path that is not UTF-8 has no place in JSON; then nothing is written.
+        // JSON cannot hold a path that is not UTF-8, so such an answer is not written.
         let bytes = serde_json::to_vec(&Stored { format: FORMAT, entries })?;
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();

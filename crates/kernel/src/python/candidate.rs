@@ -1,60 +1,60 @@
-//! The interpreters that could be meant, in order, each with its reason.
+//! The possible interpreters for a kernel, in order, each with its reason.
 //!
-//! Owns where to look. It looks at names in folders and starts nothing; whether a candidate works is not
-//! known here.
+//! Owns the places to search. It looks at names in folders and starts nothing; it must not know whether
+//! a candidate works.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::interpreter::{Reason, Skipped, Why, bin_folder};
+use super::interpreter::{Reason, SkipReason, Skipped, bin_folder};
 use crate::environ::ParentEnv;
 
-/// Where to look and what was asked for.
+/// The places to search, and the wish of the user.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Search {
-    /// `python.interpreter`, as written: an interpreter or the folder of an environment.
+    /// `python.interpreter`, as written in the settings: an interpreter or the folder of an environment.
     pub setting: Option<String>,
     /// The working folder of the kernel, absolute.
     pub cwd: PathBuf,
-    /// What `~` stands for.
+    /// The folder that `~` stands for.
     pub home: Option<PathBuf>,
-    /// The state directory, in which `inkcell env setup` makes `python-env`.
+    /// The state directory, in which `inkcell env setup` creates `python-env`.
     pub state: Option<PathBuf>,
     /// The environment inkcell was started with, unfiltered.
     pub env: ParentEnv,
 }
 
 impl Search {
-    /// The folders of `PYTHONPATH`, as a kernel that works in the folder has them.
+    /// The folders of `PYTHONPATH`, seen from the working folder of the kernel.
     pub(super) fn python_path(&self) -> Vec<PathBuf> {
         let path = self.env.get("PYTHONPATH").unwrap_or_default().split(':');
         path.filter(|part| !part.is_empty()).map(|part| self.cwd.join(part)).collect()
     }
 }
 
-/// An interpreter that could be meant.
+/// A possible interpreter for a kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Candidate {
-    /// The program.
+pub struct PythonCandidate {
+    /// Path of the program, perhaps a link or a shim.
     pub path: PathBuf,
-    /// The virtual environment it lies in, by the `pyvenv.cfg` beside its folder.
+    /// The virtual environment of the program: the folder above the program's own, if it has a `pyvenv.cfg`.
     pub venv: Option<PathBuf>,
-    /// Why it is one.
+    /// Why it is a candidate.
     pub reason: Reason,
 }
 
-/// What there is to try.
+/// The candidates of one search.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Candidates {
-    /// In this order, each real program once.
-    pub list: Vec<Candidate>,
-    /// Environments that were named or found but have no interpreter.
+    /// The interpreters, best first, each real program once.
+    pub list: Vec<PythonCandidate>,
+    /// Environments without an interpreter that the user named or the search found.
     pub empty: Vec<Skipped>,
 }
 
-/// The candidates of a search. A setting is the only one when there is one.
+/// Lists the candidates of a search. If the setting is set, it is the only one.
 pub fn candidates(search: &Search) -> Candidates {
-    let mut found = Found::default();
+    let mut found = CandidateCollector::default();
     if let Some(setting) = search.setting.as_deref().filter(|setting| !setting.trim().is_empty()) {
         found.setting(setting, search);
         return found.candidates;
@@ -74,7 +74,7 @@ pub fn candidates(search: &Search) -> Candidates {
             found.environment(&place, reason);
         }
     }
-    // The first of each name comes before all others, so that a broken one hides nothing behind it.
+    // The first of each name comes before all others, so that a broken `python` does not hide `python3`.
     let pythons = on_path("python", search);
     let python3s = on_path("python3", search);
     let firsts = pythons.iter().take(1).map(|path| (path, Reason::PythonOnPath));
@@ -88,12 +88,12 @@ pub fn candidates(search: &Search) -> Candidates {
 }
 
 #[derive(Default)]
-struct Found {
+struct CandidateCollector {
     candidates: Candidates,
     seen: HashSet<Identity>,
 }
 
-impl Found {
+impl CandidateCollector {
     fn setting(&mut self, setting: &str, search: &Search) {
         let expanded = match (&search.home, setting.strip_prefix('~')) {
             (Some(home), Some("")) => home.clone(),
@@ -105,19 +105,19 @@ impl Found {
             self.environment(&path, Reason::Setting);
             return;
         }
-        // A name such as `python3.12` that is no file here is meant as a shell would mean it.
+        // A bare name such as `python3.12` without such a file here is searched on `PATH`, as in a shell.
         let is_name = expanded.components().count() == 1 && !setting.contains(['/', '~']);
         let elsewhere = if is_name && !is_there(&path) { on_path(setting, search) } else { vec![] };
         self.program(elsewhere.into_iter().next().unwrap_or(path), Reason::Setting);
     }
 
-    /// An environment: its interpreter when it has one, else named as empty when it is there or was
-    /// asked for.
+    /// Adds the interpreter of an environment. An environment without one goes to the empty ones, if the user
+    /// named it or its folder exists.
     fn environment(&mut self, folder: &Path, reason: Reason) {
         let bin = bin_folder(folder);
         let names =
             if cfg!(windows) { ["python.exe", "python3.exe"] } else { ["python", "python3"] };
-        // A dangling link counts: that its Python is gone is to be said, not passed over in silence.
+        // A dangling link counts: the user should learn that its Python has disappeared.
         match names.iter().map(|name| bin.join(name)).find(|path| is_there(path)) {
             Some(path) => self.program(path, reason),
             None => {
@@ -125,7 +125,11 @@ impl Found {
                     matches!(reason, Reason::Setting | Reason::VirtualEnv | Reason::CondaPrefix);
                 if asked || folder.is_dir() {
                     let path = folder.to_owned();
-                    self.candidates.empty.push(Skipped { path, reason, why: Why::NoInterpreter });
+                    self.candidates.empty.push(Skipped {
+                        path,
+                        reason,
+                        why: SkipReason::NoInterpreter,
+                    });
                 }
             }
         }
@@ -134,18 +138,18 @@ impl Found {
     fn program(&mut self, path: PathBuf, reason: Reason) {
         let venv = venv_of(&path);
         if self.seen.insert(Identity::of(&path, venv.as_deref())) {
-            self.candidates.list.push(Candidate { path, venv, reason });
+            self.candidates.list.push(PythonCandidate { path, venv, reason });
         }
     }
 }
 
-/// What makes two candidates the same one.
+/// Two candidates with the same identity are the same interpreter.
 #[derive(PartialEq, Eq, Hash)]
 struct Identity {
     real: PathBuf,
-    /// The interpreter of an environment is a link to another; started by its own name it is different.
+    /// The interpreter of an environment is a link to another one, but started by its own name it differs.
     venv: Option<PathBuf>,
-    /// A version manager links every name to one program, which looks at the name it was called by.
+    /// A version manager links every name to one program, which decides by the name it was called with.
     called: Option<PathBuf>,
 }
 
@@ -161,14 +165,14 @@ impl Identity {
     }
 }
 
-/// The virtual environment a program lies in.
+/// The virtual environment that contains a program.
 pub(super) fn venv_of(program: &Path) -> Option<PathBuf> {
     let environment = program.parent()?.parent()?;
     environment.join("pyvenv.cfg").is_file().then(|| environment.to_owned())
 }
 
-/// Every program of this name on `PATH`. Entries that are not absolute are passed over: they would mean a
-/// file of the folder one happens to be in.
+/// Finds every program of this name on `PATH`. Skips entries that are not absolute: they would depend on
+/// the current folder.
 pub(super) fn on_path(name: &str, search: &Search) -> Vec<PathBuf> {
     let folders = std::env::split_paths(search.env.get("PATH").unwrap_or_default());
     let folders = folders.filter(|folder| folder.is_absolute());

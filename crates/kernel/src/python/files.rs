@@ -1,21 +1,21 @@
 //! Judges an interpreter by its files: enough to expect that it works, without running it.
 //!
-//! Owns how `pyvenv.cfg`, the kind of a file and folders of packages are read. It must not know when an interpreter is
-//! not to be run.
+//! Owns the reading of `pyvenv.cfg`, file types and package folders. It must not know when inkcell avoids running an
+//! interpreter.
 
 use std::fs;
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::candidate::{Candidate, Search, venv_of};
-use super::interpreter::{OLDEST, Reason, Skipped, Version, Why};
+use super::candidate::{PythonCandidate, Search, venv_of};
+use super::interpreter::{OLDEST, PythonVersion, Reason, SkipReason, Skipped};
 use super::probe::script_runner;
 
 /// The size in bytes above which a file is not read.
 const MOST_BYTES: u64 = 64 << 10;
 
-/// How the programs of Linux and macOS begin.
+/// The first bytes of programs on Linux and macOS.
 const PROGRAMS: [&[u8]; 6] = [
     b"\x7fELF",
     b"\xcf\xfa\xed\xfe",
@@ -25,17 +25,17 @@ const PROGRAMS: [&[u8]; 6] = [
     b"\xca\xfe\xba\xbe",
 ];
 
-/// An interpreter that would be chosen according to its files; it was not run.
+/// An interpreter chosen by its files, without running it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unasked {
-    /// The path of the interpreter.
+    /// Path of the interpreter.
     pub path: PathBuf,
-    /// Its `sys.prefix`, if files tell it. A version manager decides that only when it is run.
+    /// Its `sys.prefix`, if files show it. A version manager decides that only when it runs.
     pub prefix: Option<PathBuf>,
     /// The virtual environment it belongs to.
     pub venv: Option<PathBuf>,
-    /// Its version, if files tell it.
-    pub version: Option<Version>,
+    /// Its version, if files show it.
+    pub version: Option<PythonVersion>,
     /// Why it would be chosen.
     pub reason: Reason,
     /// The candidates before it that cannot be used.
@@ -43,13 +43,13 @@ pub struct Unasked {
 }
 
 impl Unasked {
-    /// What the files of a candidate say, or why it cannot work.
-    pub(super) fn read(candidate: &Candidate, is_shim: bool) -> Result<Unasked, Why> {
-        let Candidate { path, venv, reason } = candidate;
+    /// Reads the files of a candidate; an error says why it cannot work.
+    pub(super) fn read(candidate: &PythonCandidate, is_shim: bool) -> Result<Unasked, SkipReason> {
+        let PythonCandidate { path, venv, reason } = candidate;
         must_be_program(path)?;
         let version = Config::around(path).and_then(|config| config.version);
         if let Some(version) = version.filter(|version| *version < OLDEST) {
-            return Err(Why::TooOld(version));
+            return Err(SkipReason::TooOld(version));
         }
         let prefix = match venv {
             Some(venv) => Some(venv.clone()),
@@ -60,7 +60,7 @@ impl Unasked {
         Ok(Unasked { path, prefix, venv, version, reason: *reason, skipped: Vec::new() })
     }
 
-    /// Which of these top-level modules it lacks, as far as files tell.
+    /// The modules among these top-level ones that the interpreter lacks, as far as files show.
     pub(super) fn lacking<'a>(&self, modules: &[&'a str], search: &Search) -> Vec<&'a str> {
         let Some(prefix) = &self.prefix else { return Vec::new() };
         let own = packages_below(prefix);
@@ -75,7 +75,7 @@ impl Unasked {
             Some(folder) => Some(PathBuf::from(folder)),
             None => search.home.as_ref().map(|home| home.join(".local")),
         };
-        // Debian's Python has a second folder, for packages that do not come with the system.
+        // Debian's Python has a second folder, for packages from outside the system's package manager.
         let beyond = [base.join("local"), base].into_iter().chain(user).filter(|_| is_open);
         let mut folders = search.python_path();
         folders.extend(own);
@@ -90,7 +90,7 @@ impl Unasked {
     }
 }
 
-/// The prefix of an installation, from the path of its program.
+/// The prefix of an installation, derived from the path of its program.
 fn installation(program: &Path) -> Option<PathBuf> {
     let program = program.canonicalize().ok()?;
     parent(program.parent()?)
@@ -100,7 +100,7 @@ fn parent(folder: &Path) -> Option<PathBuf> {
     folder.parent().map(Path::to_owned)
 }
 
-/// The folders of packages below a prefix, as Python and its distributors call them.
+/// The package folders below a prefix, by the names that Python and its distributors use.
 fn packages_below(prefix: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for library in ["lib", "lib64"] {
@@ -116,7 +116,7 @@ fn packages_below(prefix: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Folders that the `.pth` files of a folder of packages add to the path.
+/// The folders that `.pth` files in a package folder add to the path.
 fn linked_from(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let paths = entries.flatten().map(|entry| entry.path());
@@ -127,17 +127,17 @@ fn linked_from(folder: &Path) -> Vec<PathBuf> {
     named.filter(|path| path.is_dir()).collect()
 }
 
-/// The contents of a `pyvenv.cfg`.
+/// The content of a `pyvenv.cfg`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Config {
     /// The folder of the Python that the environment was made from.
     pub(super) home: Option<PathBuf>,
-    version: Option<Version>,
+    version: Option<PythonVersion>,
     sees_system: bool,
 }
 
 impl Config {
-    /// Reads it for the virtual environment that a program belongs to.
+    /// Reads the `pyvenv.cfg` of the virtual environment that contains a program.
     pub(super) fn around(program: &Path) -> Option<Config> {
         let text = text_of(&venv_of(program)?.join("pyvenv.cfg"))?;
         let mut config = Config::default();
@@ -156,16 +156,16 @@ impl Config {
     }
 }
 
-/// `3.12.1`, `3.12` or `3.12.1.final.0`.
-fn version_of(text: &str) -> Option<Version> {
+/// Parses `3.12.1`, `3.12` or `3.12.1.final.0`.
+fn version_of(text: &str) -> Option<PythonVersion> {
     let mut numbers = text.split('.').map(|part| part.parse().ok());
     let (major, minor) = (numbers.next()??, numbers.next()??);
-    Some(Version { major, minor, micro: numbers.next().flatten().unwrap_or_default() })
+    Some(PythonVersion { major, minor, micro: numbers.next().flatten().unwrap_or_default() })
 }
 
 /// Checks that the system could start this program.
-fn must_be_program(path: &Path) -> Result<(), Why> {
-    let wrong = |problem: String| Err(Why::CannotStart { problem });
+fn must_be_program(path: &Path) -> Result<(), SkipReason> {
+    let wrong = |problem: String| Err(SkipReason::CannotStart { problem });
     let found = match fs::metadata(path) {
         Ok(found) => found,
         Err(error) => return wrong(error.to_string()),
@@ -177,7 +177,7 @@ fn must_be_program(path: &Path) -> Result<(), Why> {
         return wrong("permission denied".to_owned());
     }
     let mut start = Vec::new();
-    // The file may be one that we can start but not read.
+    // We may be allowed to start the file but not to read it.
     let Ok(file) = fs::File::open(path) else { return Ok(()) };
     let _ = file.take(4).read_to_end(&mut start);
     if start.starts_with(b"#!") {
@@ -194,7 +194,7 @@ fn must_be_program(path: &Path) -> Result<(), Why> {
     }
 }
 
-/// The text of a small file.
+/// The text of a file of at most [`MOST_BYTES`].
 fn text_of(path: &Path) -> Option<String> {
     let found = fs::metadata(path).ok()?;
     if !found.is_file() || found.len() > MOST_BYTES {

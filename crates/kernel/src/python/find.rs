@@ -1,6 +1,6 @@
-//! Tries the candidates and takes the first that works.
+//! Probes the candidates and chooses the first that works.
 //!
-//! Owns the choice. It must not know the order of the candidates or how one is asked.
+//! Owns the choice. It must not know the order of the candidates, or how to probe one.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,16 +8,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::cache::{Cache, Evidence, Keep, Known};
-use super::candidate::{Candidate, Search, candidates, venv_of};
+use super::candidate::{PythonCandidate, Search, candidates, venv_of};
 use super::files::Unasked;
-use super::interpreter::{Interpreter, Skipped, Why};
+use super::interpreter::{Interpreter, SkipReason, Skipped};
 use super::probe::{DEFAULT_PROBE_TIMEOUT, Probed, lacking, probe};
 use super::shim;
 use super::workspace::Workspace;
 use crate::environ::names_a_secret;
 
-/// Variables a candidate gets when it is asked, beside those of version managers: what it needs to be
-/// found and loaded, and nothing that changes which Python it is.
+/// Variables for a probe, besides those of version managers: the ones that finding and loading a program
+/// needs, and none that changes which Python it is.
 const PROBE_VARIABLES: &[&str] = &[
     "PATH",
     "HOME",
@@ -32,16 +32,16 @@ const PROBE_VARIABLES: &[&str] = &[
     "XDG_STATE_HOME",
 ];
 
-/// Why there is no interpreter.
+/// Why the search found no interpreter.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum FindError {
-    /// There are some, but none works.
+    /// Candidates exist, but none works.
     #[error("No working Python interpreter found. Tried: {}", Listed(.tried))]
     NoneWorks {
-        /// Each with what is wrong with it.
+        /// The candidates, each with its problem.
         tried: Vec<Skipped>,
     },
-    /// There is none at all.
+    /// The search found no candidate.
     #[error("Python executable not found on PATH")]
     NoneFound,
 }
@@ -58,7 +58,7 @@ impl fmt::Display for Listed<'_> {
     }
 }
 
-/// Finds interpreters and remembers which ones work. Keep one for the life of the program.
+/// Finds interpreters and caches which ones work. Keep one for the life of the program.
 #[derive(Debug)]
 pub struct Finder {
     cache: Cache,
@@ -72,17 +72,17 @@ impl Default for Finder {
 }
 
 impl Finder {
-    /// One that also remembers in a file in this folder, which it makes when needed.
+    /// Makes a finder that also caches in a file in this folder, which it creates when needed.
     pub fn with_cache_dir(folder: PathBuf) -> Finder {
         Finder { cache: Cache::new(Some(folder)), limit: DEFAULT_PROBE_TIMEOUT }
     }
 
-    /// The same with another time for each candidate to answer.
+    /// Sets the time in which each candidate must answer; the default is [`DEFAULT_PROBE_TIMEOUT`].
     pub fn probe_timeout(self, limit: Duration) -> Finder {
         Finder { limit, ..self }
     }
 
-    /// The first candidate that works.
+    /// Returns the first candidate that works.
     pub async fn find(&self, search: &Search) -> Result<Interpreter, FindError> {
         let found = candidates(search);
         let mut skipped = found.empty;
@@ -95,8 +95,8 @@ impl Finder {
         Err(none(search, skipped))
     }
 
-    /// The first candidate that seems to work. Nothing from the workspace is run: a program in it, or one that a
-    /// version manager would pick by files in it, is judged by its files (S-026).
+    /// Returns the first candidate that seems to work, and runs no program of the workspace. It judges a program by
+    /// files if it lies there, or if a version manager could pick it by files there (S-026).
     pub async fn look(&self, search: &Search, workspace: &Workspace) -> Result<Sighted, FindError> {
         let found = candidates(search);
         let mut skipped = found.empty;
@@ -121,8 +121,8 @@ impl Finder {
         Err(none(search, skipped))
     }
 
-    /// Which of these top-level modules an interpreter lacks. An interpreter that may be run is asked. If nobody can
-    /// tell, no module counts as lacking.
+    /// The modules among these top-level ones that an interpreter lacks. It runs the interpreter, unless files alone
+    /// chose it. If the answer is unknown, no module counts as lacking.
     pub async fn lacking<'a>(
         &self,
         sighted: &Sighted,
@@ -140,34 +140,43 @@ impl Finder {
         modules.iter().copied().filter(|module| lacking.iter().any(|name| name == module)).collect()
     }
 
-    /// The answer for a candidate that is not run: an earlier one, or what its files say.
-    fn recall(&self, candidate: &Candidate, search: &Search, is_shim: bool) -> Result<Looked, Why> {
+    /// The answer for a candidate that must not run: an earlier one, or what its files show.
+    fn recall(
+        &self,
+        candidate: &PythonCandidate,
+        search: &Search,
+        is_shim: bool,
+    ) -> Result<Looked, SkipReason> {
         match self.standing(candidate, search)?.known {
             Some(known) => Ok(Looked::Answer(known)),
             None => Unasked::read(candidate, is_shim).map(Looked::Files),
         }
     }
 
-    /// Looks up an earlier answer of a candidate, before it is asked.
-    fn standing(&self, candidate: &Candidate, search: &Search) -> Result<Standing, Why> {
+    /// Looks up an earlier answer of a candidate, before any probe.
+    fn standing(
+        &self,
+        candidate: &PythonCandidate,
+        search: &Search,
+    ) -> Result<Standing, SkipReason> {
         let program = &candidate.path;
         let is_shim = shim::is_shim(program);
         let circumstances = is_shim.then(|| shim::circumstances(search));
         let evidence = Evidence::now(program, candidate.venv.as_deref(), circumstances)
-            .ok_or_else(|| Why::CannotStart { problem: missing(program) })?;
+            .ok_or_else(|| SkipReason::CannotStart { problem: missing(program) })?;
         let known = self.cache.get(&search.cwd, program, &evidence);
         Ok(Standing { is_shim, evidence, known })
     }
 
-    /// The candidate's answer, remembered or new.
-    async fn ask(&self, candidate: &Candidate, search: &Search) -> Result<Known, Why> {
+    /// The answer of a candidate, from the cache or from a new probe.
+    async fn ask(&self, candidate: &PythonCandidate, search: &Search) -> Result<Known, SkipReason> {
         let program = &candidate.path;
         let Standing { is_shim, evidence, known } = self.standing(candidate, search)?;
         if let Some(known) = known {
             return Ok(known);
         }
         let env = probe_environment(search);
-        // A working folder that is gone is told by the check of it, not as a fault of the interpreter.
+        // A missing working folder has an error of its own, and must not look like a fault of the interpreter.
         let cwd = if search.cwd.is_dir() { &search.cwd } else { Path::new("/") };
         let probed = probe(program, cwd, &env, self.limit).await?;
         let is_itself = same_file(&probed.executable, program);
@@ -177,13 +186,13 @@ impl Finder {
             program.clone()
         };
         let known = Known::new(probed, start, evidence);
-        // What an unknown wrapper decides by is unknown as well, so its answer ends with the process.
+        // We do not know what an unknown wrapper decides by, so its answer ends with the process.
         let keep = if is_itself || is_shim { Keep::OnDisk } else { Keep::InMemory };
         self.cache.put(&search.cwd, program, &known, keep);
         Ok(known)
     }
 
-    /// The program a shim leads to, when started by itself it is the same Python.
+    /// The program that a shim leads to, if it is the same Python when started directly.
     async fn behind_shim(
         &self,
         through: &Probed,
@@ -200,17 +209,17 @@ impl Finder {
     }
 }
 
-/// An interpreter that would be chosen.
+/// An interpreter that a search would choose.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Sighted {
-    /// It has answered, now or before.
+    /// The interpreter answered a probe, now or earlier.
     Asked(Interpreter),
-    /// It was not run.
+    /// No program ran; files show that it should work.
     Unasked(Unasked),
 }
 
 impl Sighted {
-    /// The path of the interpreter.
+    /// Path of the interpreter.
     pub fn path(&self) -> &Path {
         match self {
             Sighted::Asked(python) => &python.path,
@@ -218,7 +227,7 @@ impl Sighted {
         }
     }
 
-    /// Its `sys.prefix`, if that is known.
+    /// Its `sys.prefix`, if known.
     pub fn prefix(&self) -> Option<&Path> {
         match self {
             Sighted::Asked(python) => Some(&python.prefix),
@@ -226,7 +235,7 @@ impl Sighted {
         }
     }
 
-    /// The virtual environment it belongs to.
+    /// The virtual environment that it belongs to.
     pub fn venv(&self) -> Option<&Path> {
         match self {
             Sighted::Asked(python) => python.venv.as_deref(),
@@ -235,21 +244,21 @@ impl Sighted {
     }
 }
 
-/// The result of a look at one candidate.
+/// The result of inspecting one candidate.
 enum Looked {
     Answer(Known),
     Files(Unasked),
 }
 
-/// A candidate before it is asked.
+/// A candidate before the probe.
 struct Standing {
     is_shim: bool,
     evidence: Evidence,
     known: Option<Known>,
 }
 
-fn passed_over(candidate: Candidate, why: Why) -> Skipped {
-    let Candidate { path, reason, .. } = candidate;
+fn passed_over(candidate: PythonCandidate, why: SkipReason) -> Skipped {
+    let PythonCandidate { path, reason, .. } = candidate;
     Skipped { path, reason, why }
 }
 
@@ -261,9 +270,9 @@ fn none(search: &Search, skipped: Vec<Skipped>) -> FindError {
     FindError::NoneWorks { tried: skipped }
 }
 
-fn chosen(candidate: Candidate, known: Known, skipped: Vec<Skipped>) -> Interpreter {
+fn chosen(candidate: PythonCandidate, known: Known, skipped: Vec<Skipped>) -> Interpreter {
     let Known { probed, start, .. } = known;
-    // The interpreter's own word counts; `pyvenv.cfg` is asked for those that do not know of a base.
+    // Trust the interpreter's answer; use `pyvenv.cfg` for interpreters that do not report a base.
     let venv = if probed.prefix == probed.base_prefix {
         venv_of(&start).filter(|venv| same_file(venv, &probed.prefix))
     } else {

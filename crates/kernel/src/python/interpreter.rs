@@ -1,7 +1,7 @@
-//! An interpreter that was chosen, why it was, and what was passed over.
+//! The chosen interpreter, the reason, and the candidates skipped before it.
 //!
-//! Owns the vocabulary of the choice and what a chosen interpreter changes in an environment. It must not
-//! know how candidates are found or asked.
+//! Owns the vocabulary of the choice, and the changes that a chosen interpreter makes to an environment.
+//! It must not know how candidates are found or probed.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,27 +10,27 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The version of a Python.
+/// The version of a Python, such as 3.11.7.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-pub struct Version {
-    /// The 3 of 3.11.7.
+pub struct PythonVersion {
+    /// The 3 in 3.11.7.
     pub major: u32,
-    /// The 11.
+    /// The 11 in 3.11.7.
     pub minor: u32,
-    /// The 7.
+    /// The 7 in 3.11.7.
     pub micro: u32,
 }
 
-/// The oldest Python a kernel can be.
-pub const OLDEST: Version = Version { major: 3, minor: 9, micro: 0 };
+/// The oldest Python that a kernel can use.
+pub const OLDEST: PythonVersion = PythonVersion { major: 3, minor: 9, micro: 0 };
 
-impl fmt::Display for Version {
+impl fmt::Display for PythonVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}.{}", self.major, self.minor, self.micro)
     }
 }
 
-/// Why an interpreter is a candidate, in the order in which they are tried.
+/// Why an interpreter is a candidate, in the order of the search.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Reason {
     /// The setting `python.interpreter` names it.
@@ -43,9 +43,9 @@ pub enum Reason {
     DotVenv,
     /// It is in `venv` of the working folder.
     Venv,
-    /// It is in the environment `inkcell env setup` made.
+    /// It is in the environment that `inkcell env setup` created.
     Managed,
-    /// It is in the environment oh-my-pi made.
+    /// It is in the environment that oh-my-pi created.
     ManagedByOmp,
     /// It is `python` on `PATH`.
     PythonOnPath,
@@ -69,58 +69,62 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Why a candidate was passed over.
+/// Why a search skipped a candidate.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Why {
-    /// The folder of an environment has no interpreter in it.
+pub enum SkipReason {
+    /// The folder of the environment has no interpreter.
     NoInterpreter,
-    /// The system did not start it.
+    /// The system could not start it.
     CannotStart {
-        /// What the system said.
+        /// The error of the system, such as `permission denied`.
         problem: String,
     },
-    /// It ended with a code that is not zero.
+    /// It ended with an exit code other than zero.
     ExitCode(i32),
-    /// A signal ended it.
+    /// A signal with this number ended it.
     Signal(i32),
     /// It did not end in time.
     NoAnswer {
-        /// The limit.
+        /// The time it had.
         within: Duration,
     },
-    /// It wrote something that no Python would.
+    /// It did not answer as a Python would.
     NotAPython,
-    /// It is a Python, but too old.
-    TooOld(Version),
-    /// It is a Python so old that it does not know the options of the question.
+    /// It is a Python older than [`OLDEST`].
+    TooOld(PythonVersion),
+    /// It is a Python so old that it does not know the options of the probe.
     Ancient,
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for SkipReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Version { major, minor, .. } = OLDEST;
+        let PythonVersion { major, minor, .. } = OLDEST;
         match self {
-            Why::NoInterpreter => f.write_str("no interpreter in it"),
-            Why::CannotStart { problem } => write!(f, "could not be started: {problem}"),
-            Why::ExitCode(code) => write!(f, "exit code {code}"),
-            Why::Signal(signal) => write!(f, "killed by signal {signal}"),
-            Why::NoAnswer { within } => write!(f, "no answer within {} s", within.as_secs_f64()),
-            Why::NotAPython => f.write_str("answered something that is not Python's"),
-            Why::TooOld(version) => write!(f, "Python {version} is older than {major}.{minor}"),
-            Why::Ancient => write!(f, "its Python is much older than {major}.{minor}"),
+            SkipReason::NoInterpreter => f.write_str("no interpreter in it"),
+            SkipReason::CannotStart { problem } => write!(f, "could not be started: {problem}"),
+            SkipReason::ExitCode(code) => write!(f, "exit code {code}"),
+            SkipReason::Signal(signal) => write!(f, "killed by signal {signal}"),
+            SkipReason::NoAnswer { within } => {
+                write!(f, "no answer within {} s", within.as_secs_f64())
+            }
+            SkipReason::NotAPython => f.write_str("answered something that is not Python's"),
+            SkipReason::TooOld(version) => {
+                write!(f, "Python {version} is older than {major}.{minor}")
+            }
+            SkipReason::Ancient => write!(f, "its Python is much older than {major}.{minor}"),
         }
     }
 }
 
-/// A candidate that was passed over.
+/// A candidate that a search skipped.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Skipped {
     /// The interpreter, or the folder that should have one.
     pub path: PathBuf,
     /// Why it was a candidate.
     pub reason: Reason,
-    /// Why it was not taken.
-    pub why: Why,
+    /// Why it was skipped.
+    pub why: SkipReason,
 }
 
 impl fmt::Display for Skipped {
@@ -129,26 +133,26 @@ impl fmt::Display for Skipped {
     }
 }
 
-/// The Python a kernel will be.
+/// The Python for a kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Interpreter {
-    /// What to start: never a version manager's shim when the interpreter behind it could be found.
+    /// The program to start: the interpreter behind a version manager's shim, if it could be found.
     pub path: PathBuf,
-    /// Where it was found, which is `path` unless that was a shim.
+    /// The path at which the search found it: `path`, or the shim in front of it.
     pub found_at: PathBuf,
-    /// The file behind all links.
+    /// The path of the file behind all links.
     pub real_path: PathBuf,
-    /// Its version.
-    pub version: Version,
-    /// Such as `cpython` or `pypy`.
+    /// The version it reported.
+    pub version: PythonVersion,
+    /// `sys.implementation.name`, such as `cpython` or `pypy`.
     pub implementation: String,
-    /// Its `sys.prefix`.
+    /// Its `sys.prefix`, the root of the installation or virtual environment.
     pub prefix: PathBuf,
-    /// The virtual environment it belongs to.
+    /// The virtual environment that it belongs to.
     pub venv: Option<PathBuf>,
     /// Why it was chosen.
     pub reason: Reason,
-    /// What was tried before it and why that was not taken.
+    /// The candidates tried before it, each with its problem.
     pub skipped: Vec<Skipped>,
 }
 
@@ -159,10 +163,10 @@ impl fmt::Display for Interpreter {
 }
 
 impl Interpreter {
-    /// Makes an environment fit: a virtual environment is the active one, and no other is.
+    /// Adapts an environment: the interpreter's virtual environment becomes the active one, and no other is.
     ///
-    /// What another environment's activation did is undone, as its `deactivate` would, so that `!pip`
-    /// and `import` speak of the same Python.
+    /// Undoes the activation of another environment, as its `deactivate` would, so that `!pip` and
+    /// `import` use the same Python.
     pub fn apply_to(&self, env: &mut BTreeMap<String, String>) {
         let venv = self.venv.as_deref().filter(|venv| venv.to_str().is_some());
         let stale = env.remove("VIRTUAL_ENV").filter(|stale| !stale.is_empty());
@@ -175,7 +179,7 @@ impl Interpreter {
             !of_nothing && Some(entry) != stale.as_ref() && Some(entry) != bin.as_ref()
         });
         let joined = std::env::join_paths(bin.clone().into_iter().chain(rest));
-        // A folder with a colon in its name cannot be on PATH; then it stays as it was.
+        // `PATH` cannot hold a folder with a colon in its name; then it stays unchanged.
         if let Some(path) = joined.ok().and_then(|path| path.into_string().ok())
             && !path.is_empty()
         {
@@ -183,13 +187,13 @@ impl Interpreter {
         }
         if let Some(venv) = venv.and_then(Path::to_str) {
             env.insert("VIRTUAL_ENV".to_owned(), venv.to_owned());
-            // It would point the environment's interpreter at another library; activation unsets it too.
+            // It would give the environment's interpreter another library; activation unsets it too.
             env.remove("PYTHONHOME");
         }
     }
 }
 
-/// Where an environment keeps its programs.
+/// The folder of an environment's programs.
 pub(super) fn bin_folder(environment: &Path) -> PathBuf {
     environment.join(if cfg!(windows) { "Scripts" } else { "bin" })
 }

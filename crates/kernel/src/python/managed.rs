@@ -1,9 +1,9 @@
-//! The managed environment: a Python of inkcell's own in the state folder, for machines whose Pythons lack
-//! what a kernel needs or may not be written to.
+//! The managed environment: inkcell's own Python environment in the state folder, for machines whose
+//! Pythons lack the packages of a kernel or are read-only.
 //!
-//! Owns what a setup is asked, what it reports and the order of its steps. The parts: `place` (where it is
-//! and when it counts), `ways` (which programs make it), `tools` (how they are run), `error`. It must not
-//! know who is told about the progress or how.
+//! Owns the input of a setup, its reports and the order of its steps. The parts: `place` (the folders,
+//! and when an environment counts), `ways` (the programs that make it), `tools` (running them), `error`.
+//! It must not know who receives the reports, or how.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::interpreter::Version;
+use super::interpreter::PythonVersion;
 
 mod error;
 mod place;
@@ -24,105 +24,105 @@ use place::{Lock, Place};
 use tools::Tools;
 use ways::Base;
 
-/// What the managed environment is to be.
+/// The input of a setup.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EnvSetup {
-    /// The state folder it is in, as `python-env`.
+    /// The state folder; the environment is `python-env` in it.
     pub state: PathBuf,
-    /// The interpreter it is made from, by its absolute path.
+    /// The absolute path of the interpreter to make it from.
     pub base: PathBuf,
-    /// What is to be installed, as pip takes it; files by their absolute path.
+    /// The packages to install, as pip takes them; files by absolute path.
     pub packages: Vec<String>,
-    /// What is to become of one that is there.
+    /// Whether to keep or replace an environment that exists.
     pub existing: Existing,
-    /// The whole environment of the programs that make it; `uv` is looked for on its `PATH`.
+    /// The whole environment of the programs that create it; `uv` is searched on its `PATH`.
     pub env: BTreeMap<String, String>,
-    /// How long each of those programs may take, and how long another setup is waited for.
+    /// The time limit for each of those programs, and for the wait for another setup.
     pub step_timeout: Duration,
 }
 
-/// What is to become of an environment that is there and works.
+/// The treatment of an environment that exists and works.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Existing {
-    /// It stays, and gets the packages it lacks.
+    /// Keep it, and add missing packages.
     Keep,
-    /// Another one takes its place, once that is complete.
+    /// Replace it once the new one is complete.
     Replace,
 }
 
-/// The managed environment.
+/// The managed environment after a setup.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ManagedEnv {
-    /// Its interpreter, by the name that stays when the environment is replaced.
+    /// Path of its interpreter, through the link that stays when the environment is replaced.
     pub python: PathBuf,
     /// The version of its Python.
-    pub version: Version,
-    /// What was done.
+    pub version: PythonVersion,
+    /// The change that the setup made.
     pub done: SetupDone,
 }
 
-/// What a setup did.
+/// The change that a setup made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SetupDone {
-    /// There is a new environment.
+    /// It created a new environment.
     Made,
-    /// Packages were added to the one that was there.
+    /// It added packages to the existing environment.
     Extended,
-    /// Nothing was to be done.
+    /// It found the environment complete and changed nothing.
     Nothing,
 }
 
-/// What happens during a setup.
+/// A report about the progress of a setup.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SetupEvent {
-    /// A step begins.
+    /// The step begins now.
     Began(SetupStep),
-    /// A line that a program wrote.
+    /// A program wrote this line.
     Line(String),
-    /// The step succeeded.
+    /// The step ended with success.
     Done(SetupStep),
-    /// It did not; another way may follow.
+    /// The step failed; another way may follow.
     Failed(SetupStep),
 }
 
-/// A part of a setup.
+/// One step of a setup.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SetupStep {
-    /// Another setup is running.
+    /// Waiting for another setup.
     Wait,
-    /// Something is looked at; never reported as an event.
+    /// Inspecting what exists; never reported as an event.
     Look,
-    /// The environment is made.
+    /// Creating the virtual environment.
     Create {
-        /// By which means.
+        /// The means of this attempt.
         tool: SetupTool,
     },
-    /// It gets pip.
+    /// Putting pip into the environment.
     Pip {
-        /// By which means.
+        /// The means of this attempt.
         tool: SetupTool,
     },
-    /// It gets packages.
+    /// Installing packages into the environment.
     Install {
-        /// By which means.
+        /// The means of this attempt.
         tool: SetupTool,
-        /// Which ones.
+        /// The packages, as pip takes them.
         packages: Vec<String>,
     },
 }
 
-/// What a step is done with.
+/// The means of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SetupTool {
-    /// The program of that name.
+    /// The program `uv` on `PATH`.
     Uv,
-    /// Python's own module.
+    /// Python's own module `venv`.
     Venv,
-    /// The same where `ensurepip` is missing.
+    /// The module `venv` without pip, where `ensurepip` is missing.
     VenvWithoutPip,
-    /// Python's own copy of pip.
+    /// Python's bundled copy of pip, through `ensurepip`.
     Ensurepip,
-    /// Pip.
+    /// Pip of the environment or of the base interpreter.
     Pip,
 }
 
@@ -152,16 +152,16 @@ impl fmt::Display for SetupStep {
     }
 }
 
-/// Makes the managed environment, or adds to the one that is there.
+/// Creates the managed environment, or adds packages to the existing one.
 ///
-/// It becomes the managed one in one moment, when it is complete; a setup that fails, is cancelled or
-/// dropped leaves what was there before, and no process. Of two at once the second waits for the first.
+/// A new environment becomes the managed one in one step, when it is complete. A setup that fails, is
+/// cancelled or dropped changes nothing and leaves no process. A second setup waits for the first.
 pub async fn set_up_environment(
     setup: &EnvSetup,
     cancel: &CancellationToken,
     report: &mut (dyn FnMut(SetupEvent) + Send),
 ) -> Result<ManagedEnv, SetupError> {
-    // What begins with a dash would be an option of the installer.
+    // The installer would read a text that begins with a dash as an option.
     let is_none = |package: &&String| package.trim().is_empty() || package.starts_with('-');
     if let Some(package) = setup.packages.iter().find(is_none) {
         return Err(SetupError::Package { package: package.clone() });
@@ -188,11 +188,11 @@ pub async fn set_up_environment(
     Ok(managed(&place, version, SetupDone::Made))
 }
 
-fn managed(place: &Place, version: Version, done: SetupDone) -> ManagedEnv {
+fn managed(place: &Place, version: PythonVersion, done: SetupDone) -> ManagedEnv {
     ManagedEnv { python: ways::python_in(&place.link()), version, done }
 }
 
-/// Adds what an environment lacks. It is named by its own folder, as when it was made.
+/// Adds missing packages. The tools get the environment's real folder, as when it was created.
 async fn complete(
     tools: &mut Tools<'_>,
     setup: &EnvSetup,
@@ -210,7 +210,7 @@ async fn make(
     setup: &EnvSetup,
     place: &Place,
     lock: &Lock,
-) -> Result<Version, SetupError> {
+) -> Result<PythonVersion, SetupError> {
     let python = setup.base.clone();
     let version = match tools.probe(&python).await? {
         Ok(probed) => probed.version,
@@ -223,7 +223,7 @@ async fn make(
     let probed = tools.probe(&ways::python_in(made.folder())).await?;
     let version = probed.map_err(|why| SetupError::Broken { why })?.version;
     place.finish(made)?;
-    // The one that was replaced is gone from its name; what cannot be removed now is swept the next time.
+    // The link has left the replaced environment; the next setup removes what cannot be removed now.
     let _swept_later = place.sweep(lock);
     Ok(version)
 }

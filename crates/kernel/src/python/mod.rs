@@ -1,7 +1,7 @@
-//! Which Python a kernel is: the candidates in order, what each answers, and the choice with its reason.
+//! Finds the Python for a kernel: the candidates in order, the answer of each, and the choice with its reason.
 //!
-//! Nothing here runs unless a kernel is wanted: reading and editing notebooks never come this way, and a mere look
-//! runs nothing from the workspace.
+//! Only a request for a kernel runs this code. Reading and editing notebooks never do, and an inspection runs no
+//! program of the workspace.
 
 mod cache;
 mod candidate;
@@ -9,19 +9,22 @@ mod files;
 mod find;
 mod interpreter;
 mod managed;
+mod modules;
+pub(crate) mod package;
 mod probe;
 mod shim;
 #[cfg(test)]
 mod tests;
 mod workspace;
 
-pub use candidate::{Candidate, Candidates, Search, candidates};
+pub use candidate::{Candidates, PythonCandidate, Search, candidates};
 pub use files::Unasked;
 pub use find::{FindError, Finder, Sighted};
-pub use interpreter::{Interpreter, OLDEST, Reason, Skipped, Version, Why};
+pub use interpreter::{Interpreter, OLDEST, PythonVersion, Reason, SkipReason, Skipped};
 pub use managed::{
     EnvSetup, Existing, ManagedEnv, SetupDone, SetupError, SetupEvent, SetupStep, SetupTool,
     set_up_environment,
 };
+pub use modules::{ModuleError, ModuleSearch, ProjectModules, find_modules};
 pub use probe::{DEFAULT_PROBE_TIMEOUT, Probed, probe};
 pub use workspace::Workspace;

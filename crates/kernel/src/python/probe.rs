@@ -1,7 +1,7 @@
-//! Asks a program whether it is a Python and which: one short run with an end, whatever the program does.
+//! Runs a program to learn whether it is a Python, and which: one short run, bounded whatever the program does.
 //!
-//! Owns the question and how its answer is read. It must not know where the program was found or whether
-//! its answer is remembered.
+//! Owns the probe and the parsing of its answer. It must not know where the program was found, or whether
+//! its answer is cached.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -18,22 +18,22 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use super::interpreter::{OLDEST, Version, Why};
+use super::interpreter::{OLDEST, PythonVersion, SkipReason};
 
-/// How long a candidate may take to answer, when nothing else was decided.
+/// The default time in which a candidate must answer.
 pub const DEFAULT_PROBE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long output may still come after the program ended: a child it left may hold the pipe.
+/// The time to wait for output after the program ended: a child it left behind may hold the pipe.
 const LATE_OUTPUT: Duration = Duration::from_millis(300);
 
-/// More than any answer; a program that writes more is not asked on.
+/// More than any answer needs; beyond this the probe stops reading.
 const MOST_OUTPUT_BYTES: usize = 256 * 1024;
 
 const FIRST_LINE: &str = "inkcell-python 1";
 const LAST_LINE: &str = "inkcell-python end";
 
-/// Nothing is imported that is not loaded already, so the answer costs no more than the start, and paths
-/// travel as hex digits, so that neither a locale nor an odd name spoils them.
+/// The program imports only modules that are loaded already, so it costs no more than the start. Paths are sent
+/// as hex digits, so that neither a locale nor an odd name spoils them.
 const PROGRAM: &str = r#"
 import sys, os
 h = lambda text: os.fsencode(text or "").hex()
@@ -46,7 +46,7 @@ sys.stdout.write("\n" + "\n".join(lines) + "\n")
 
 const LACKING: &str = "inkcell-python lacks";
 
-/// Looks for modules without importing them: in the folders of the first argument, then where Python itself looks.
+/// Searches modules without importing them: in the folders of the first argument, then on Python's own path.
 const SEARCH: &str = r#"
 import sys
 from importlib.util import find_spec
@@ -55,47 +55,48 @@ lacking = [name for name in sys.argv[2:] if find_spec(name) is None]
 sys.stdout.write("\n" + " ".join(["inkcell-python lacks", *lacking]) + "\n")
 "#;
 
-/// What a Python says about itself.
+/// The answer of a Python about itself.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Probed {
-    /// Its version.
-    pub version: Version,
-    /// Such as `cpython`.
+    /// The first three numbers of `sys.version_info`.
+    pub version: PythonVersion,
+    /// `sys.implementation.name`, such as `cpython`.
     pub implementation: String,
-    /// Its `sys.executable`.
+    /// Its `sys.executable`, which may differ from the program that was run.
     pub executable: PathBuf,
-    /// Its `sys.prefix`.
+    /// Its `sys.prefix`, the root of the installation or virtual environment.
     pub prefix: PathBuf,
     /// Its `sys.base_prefix`, which differs in a virtual environment.
     pub base_prefix: PathBuf,
-    /// Variables that it has with other values than it was given: what a wrapper around it did.
+    /// Names of variables whose values differ from those given: a wrapper around the Python changed them.
     pub changed_env: Vec<String>,
 }
 
 /// Runs a program in `cwd` with exactly `env` and reads its answer. It never takes much longer than
-/// `limit`; when that passes, or the future is dropped, the program and its group are killed.
+/// `limit`. At the limit, or when the future is dropped, the program and its group are killed.
 pub async fn probe(
     program: &Path,
     cwd: &Path,
     env: &BTreeMap<String, String>,
     limit: Duration,
-) -> Result<Probed, Why> {
-    // Isolated: files of the working folder, the user's site and PYTHON* variables have no say.
+) -> Result<Probed, SkipReason> {
+    // Isolated, so that the working folder, the user's site and PYTHON* variables have no effect.
     let ran = run(program, &["-I", "-c", PROGRAM], cwd, env, limit).await?;
     if let Some(signal) = ran.status.signal() {
-        return Err(Why::Signal(signal));
+        return Err(SkipReason::Signal(signal));
     }
     let code = ran.status.code().unwrap_or_default();
     if code != 0 {
         // Python before 3.4 does not know `-I`.
         let ancient = String::from_utf8_lossy(&ran.stderr).contains("Unknown option: -I");
-        return Err(if ancient { Why::Ancient } else { Why::ExitCode(code) });
+        return Err(if ancient { SkipReason::Ancient } else { SkipReason::ExitCode(code) });
     }
-    let probed = read_answer(&ran.stdout, env).ok_or(Why::NotAPython)?;
-    if probed.version < OLDEST { Err(Why::TooOld(probed.version)) } else { Ok(probed) }
+    let probed = read_answer(&ran.stdout, env).ok_or(SkipReason::NotAPython)?;
+    if probed.version < OLDEST { Err(SkipReason::TooOld(probed.version)) } else { Ok(probed) }
 }
 
-/// Which of these top-level modules a Python lacks, with these folders before its own; none if it does not answer.
+/// The modules among these top-level ones that a Python lacks, with these folders before its own. `None` if it does not
+/// answer.
 pub(super) async fn lacking(
     program: &Path,
     env: &BTreeMap<String, String>,
@@ -105,7 +106,7 @@ pub(super) async fn lacking(
 ) -> Option<Vec<String>> {
     let path: Vec<String> = path.iter().map(|folder| folder.display().to_string()).collect();
     let path = path.join(":");
-    // With the user's site, where a kernel may be; nothing of the working folder is looked at.
+    // With the user's site, which a kernel may use; files of the working folder have no effect.
     let args: Vec<&str> =
         ["-E", "-c", SEARCH, &path].into_iter().chain(modules.iter().copied()).collect();
     let ran = run(program, &args, Path::new("/"), env, limit).await.ok()?;
@@ -114,7 +115,7 @@ pub(super) async fn lacking(
     Some(lacking.split_whitespace().map(str::to_owned).collect())
 }
 
-struct Ran {
+struct ProbeRun {
     status: ExitStatus,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
@@ -126,8 +127,9 @@ async fn run(
     cwd: &Path,
     env: &BTreeMap<String, String>,
     limit: Duration,
-) -> Result<Ran, Why> {
-    let cannot_start = |error: io::Error| Why::CannotStart { problem: describe(&error, program) };
+) -> Result<ProbeRun, SkipReason> {
+    let cannot_start =
+        |error: io::Error| SkipReason::CannotStart { problem: describe(&error, program) };
     let mut child = Command::new(program)
         .args(args)
         .current_dir(cwd)
@@ -156,31 +158,31 @@ async fn run(
                 }
             }
         });
-        let status = ended.await.map_err(|_| Why::NoAnswer { within: limit })?;
-        // What still holds the pipe after a while was left behind, and its group is killed with the guard;
-        // while a member lives, the number cannot become another group's.
+        let status = ended.await.map_err(|_| SkipReason::NoAnswer { within: limit })?;
+        // A process that still holds the pipe was left behind, and the guard kills it with its group. While
+        // a member of the group lives, the system cannot reuse the group's number.
         if all_read || timeout(LATE_OUTPUT, &mut reading).await.is_ok() {
             group.0 = None;
         }
         status.map_err(cannot_start)?
     };
-    Ok(Ran { status, stdout, stderr })
+    Ok(ProbeRun { status, stdout, stderr })
 }
 
-/// Kills the group of a program that did not come to an end by itself.
+/// Kills the group of a program that did not end by itself.
 struct Group(Option<u32>);
 
 impl Drop for Group {
     fn drop(&mut self) {
         let pid = self.0.and_then(|pid| i32::try_from(pid).ok());
         if let Some(pid) = pid.and_then(rustix::process::Pid::from_raw) {
-            // The leader was not reaped or a member lives, so the number is still this group's.
+            // The leader was not reaped or a member lives, so the number still belongs to this group.
             let _gone = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
         }
     }
 }
 
-/// Reads to the end, or until there is more than an answer can be; then the pipe is closed.
+/// Reads to the end, or past the longest possible answer; then the pipe is closed.
 async fn collect(from: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) {
     let Some(mut from) = from else { return };
     let mut chunk = [0; 4096];
@@ -194,7 +196,7 @@ async fn collect(from: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) {
 
 fn describe(error: &io::Error, program: &Path) -> String {
     match error.kind() {
-        // The system says the same of a program and of what is to run it.
+        // The system reports the same error for a missing program and for a missing interpreter of a script.
         io::ErrorKind::NotFound if program.exists() => match script_runner(program) {
             Some(runner) => format!("its first line names {runner}, which is not there"),
             None => "the loader it needs is not there".to_owned(),
@@ -205,7 +207,7 @@ fn describe(error: &io::Error, program: &Path) -> String {
     }
 }
 
-/// What the first line of a script says is to run it.
+/// The program that the first line of a script names to run it.
 pub(super) fn script_runner(program: &Path) -> Option<String> {
     let mut start = Vec::new();
     let file = std::fs::File::open(program).ok()?;
@@ -215,13 +217,13 @@ pub(super) fn script_runner(program: &Path) -> Option<String> {
     line.split_whitespace().next().map(str::to_owned)
 }
 
-/// Finds the answer in what was written; a `sitecustomize` may have written before and after it.
+/// Finds the answer in the output; a `sitecustomize` may have printed before and after it.
 fn read_answer(stdout: &[u8], given: &BTreeMap<String, String>) -> Option<Probed> {
     let text = String::from_utf8_lossy(stdout);
     let mut lines = text.lines().map(str::trim_end).skip_while(|line| *line != FIRST_LINE).skip(1);
     let mut numbers = lines.next()?.split(' ').map(|number| number.parse().ok());
     let version =
-        Version { major: numbers.next()??, minor: numbers.next()??, micro: numbers.next()?? };
+        PythonVersion { major: numbers.next()??, minor: numbers.next()??, micro: numbers.next()?? };
     let implementation = lines.next()?.to_owned();
     let mut path = || Some(PathBuf::from(OsString::from_vec(unhex(lines.next()?)?)));
     let (executable, prefix, base_prefix) = (path()?, path()?, path()?);

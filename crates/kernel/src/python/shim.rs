@@ -1,8 +1,8 @@
-//! Version managers put a small program of every name on `PATH` that picks the real one by the folder it
-//! is called in.
+//! Shims of version managers: small programs on `PATH`, one for each name, that pick the real program by
+//! the folder they are called in.
 //!
-//! Owns how such a shim is recognised, what it decides by, and when the program behind it may be started
-//! in its place. It must not know how a program is asked.
+//! Owns the detection of a shim, the inputs of its decision, and when to start the program behind it
+//! instead. It must not know how a program is probed.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -10,14 +10,14 @@ use std::path::Path;
 use super::cache::Stamp;
 use super::candidate::Search;
 
-/// Programs that shims of asdf and mise are links to.
+/// Version managers whose shims may be links to the manager itself, such as those of asdf and mise.
 const MANAGERS: &[&str] = &["pyenv", "asdf", "mise", "rtx"];
 
-/// Beginnings of variables that managers set for themselves, or that are theirs to decide by.
+/// Prefixes of variables that managers set for themselves, or decide by.
 const MANAGER_VARIABLES: &[&str] = &["PYENV_", "ASDF_", "MISE_", "RTX_"];
 
-/// Variables that a shell, Python or the system set on the way and that change nothing for a kernel.
-/// `VIRTUAL_ENV` is set again from the interpreter that was chosen.
+/// Variables that a shell, Python or the system sets on the way, without effect for a kernel.
+/// `VIRTUAL_ENV` is set again from the chosen interpreter.
 const SET_ON_THE_WAY: &[&str] = &[
     "PATH",
     "PWD",
@@ -30,15 +30,15 @@ const SET_ON_THE_WAY: &[&str] = &[
     "__PYVENV_LAUNCHER__",
 ];
 
-/// Files in a folder or above it by which a manager picks a version.
+/// Files in a folder, or above it, by which a manager picks a version.
 const LOCAL_FILES: &[&str] =
     &[".python-version", ".tool-versions", "mise.toml", ".mise.toml", "mise.local.toml"];
 
-/// Files in the home folder that hold the version to use where none is picked.
+/// Files in the home folder with the version to use by default.
 const HOME_FILES: &[&str] =
     &[".pyenv/version", ".tool-versions", ".asdfrc", ".config/mise/config.toml"];
 
-/// Whether this is a shim of a version manager.
+/// True for a shim of a version manager.
 pub(super) fn is_shim(program: &Path) -> bool {
     let folder = program.parent().and_then(Path::file_name);
     let real = std::fs::canonicalize(program).ok();
@@ -48,20 +48,20 @@ pub(super) fn is_shim(program: &Path) -> bool {
 
 /// Whether this variable belongs to a version manager.
 pub(super) fn is_manager_variable(name: &str) -> bool {
-    // Their private ones begin with an underscore or two.
+    // The managers' private variables begin with one or two underscores.
     let name = name.trim_start_matches('_');
     MANAGER_VARIABLES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Whether the program behind a shim does the same without it. A shim that set a variable, as mise does
-/// for the `[env]` of a project, is kept.
+/// Whether the program behind a shim behaves the same without it. A shim that sets other variables, as
+/// mise does for the `[env]` of a project, stays in place.
 pub(super) fn adds_nothing(changed_env: &[String]) -> bool {
     changed_env
         .iter()
         .all(|name| SET_ON_THE_WAY.contains(&name.as_str()) || is_manager_variable(name))
 }
 
-/// A number for everything a shim decides by; it is another one when a version was picked since.
+/// A hash of everything that a shim decides by; it changes when the user picks another version.
 pub(super) fn circumstances(search: &Search) -> u64 {
     let mut hasher = DefaultHasher::new();
     search.cwd.hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! Candidates in made-up trees, and the choice among real and broken ones.
+//! Tests of the candidates in made-up folders, and of the choice among real and broken interpreters.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,8 +17,8 @@ const LONG: Duration = Duration::from_secs(60);
 
 fn write_program(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    // Another process writes it: a descriptor open for writing here could be inherited by a child that
-    // a test beside this one starts, and then the program could not be run.
+    // Another process writes the file. A child started by a parallel test could inherit a descriptor that
+    // is open for writing here, and then the system would refuse to run the program.
     let made = Command::new("/bin/sh")
         .args(["-c", "printf '%s' \"$1\" > \"$2\" && chmod 755 \"$2\"", "sh", text])
         .arg(path)
@@ -31,13 +31,13 @@ fn make_venv_files(folder: &Path) {
     fs::write(folder.join("pyvenv.cfg"), "home = /usr/bin\n").unwrap();
 }
 
-/// The interpreter of this machine, without a shim before it.
+/// The interpreter of this machine, not a shim.
 fn real_python() -> PathBuf {
     let out = Command::new("python3").args(["-Ic", "import sys; print(sys.executable)"]).output();
     PathBuf::from(String::from_utf8(out.unwrap().stdout).unwrap().trim())
 }
 
-/// A folder with nothing in it, and a search from it that sees nothing of this machine.
+/// An empty folder, and a search from it that finds nothing of this machine.
 struct Tree {
     temp: tempfile::TempDir,
     search: Search,
@@ -142,7 +142,7 @@ fn a_setting_is_the_only_candidate() {
         tree.set(setting);
         let found = candidates(&tree.search).list;
         let venv = venv.map(|venv| tree.path(venv));
-        let expected = Candidate { path: tree.path(path), venv, reason: Reason::Setting };
+        let expected = PythonCandidate { path: tree.path(path), venv, reason: Reason::Setting };
         assert_eq!(found, [expected], "{setting}");
     };
     check("~/envs/a/bin/python", "home/envs/a/bin/python", Some("home/envs/a"));
@@ -166,10 +166,10 @@ fn empty_environments_are_named_and_doubles_are_left_out() {
     fs::create_dir(tree.path("links")).unwrap();
     for (link, target) in [("python", "python3.11"), ("python3", "python3.11")] {
         symlink(tree.path("real").join(target), tree.path("bin").join(link)).unwrap();
-        // One program that looks at its name is as many as it has names.
+        // A program that decides by its name counts once for each name.
         symlink(tree.path("real/mise"), tree.path("links").join(link)).unwrap();
     }
-    // An environment's interpreter is a link as well, but not the same Python.
+    // An environment's interpreter is a link as well, but a different Python.
     make_venv_files(&tree.path("cwd/venv"));
     fs::remove_file(tree.path("cwd/venv/bin/python")).unwrap();
     symlink(tree.path("real/python3.11"), tree.path("cwd/venv/bin/python")).unwrap();
@@ -216,7 +216,7 @@ async fn broken_candidates_are_skipped_and_named() {
         tree.path("").display().to_string().trim_end_matches('/')
     );
     assert_eq!(error.to_string(), expected);
-    // None of them hides one that works, and the failures are not remembered.
+    // None of them hides a Python that works, and failures are not cached.
     symlink(real_python(), tree.path("bin/python3")).unwrap();
     let finder = tree.finder();
     let found = finder.find(&tree.search).await.unwrap();
@@ -246,7 +246,7 @@ async fn no_candidate_at_all_has_its_own_words() {
     assert_eq!(error.to_string(), expected);
 }
 
-/// The choice on this machine, whatever it has, is a Python and no shim.
+/// The choice on this machine, whatever it has, is a Python and not a shim.
 #[tokio::test]
 async fn this_machine_has_one() {
     let home = std::env::var_os("HOME").map(PathBuf::from);
@@ -285,11 +285,11 @@ async fn a_shim_is_asked_once_and_then_skipped() {
     assert_eq!(first.reason, Reason::PythonOnPath);
     assert_eq!(first.real_path, real_python().canonicalize().unwrap());
     assert_eq!(count(&counter), 1);
-    // In memory, then from the file.
+    // First from memory, then from the file.
     assert_eq!(finder.find(&tree.search).await.unwrap(), first);
     assert_eq!(tree.finder().find(&tree.search).await.unwrap(), first);
     assert_eq!(count(&counter), 1);
-    // Another version was picked, and another folder: the shim may lead elsewhere.
+    // The user picks another version, then another folder, so the shim may lead elsewhere.
     fs::write(tree.path("cwd/.python-version"), "3.12\n").unwrap();
     finder.find(&tree.search).await.unwrap();
     assert_eq!(count(&counter), 2);
@@ -297,7 +297,7 @@ async fn a_shim_is_asked_once_and_then_skipped() {
     tree.search.cwd = tree.path("cwd/below");
     finder.find(&tree.search).await.unwrap();
     assert_eq!(count(&counter), 3);
-    // A shim that sets something for the program is kept.
+    // A shim that sets variables for the program stays in place.
     let text =
         format!("#!/bin/sh\nexport PROJECT_MODE=1\nexec '{}' \"$@\"\n", real_python().display());
     write_program(&shim, &text);
@@ -313,7 +313,7 @@ async fn an_answer_is_kept_until_the_program_changes() {
     tree.only_path(&["bin"]);
     let finder = tree.finder();
     let first = finder.find(&tree.search).await.unwrap();
-    // A wrapper of unknown kind stays in place, and is remembered only as long as the process lives.
+    // An unknown wrapper stays in place, and its answer is cached only as long as the process lives.
     assert_eq!(first.path, program);
     finder.find(&tree.search).await.unwrap();
     assert_eq!(count(&counter), 1);
@@ -321,7 +321,7 @@ async fn an_answer_is_kept_until_the_program_changes() {
     assert_eq!(count(&counter), 2);
     write_program(&program, "#!/bin/sh\nexit 5\n");
     assert!(finder.find(&tree.search).await.is_err());
-    // Failures are asked again each time.
+    // A failed candidate is probed again each time.
     write_counting_python(&program, &counter, &real_python());
     finder.find(&tree.search).await.unwrap();
     assert_eq!(count(&counter), 3);
@@ -344,7 +344,7 @@ async fn a_spoiled_or_unwritable_cache_is_no_error() {
     finder.find(&tree.search).await.unwrap();
 }
 
-/// B:E-11 B:E-13, and S-026 for the reason that is shown.
+/// B:E-11 B:E-13, and S-026 for the reason in the output.
 #[tokio::test]
 async fn a_real_environment_becomes_the_active_one() {
     let mut tree = Tree::new();
@@ -366,7 +366,7 @@ async fn a_real_environment_becomes_the_active_one() {
         venv.display()
     );
     assert_eq!(found.to_string(), shown);
-    // From the file it is the same.
+    // The answer from the file is the same.
     assert_eq!(tree.finder().find(&tree.search).await.unwrap(), found);
 
     let given = |path: &str| {
@@ -385,7 +385,7 @@ async fn a_real_environment_becomes_the_active_one() {
     found.apply_to(&mut env);
     assert_eq!(env, once);
 
-    // An interpreter that belongs to none gets neither, and what was stale is gone.
+    // An interpreter outside of environments sets neither variable, and the stale ones are removed.
     tree.set(real_python().to_str().unwrap());
     let system = finder.find(&tree.search).await.unwrap();
     assert_eq!((system.reason, &system.venv), (Reason::Setting, &None));

@@ -1,7 +1,7 @@
-//! Which programs belong to the workspace. Others may have written them, so they are not run before the user
-//! asks to run code (S-026).
+//! Decides which programs belong to the workspace. Other people may have written them, so inkcell does not run them
+//! until the user asks to run code (S-026).
 //!
-//! Owns the rule. It looks at paths and starts nothing.
+//! Owns the rule. It reads paths and starts nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -15,20 +15,20 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// The workspace of this folder: the folder, and the whole repository that it is a part of. The root of the
-    /// machine counts as no workspace.
+    /// The workspace of this folder: the folder, and the whole repository that contains it. The root of the file system
+    /// never counts as a workspace.
     pub fn around(cwd: &Path) -> Workspace {
         let root = cwd.ancestors().find(|folder| folder.join(".git").exists());
         let folders = [cwd].into_iter().chain(root).map(real);
         Workspace { folders: folders.filter(|folder| folder.parent().is_some()).collect() }
     }
 
-    /// An empty workspace: every program may be run.
+    /// An empty workspace: inkcell may run every program.
     pub fn none() -> Workspace {
         Workspace::default()
     }
 
-    /// Whether starting this program runs something from the workspace: the program itself, modules that its virtual
+    /// Whether starting this program runs code of the workspace: the program itself, modules that its virtual
     /// environment makes every Python import at the start, or the Python that the environment was made from.
     pub fn holds(&self, program: &Path) -> bool {
         let named = match (program.parent(), program.file_name()) {
@@ -40,7 +40,7 @@ impl Workspace {
         paths.any(|path| self.folders.iter().any(|folder| path.starts_with(folder)))
     }
 
-    /// Whether nothing belongs to it.
+    /// True if the workspace contains no folder.
     pub(super) fn is_empty(&self) -> bool {
         self.folders.is_empty()
     }

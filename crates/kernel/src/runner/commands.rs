@@ -1,8 +1,8 @@
-//! Commands on their way to a runner.
+//! Sends commands to a runner.
 //!
-//! Owns the writing end of the channel. Most commands fit into the socket at once and are written where
-//! they are posted, which saves a round through the scheduler; what does not fit is written by a task, in
-//! order, and nobody waits for it.
+//! Owns the writing end of the channel. Most commands fit into the socket at once; the poster writes
+//! them itself, which saves a round through the scheduler. A task writes the rest of a longer command,
+//! in order, and no caller waits for it.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -18,10 +18,10 @@ use crate::kernel::Gone;
 use crate::runner::frames::Command;
 use crate::trace::MessageTrace;
 
-/// The channel of frames, as traces call it.
+/// The name of the frame channel in traces.
 pub(crate) const CONTROL: &str = "control";
 
-/// Signals, as traces call them.
+/// The name of signals in traces.
 pub(crate) const SIGNAL: &str = "signal";
 
 pub(crate) struct CommandWriter {
@@ -32,12 +32,12 @@ pub(crate) struct CommandWriter {
 
 struct Shared {
     write: OwnedFd,
-    /// How many commands the task has not written yet.
+    /// The number of commands that the task has not written yet.
     waiting: AtomicUsize,
 }
 
 impl Shared {
-    /// Writes what fits now.
+    /// Writes as many bytes as fit now.
     fn write_now(&self, line: &[u8]) -> io::Result<usize> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         Ok(rustix::net::send(&self.write, line, flags)?)
@@ -46,7 +46,7 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        // Whoever reads the channel holds it open; the runner is told that no command will come.
+        // The pump's reading end keeps the socket open, so tell the runner that no command follows.
         let _ = rustix::net::shutdown(&self.write, Shutdown::Write);
     }
 }
@@ -59,22 +59,22 @@ impl CommandWriter {
         CommandWriter { shared, queue, trace }
     }
 
-    /// Sends a command.
+    /// Traces and posts a command.
     pub(crate) fn command(&self, command: &Command<'_>) -> Result<(), Gone> {
         self.trace.sent(CONTROL, command.kind(), command.id());
         self.post(command.to_line())
     }
 
-    /// A signal is sent beside the channel, and belongs to what is told of it.
+    /// Traces a signal, which goes beside the channel.
     pub(crate) fn signalled(&self, kind: &'static str) {
         self.trace.sent(SIGNAL, kind, None);
     }
 
     /// Sends a line. At most one request is open and questions are small, so the queue stays short. Only
-    /// the handle posts, so nothing can come between the look and the write.
+    /// the handle posts, so no line can come between the check and the write.
     fn post(&self, mut line: Vec<u8>) -> Result<(), Gone> {
         if self.shared.waiting.load(Ordering::Acquire) == 0 {
-            // An error is told by the pump, which sees the end of the channel.
+            // The pump reports an error: it sees the end of the channel.
             let written = self.shared.write_now(&line).unwrap_or(0);
             if written == line.len() {
                 return Ok(());
@@ -95,7 +95,7 @@ async fn write_rest(shared: Arc<Shared>, mut queue: mpsc::UnboundedReceiver<Vec<
     }
 }
 
-/// Writes a line as there is room. The socket is watched only meanwhile.
+/// Writes the whole line, waiting for room. Only meanwhile does the runtime watch the socket.
 async fn write_all(shared: &Shared, line: &[u8]) -> io::Result<()> {
     let socket = std::os::unix::net::UnixStream::from(shared.write.try_clone()?);
     UnixStream::from_std(socket)?.write_all(line).await
@@ -107,13 +107,13 @@ mod tests {
 
     use super::*;
 
-    /// Both ends of a channel: where commands go, and what the runner reads.
+    /// Both ends of a channel: one for commands, and the runner's.
     fn channel() -> (OwnedFd, UnixStream) {
         let (ours, theirs) = UnixStream::pair().unwrap();
         (ours.into_std().unwrap().into(), theirs)
     }
 
-    /// B:R-02 What does not fit into the socket is written as the runner reads, in the order it was posted.
+    /// B:R-02 A command that does not fit into the socket is written as the runner reads, in the order of posting.
     #[tokio::test]
     async fn a_command_that_does_not_fit_is_written_whole_and_in_order() {
         let (write, mut theirs) = channel();
@@ -126,14 +126,14 @@ mod tests {
         let mut read = vec![0; commands.iter().map(Vec::len).sum()];
         theirs.read_exact(&mut read).await.unwrap();
         assert!(read == commands.concat());
-        // The next one is written where it is posted again, after what came before.
+        // The next command is written at once again, after the earlier ones.
         writer.post(b"more\n".to_vec()).unwrap();
         let mut more = [0; 5];
         theirs.read_exact(&mut more).await.unwrap();
         assert_eq!(&more, b"more\n");
     }
 
-    /// B:R-02 The runner sees the end of its commands although the host still reads what it says.
+    /// B:R-02 The runner sees the end of its commands while the host still reads its output.
     #[tokio::test]
     async fn the_end_of_commands_is_seen_while_the_channel_is_read() {
         let (write, mut theirs) = channel();

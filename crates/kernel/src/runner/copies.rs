@@ -1,7 +1,7 @@
-//! Copies of a runner that has run something, seen from the host: asked for as copies of a fork server are.
+//! Copies of a runner that has run code, seen from the host, which requests them as from a fork server.
 //!
-//! Owns how the runner and the host meet for it, and making a kernel of a copy. Whether a copy is sound is decided by the
-//! runner, which says why not.
+//! Owns the meeting of runner and host, and turning a copy into a kernel. The runner decides whether it can be copied,
+//! and reports why not.
 
 use std::io;
 use std::os::unix::net::UnixListener as StdUnixListener;
@@ -20,23 +20,24 @@ use crate::process::{Mark, Process};
 use crate::runner::launch::{nonce, start};
 use crate::runner::supply::Fresh;
 use crate::runner::wires;
-use crate::runner::zygote::{Zygote, ZygoteState};
-use crate::trace::Trace;
+use crate::runner::zygote::Zygote;
+use crate::trace::{KernelTrace, ZygoteState};
 
-/// How long a runner may take to say whether it can be copied: its output must be out first.
+/// The time in which a runner must report whether it can be copied: it delivers its output first.
 const MEETING: Duration = Duration::from_secs(30);
 
-/// How long a copy may take; a process with much memory has much to copy.
+/// The time for one copy; a process with much memory takes long to fork.
 const FORK_WAIT: Duration = Duration::from_secs(60);
 
-/// Where a runner connects to, to be asked for copies. Only somebody who knows the name can, and it is used once.
+/// The socket at which a runner connects to take requests for copies. Only a process that knows the name can connect,
+/// and only once.
 pub(super) struct Meeting {
     pub(super) name: String,
     listener: UnixListener,
 }
 
 impl Meeting {
-    pub(super) fn place() -> Result<Meeting, NoCopies> {
+    pub(super) fn open() -> Result<Meeting, NoCopies> {
         let failed =
             |error: io::Error| NoCopies { reason: format!("no socket can be made: {error}") };
         let name = format!("inkcell-copies-{}", nonce().map_err(failed)?);
@@ -48,7 +49,7 @@ impl Meeting {
     }
 }
 
-/// A socket without a file: a path may be longer than a socket's name can be.
+/// A socket without a file: a path can exceed the length limit of socket addresses.
 #[cfg(target_os = "linux")]
 fn bind(name: &str) -> io::Result<StdUnixListener> {
     use std::os::linux::net::SocketAddrExt as _;
@@ -61,22 +62,22 @@ fn bind(_: &str) -> io::Result<StdUnixListener> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "only Linux has such sockets"))
 }
 
-/// What makes copies of one runner. They end without it only as those of a fork server do.
+/// Makes copies of one runner. The copies outlive it only as the copies of a fork server do.
 pub(crate) struct Copies {
     zygote: Zygote,
     python: String,
-    trace: Option<Arc<dyn Trace>>,
-    /// Those of the runner that is copied. It runs nothing any more.
+    trace: Option<Arc<dyn KernelTrace>>,
+    /// The widgets of the original runner, which runs nothing any more.
     widgets: Arc<Mutex<Widgets>>,
 }
 
 impl Copies {
-    /// Waits for the runner, and for its word.
+    /// Waits until the runner connects and reports that it can be copied.
     pub(super) async fn meet(
         meeting: Meeting,
         pid: u32,
         python: String,
-        (trace, widgets): (Option<Arc<dyn Trace>>, Arc<Mutex<Widgets>>),
+        (trace, widgets): (Option<Arc<dyn KernelTrace>>, Arc<Mutex<Widgets>>),
     ) -> Result<Copies, NoCopies> {
         let silent = || NoCopies { reason: "the kernel did not answer".to_owned() };
         let met = async {

@@ -1,7 +1,7 @@
-//! The frames of the runner, taken apart and put together. No input or output.
+//! The frames of the runner: encoding and decoding, without input or output.
 //!
-//! Owns the wire form: a line of JSON with nonce and sequence, and as many raw bytes behind it as the
-//! line says. A frame out of place is an error, never believed.
+//! Owns the wire form: a line of JSON with nonce and sequence, followed by as many raw bytes as the
+//! line states. A frame out of place is an error and is never used.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,20 +9,20 @@ use std::collections::BTreeMap;
 use bytes::{Buf, Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
 
-use crate::input::InputReply;
-use crate::names::CodeNames;
+use crate::event::CodeNames;
+use crate::kernel::InputReply;
 use crate::question::Question;
 
-/// A line longer than this is no frame of ours.
+/// The longest line of a frame.
 const MAX_HEADER_BYTES: usize = 64 << 20;
 
-/// More than this behind one line is no frame of ours.
+/// The largest payload of a frame.
 const MAX_PAYLOAD_BYTES: usize = 4 << 30;
 
-/// How much one read may bring.
+/// The free room in the buffer for one read.
 const ROOM_BYTES: usize = 64 << 10;
 
-/// What the host tells the runner.
+/// A message from the host to the runner.
 #[derive(Serialize, Debug)]
 #[serde(tag = "t", rename_all = "lowercase")]
 pub(crate) enum Command<'a> {
@@ -51,48 +51,23 @@ pub(crate) enum Command<'a> {
     },
     Ask {
         id: u64,
-        question: Asked<'a>,
+        question: &'a Question,
     },
     Input {
         id: u64,
         reply: &'a InputReply,
     },
-    /// Let it connect to the socket of this name and make copies of itself.
+    /// Asks the runner to connect to the socket of this name and to make copies of itself.
     Copies {
         name: &'a str,
-        /// The variable that is each copy's own.
+        /// The variable whose value each copy gets for itself.
         mark: &'a str,
     },
     Exit,
 }
 
-/// A question as the runner reads it.
-#[derive(Serialize, Debug)]
-#[serde(tag = "what", rename_all = "lowercase")]
-pub(crate) enum Asked<'a> {
-    Variables { limit: Option<u32> },
-    Variable { name: &'a str },
-    Table { name: &'a str },
-    Help { name: &'a str },
-    Complete { code: &'a str, cursor: usize },
-    Names { codes: &'a [String] },
-}
-
-impl<'a> From<&'a Question> for Asked<'a> {
-    fn from(question: &'a Question) -> Asked<'a> {
-        match question {
-            Question::Variables { limit } => Asked::Variables { limit: *limit },
-            Question::Variable { name } => Asked::Variable { name },
-            Question::Table { name } => Asked::Table { name },
-            Question::Help { name } => Asked::Help { name },
-            Question::Complete { code, cursor } => Asked::Complete { code, cursor: *cursor },
-            Question::Names { codes } => Asked::Names { codes },
-        }
-    }
-}
-
 impl Command<'_> {
-    /// Its type, as the wire has it.
+    /// The name of the type on the wire.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Command::Hello { .. } => "hello",
@@ -113,16 +88,16 @@ impl Command<'_> {
         }
     }
 
-    /// The command as a line.
+    /// The command as a line of JSON.
     pub(crate) fn to_line(&self) -> Vec<u8> {
-        // A command holds only strings, numbers and maps of them: it can always be written.
+        // A command holds only strings, numbers and maps of them, so serializing it cannot fail.
         let mut line = serde_json::to_vec(self).unwrap_or_default();
         line.push(b'\n');
         line
     }
 }
 
-/// What the runner tells the host.
+/// A message from the runner to the host.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Frame {
     Ready {
@@ -168,7 +143,7 @@ pub(crate) enum Frame {
         traceback: Vec<String>,
         plain: Vec<String>,
     },
-    /// The end of a cell, with the value it showed when that came right before it.
+    /// The end of a cell, with its value if the value came right before the end.
     Done {
         id: u64,
         value: Option<Value>,
@@ -178,7 +153,7 @@ pub(crate) enum Frame {
         id: u64,
         failed: Option<String>,
     },
-    /// A message of a widget: its type, its content, and buffers.
+    /// A message of a widget: its type, content and buffers.
     Comm {
         id: Option<u64>,
         name: String,
@@ -187,7 +162,7 @@ pub(crate) enum Frame {
 }
 
 impl Frame {
-    /// Its type, as the wire has it.
+    /// The name of the type on the wire.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Frame::Ready { .. } => "ready",
@@ -234,8 +209,8 @@ pub(crate) struct Value {
 #[derive(Deserialize, Debug, PartialEq, Eq)]
 pub(crate) struct Part(pub(crate) String, pub(crate) char, pub(crate) usize);
 
-/// Every field any frame has. One flat form is read several times quicker than one form for each kind, and
-/// there are two frames in the shortest cell.
+/// The fields of all frames. One flat form parses several times faster than one form for each kind, and
+/// even the shortest cell has two frames.
 #[derive(Deserialize)]
 struct Header<'a> {
     #[serde(borrow)]
@@ -271,7 +246,7 @@ struct Header<'a> {
 }
 
 impl Header<'_> {
-    /// The frame, or none where its kind is not known or something it must have is missing.
+    /// The frame; `None` if its kind is unknown or a required field is missing.
     fn frame(self) -> Option<Frame> {
         Some(match &*self.t {
             "ready" => Frame::Ready {
@@ -334,12 +309,12 @@ pub(crate) enum FrameError {
     OutOfOrder { expected: u64, found: u64 },
 }
 
-/// Collects bytes and hands out frames.
+/// Collects bytes and returns frames.
 pub(crate) struct Decoder {
     nonce: String,
     sequence: u64,
     buffer: BytesMut,
-    /// A frame whose payload is still coming.
+    /// A frame whose payload is incomplete.
     waiting: Option<(Frame, usize)>,
     searched: usize,
 }
@@ -349,7 +324,7 @@ impl Decoder {
         Decoder { nonce, sequence: 0, buffer: BytesMut::new(), waiting: None, searched: 0 }
     }
 
-    /// Where bytes that were read go, with room for many: the buffer by itself would take few at a time.
+    /// The buffer for the next read, with ample room: by itself it would take few bytes at a time.
     pub(crate) fn buffer(&mut self) -> &mut BytesMut {
         if self.buffer.capacity() - self.buffer.len() < ROOM_BYTES / 4 {
             self.buffer.reserve(ROOM_BYTES);
@@ -357,7 +332,7 @@ impl Decoder {
         &mut self.buffer
     }
 
-    /// The next whole frame and its payload.
+    /// The next complete frame with its payload.
     pub(crate) fn next(&mut self) -> Result<Option<(Frame, Bytes)>, FrameError> {
         if self.waiting.is_none() {
             let Some(end) = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n')

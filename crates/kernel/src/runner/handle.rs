@@ -1,6 +1,6 @@
-//! The handle that commands a runner.
+//! The handle through which the host commands a runner.
 //!
-//! Owns what is sent to it and the signals it gets. What it says is read by `pump.rs`.
+//! Owns the commands and the signals. `pump.rs` reads the output.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,30 +14,32 @@ use tokio::sync::{OnceCell, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::event::{Death, ExecId};
-use crate::input::{InputMode, InputReply};
 use crate::jupyter::widgets::Widgets;
-use crate::kernel::{Backend, CodeRequest, Force, Gone, History, Kernel, KernelInfo, NoCopies};
+use crate::kernel::{
+    Backend, CodeRequest, Gone, History, InputMode, InputReply, Kernel, KernelInfo, NoCopies,
+    StopSignal,
+};
 use crate::process::{Mark, kill_group};
 use crate::question::{AskId, Question};
 use crate::runner::commands::CommandWriter;
 use crate::runner::copies::{Copies, Meeting};
 use crate::runner::frames::Command;
-use crate::trace::Trace;
+use crate::trace::KernelTrace;
 use crate::turn::{Interrupt, Turn};
 
-/// How long a kernel that is being shut down has after each signal.
+/// The time for a kernel to end after each signal of a shutdown.
 const RUNG: Duration = Duration::from_secs(1);
 
 /// State that the handle and the pump share. The pump reports the death.
 #[derive(Clone, Default)]
 pub(crate) struct Intent {
-    /// Nobody listens any more.
+    /// Cancelled once no caller reads the events any more.
     pub(crate) stop: CancellationToken,
-    /// It did not listen to interrupts and is being ended for it.
+    /// The kernel ignored interrupts, and the host ends it for that.
     pub(crate) forced: Arc<AtomicBool>,
     /// The commands that have not ended.
     pub(crate) turn: Arc<Turn>,
-    /// The widgets of the kernel. A copy of the kernel has them too.
+    /// The widgets of the kernel. Its copies start with the same ones.
     pub(crate) widgets: Arc<Mutex<Widgets>>,
 }
 
@@ -47,21 +49,21 @@ impl Intent {
     }
 }
 
-/// A runner that can be commanded.
+/// The handle of a live runner.
 pub(crate) struct RunnerKernel {
     info: KernelInfo,
     pid: u32,
     commands: CommandWriter,
-    /// Questions that come while a cell runs; the pump, which has the events, answers them.
+    /// Questions that arrive during a cell. The pump, which sends the events, answers them.
     refused: mpsc::UnboundedSender<AskId>,
     death: watch::Receiver<Option<Death>>,
     intent: Intent,
-    /// Whether what runs may ask.
+    /// Permission of the current cell to ask for input.
     input: InputMode,
-    trace: Option<Arc<dyn Trace>>,
-    /// What makes copies of it, once somebody has asked.
+    trace: Option<Arc<dyn KernelTrace>>,
+    /// The maker of copies, after the first request for one.
     copies: Arc<OnceCell<Result<Arc<Copies>, NoCopies>>>,
-    /// The runner ends when this does.
+    /// Closing this pipe ends the runner.
     _lifeline: OwnedFd,
 }
 
@@ -70,7 +72,7 @@ impl RunnerKernel {
         info: KernelInfo,
         pid: u32,
         commands: CommandWriter,
-        (refused, trace): (mpsc::UnboundedSender<AskId>, Option<Arc<dyn Trace>>),
+        (refused, trace): (mpsc::UnboundedSender<AskId>, Option<Arc<dyn KernelTrace>>),
         death: watch::Receiver<Option<Death>>,
         intent: Intent,
         lifeline: OwnedFd,
@@ -121,7 +123,7 @@ impl Kernel for RunnerKernel {
             code: &request.code,
             silent: request.history == History::Silent,
             asks: request.input == InputMode::Ask,
-            names: request.names == crate::names::NamesWanted::Yes,
+            names: request.names == crate::kernel::NamesWanted::Yes,
             env,
             cwd: request.cwd.map(|cwd| cwd.display().to_string()),
         })
@@ -129,7 +131,7 @@ impl Kernel for RunnerKernel {
 
     fn reply_input(&mut self, exec: ExecId, reply: InputReply) -> Result<(), Gone> {
         match self.input {
-            // The runner has refused by itself, at once; there is nothing left to answer.
+            // The runner has already refused by itself.
             InputMode::Refuse => self.check_alive(),
             InputMode::Ask => self.post(&Command::Input { id: exec.0, reply: &reply }),
         }
@@ -141,7 +143,7 @@ impl Kernel for RunnerKernel {
             return self.refused.send(id).map_err(|_| Gone);
         }
         self.intent.turn.post_question();
-        self.post(&Command::Ask { id: id.0, question: (&question).into() })
+        self.post(&Command::Ask { id: id.0, question: &question })
     }
 
     fn interrupt(&mut self) -> Result<(), Gone> {
@@ -153,12 +155,12 @@ impl Kernel for RunnerKernel {
         Ok(())
     }
 
-    fn force(&mut self, force: Force) -> Result<(), Gone> {
+    fn force(&mut self, force: StopSignal) -> Result<(), Gone> {
         self.check_alive()?;
         self.intent.forced.store(true, Ordering::SeqCst);
         let (signal, kind) = match force {
-            Force::Terminate => (Signal::TERM, "terminate"),
-            Force::Kill => (Signal::KILL, "kill"),
+            StopSignal::Terminate => (Signal::TERM, "terminate"),
+            StopSignal::Kill => (Signal::KILL, "kill"),
         };
         self.commands.signalled(kind);
         kill_group(self.pid, signal);
@@ -169,7 +171,7 @@ impl Kernel for RunnerKernel {
         let known = Arc::clone(&self.copies);
         let asked = match known.get() {
             Some(_) => None,
-            None => Some(Meeting::place().and_then(|meeting| {
+            None => Some(Meeting::open().and_then(|meeting| {
                 let (name, mark) = (meeting.name.as_str(), Mark::VARIABLE);
                 let is_busy = self.intent.turn.has_cell();
                 let posted = !is_busy && self.post(&Command::Copies { name, mark }).is_ok();

@@ -1,7 +1,7 @@
-//! Making a kernel of a runner: its first command, and the wait until it is ready.
+//! Turns a runner into a kernel: sends its first command, and waits until it is ready.
 //!
-//! Owns what a runner is told at the start. Where runners come from is in `supply.rs`, what they say later
-//! is read by `pump.rs`.
+//! Owns the first exchange with a runner. `supply.rs` provides runners, and `pump.rs` reads them
+//! afterwards.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -19,81 +19,63 @@ use tokio::net::UnixStream;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::cwd::check_cwd;
 use crate::error::LaunchError;
 use crate::event::{DeathCause, KernelEvent};
 use crate::kernel::{Backend, BackendKind, KernelEvents, KernelInfo, KernelSpec, Launched};
-use crate::process::{Mark, kill_group, watch_exit};
+use crate::process::{Mark, check_cwd, kill_group, watch_exit, watch_exit_if_there};
+use crate::python::package;
+use crate::runner::boot::Kind;
 use crate::runner::commands::{CONTROL, CommandWriter};
 use crate::runner::frames::{Command, Decoder, Frame};
 use crate::runner::handle::{Intent, RunnerKernel};
-use crate::runner::package;
-use crate::runner::pump::{Pump, Said};
-use crate::runner::supply::{Fresh, Kind, Supply};
+use crate::runner::pump::{Pump, RunnerOutput};
+use crate::runner::supply::{ForkServer, Fresh, Supply};
 use crate::runner::wires;
-use crate::runner::zygote::ZygoteState;
-use crate::trace::{MessageTrace, Trace};
+use crate::trace::{KernelTrace, MessageTrace, ZygoteState};
 
-/// Everything the backend must be told; there are no defaults.
+/// The settings of the backend, without defaults.
 #[derive(Clone, Debug)]
 pub struct RunnerConfig {
-    /// Where the runner's files are laid out.
+    /// The folder for the runner's files.
     pub state_dir: PathBuf,
-    /// Whether kernels are forked from a server where that is possible.
+    /// Whether to fork kernels from a server where possible.
     pub fork_server: ForkServer,
-    /// How many kernels are made ahead of time, by the fork server where there is one to copy.
+    /// The number of kernels to make ahead of time, from the fork server if it can be copied.
     pub spares: usize,
 }
 
-/// How kernels are started.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ForkServer {
-    /// From a fork server, once it is ready.
-    On {
-        /// How long the server may take to make a copy before it counts as stuck.
-        wait: Duration,
-    },
-    /// Each by itself.
-    Off,
-}
-
-impl ForkServer {
-    /// A server that is stuck costs a launch two seconds.
-    pub const USUAL: ForkServer = ForkServer::On { wait: Duration::from_secs(2) };
-}
-
-/// Makes kernels that are child processes of this one and need nothing but Python.
+/// Makes kernels that are child processes of this one and need only Python.
 pub struct RunnerBackend {
     config: RunnerConfig,
     supply: Arc<Supply>,
-    /// When the runner's files were last checked, and their folder.
+    /// The time of the last check of the runner's files, and their folder.
     installed: Mutex<Option<(Instant, PathBuf)>>,
-    trace: Option<Arc<dyn Trace>>,
+    trace: Option<Arc<dyn KernelTrace>>,
 }
 
-/// How long files that were checked are not checked again.
+/// The time for which one check of the files holds.
 const RECENT: Duration = Duration::from_millis(250);
 
-/// How many events may wait for the session; the runner's own writes stall beyond that.
+/// The most events that wait for the session; beyond that, the runner's own writes stall.
 const EVENT_QUEUE: usize = 64;
 
 impl RunnerBackend {
-    /// A backend that starts its children from a thread of its own.
+    /// Makes a backend with a thread of its own that starts the children.
     pub fn new(config: RunnerConfig) -> Result<RunnerBackend, LaunchError> {
         RunnerBackend::with(config, None)
     }
 
-    /// The same, and somebody is told what it does.
+    /// As [`RunnerBackend::new`], with a log of what the backend does.
     pub fn traced(
         config: RunnerConfig,
-        trace: Arc<dyn Trace>,
+        trace: Arc<dyn KernelTrace>,
     ) -> Result<RunnerBackend, LaunchError> {
         RunnerBackend::with(config, Some(trace))
     }
 
     fn with(
         config: RunnerConfig,
-        trace: Option<Arc<dyn Trace>>,
+        trace: Option<Arc<dyn KernelTrace>>,
     ) -> Result<RunnerBackend, LaunchError> {
         let what = "start the thread that starts processes";
         let supply = Supply::new(config.fork_server, config.spares, trace.clone());
@@ -102,18 +84,18 @@ impl RunnerBackend {
         Ok(RunnerBackend { config, supply, installed, trace })
     }
 
-    /// The fork servers, with their processes.
+    /// The fork servers: interpreter, process id and state of each.
     pub async fn fork_servers(&self) -> Vec<(PathBuf, u32, ZygoteState)> {
         self.supply.fork_servers().await
     }
 
-    /// How many kernels wait to be used.
+    /// The number of kernels that wait for use.
     pub fn spares(&self) -> usize {
         self.supply.spares()
     }
 
-    /// The folder with the runner's files. Each of them is read to check that it is whole; kernels that start at the
-    /// same time share one check.
+    /// The folder with the runner's files. The check reads every file; kernels that start at the same time share one
+    /// check.
     fn installed(&self) -> io::Result<PathBuf> {
         let mut installed = self.installed.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, root)) = &*installed
@@ -146,7 +128,7 @@ impl RunnerBackend {
                 if package::remove_compiled(&root).is_err() {
                     return Err(error);
                 }
-                // Of several starts that fail together, one removes the files, and all try once more.
+                // If several starts fail together, one of them removes the files, and each tries once more.
                 begin().await
             }
             begun => begun,
@@ -154,23 +136,23 @@ impl RunnerBackend {
     }
 }
 
-/// Whether a start may have failed because of damaged files that Python had compiled: it could not read one, or crashed.
+/// True for a failure that damaged files from Python's compiler may cause: Python could not read one, or crashed.
 fn is_about_compiled(error: &LaunchError) -> bool {
     let LaunchError::EndedEarly { cause, stderr_tail, .. } = error else { return false };
     let crashes = [Signal::SEGV, Signal::ABORT, Signal::BUS, Signal::ILL].map(Signal::as_raw);
     match cause {
         DeathCause::Signal { signal } => crashes.contains(signal),
-        // One that cannot say anything may lack what says it.
+        // A damaged file may hold the very code that prints errors.
         _ if stderr_tail.trim().is_empty() => true,
         _ => ["marshal", "_compile_bytecode"].iter().any(|word| stderr_tail.contains(word)),
     }
 }
 
-/// Makes a kernel of a runner that is on its way.
+/// Makes a kernel of a runner that `fresh` is starting.
 pub(super) async fn start(
     fresh: impl Future<Output = io::Result<Fresh>>,
     (spec, python): (&KernelSpec, String),
-    trace: Option<Arc<dyn Trace>>,
+    trace: Option<Arc<dyn KernelTrace>>,
     cancel: &CancellationToken,
 ) -> Result<Launched, LaunchError> {
     let what = "get randomness";
@@ -225,11 +207,11 @@ pub(super) fn nonce() -> io::Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// A runner that is not a kernel yet; dropped, it is killed.
+/// A runner that is not a kernel yet. Dropping it kills the process.
 struct Starting {
     fresh: Option<Fresh>,
     python: String,
-    trace: Option<Arc<dyn Trace>>,
+    trace: Option<Arc<dyn KernelTrace>>,
     messages: MessageTrace,
 }
 
@@ -242,17 +224,17 @@ impl Drop for Starting {
 }
 
 impl Starting {
-    /// Tells the runner what it is to be and waits until it is that.
+    /// Sends the runner its first command and waits until it is ready.
     async fn greet(&mut self, spec: &KernelSpec, nonce: String) -> Result<Launched, LaunchError> {
         let Some(fresh) = &mut self.fresh else { return Err(LaunchError::Cancelled) };
         let hello = hello(spec, &nonce, fresh.mark.value());
         self.messages.sent(CONTROL, "hello", None);
-        // A runner that died already is told by its silence below, with what it said.
+        // A runner that has died is noticed below, by the end of its channel, with its output.
         let _ = fresh.wires.control.write_all(&hello).await;
         let mut decoder = Decoder::new(nonce);
-        // One that a child of it keeps the channel of is known by its own end. One that cannot be watched has
-        // ended already, and its status was taken.
-        let exit = watch_exit(fresh.process.id()).ok();
+        // A child of a dead runner may keep the channel open, so watch the process itself too.
+        let watch = |source| LaunchError::Resources { what: "watch the kernel", source };
+        let exit = watch_exit_if_there(fresh.process.id()).map_err(watch)?;
         loop {
             let next = decoder.next();
             if let Ok(Some((frame, _))) = &next {
@@ -273,7 +255,7 @@ impl Starting {
                 Ok(Some((Frame::Failed { reason }, _))) => {
                     return Err(LaunchError::Startup { reason });
                 }
-                // What was written before there is a cell is nobody's.
+                // Output from before the first cell belongs to no execution.
                 Ok(Some((Frame::Stream { .. }, _))) => continue,
                 Ok(None) => {}
                 Ok(Some(_)) | Err(_) => return Err(ended(fresh, &self.python).await),
@@ -281,7 +263,7 @@ impl Starting {
             let read = tokio::select! {
                 biased;
                 read = fresh.wires.control.read_buf(decoder.buffer()) => read,
-                // It may have spoken last in this very moment, which the runtime need not know yet.
+                // Its last frame may have arrived at this very moment, before the runtime noticed.
                 () = is_over(exit.as_ref()) => take_rest(&fresh.wires.control, decoder.buffer()),
             };
             match read {
@@ -291,7 +273,7 @@ impl Starting {
         }
     }
 
-    /// The time is up; what it has said so far may tell why.
+    /// Makes the error of a timeout, with the output so far, which may show the cause.
     fn late(&self, limit: Duration) -> LaunchError {
         let mut said = vec![0; 8 << 10];
         let read = self
@@ -318,7 +300,7 @@ impl Starting {
         let intent = Intent { widgets: Arc::new(Mutex::new(widgets)), ..Intent::default() };
         let watch = |source| LaunchError::Resources { what: "watch the kernel", source };
         let (read, write) = wires::split(wires.control).map_err(watch)?;
-        let said = Said {
+        let said = RunnerOutput {
             control: read,
             stdout: wires.stdout,
             stderr: wires.stderr,
@@ -344,11 +326,11 @@ impl Starting {
     }
 }
 
-/// Tells a new kernel's user something: at once where it is known, else as soon as it is.
+/// Sends a notice to the user of a new kernel: at once if it is known, else as soon as it is.
 fn tell(mut notice: BoxFuture<'static, Option<String>>, sender: &mpsc::Sender<KernelEvent>) {
     if let Some(known) = (&mut notice).now_or_never() {
         if let Some(text) = known {
-            // The queue is new, so there is room.
+            // The queue is new, so it has room.
             let _ = sender.try_send(KernelEvent::Notice(text));
         }
         return;
@@ -356,14 +338,14 @@ fn tell(mut notice: BoxFuture<'static, Option<String>>, sender: &mpsc::Sender<Ke
     let sender = sender.downgrade();
     tokio::spawn(async move {
         let text = notice.await;
-        // A kernel that is gone by then has nobody to tell.
+        // If the kernel has ended by then, drop the notice.
         if let (Some(text), Some(sender)) = (text, sender.upgrade()) {
             let _ = sender.send(KernelEvent::Notice(text)).await;
         }
     });
 }
 
-/// The first command.
+/// The first command, as a line.
 fn hello(spec: &KernelSpec, nonce: &str, mark: &str) -> Vec<u8> {
     let path = spec.env.get("PYTHONPATH").map_or("", String::as_str);
     let path: Vec<String> =
@@ -385,15 +367,15 @@ fn hello(spec: &KernelSpec, nonce: &str, mark: &str) -> Vec<u8> {
     hello.to_line()
 }
 
-/// Waits for the end of a process that can be watched.
+/// Waits for the end of a process, if it can be watched.
 async fn is_over(exit: Option<&AsyncFd<OwnedFd>>) {
     if let Some(exit) = exit {
-        // Whatever it says, there is nothing more to wait for.
+        // Any result means that there is nothing more to wait for.
         let _ = exit.readable().await;
     }
 }
 
-/// What a runner that is gone has left in its channel, a part at a time; nothing when that was all.
+/// Reads the next part of what a dead runner left in its channel; zero bytes at the end.
 fn take_rest(control: &UnixStream, buffer: &mut BytesMut) -> io::Result<usize> {
     let mut part = [0; 8 << 10];
     let size = rustix::io::read(control, &mut part[..])?;
@@ -401,14 +383,14 @@ fn take_rest(control: &UnixStream, buffer: &mut BytesMut) -> io::Result<usize> {
     Ok(size)
 }
 
-/// Why a runner ended before it was ready.
+/// Finds out why a runner ended before it was ready.
 async fn ended(fresh: &mut Fresh, python: &str) -> LaunchError {
     kill_group(fresh.process.id(), Signal::KILL);
     let mut said = Vec::new();
-    // The pipe ends with the process; a child that inherited it must not hold us up.
+    // The pipe ends with the process; the limit is for a child that inherited it.
     let told = fresh.wires.stderr.read_to_end(&mut said);
     let _ = tokio::time::timeout(Duration::from_secs(1), told).await;
-    // It was killed a moment ago at the latest; its status tells more than that it is gone.
+    // The kill above ends it soon; wait, because its exit status tells more than the closed channel.
     if let Ok(exit) = watch_exit(fresh.process.id()) {
         let _ = tokio::time::timeout(Duration::from_secs(1), exit.readable()).await;
     }

@@ -1,7 +1,7 @@
-//! Reading what a runner says, in the order it happened, until it is gone.
+//! Reads the output of a runner, in the order of events, until the runner ends.
 //!
-//! Owns the three streams and the exit of one runner. Frames keep their order; what C code and children
-//! wrote to descriptors 1 and 2 is delivered before the next display, result or end of a cell.
+//! Owns the three streams and the exit of one runner. Frames keep their order. Output of C code and
+//! children on descriptors 1 and 2 is delivered before the next display, result or end of a cell.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -23,25 +23,25 @@ use crate::event::{
     PyError, StreamName,
 };
 use crate::jupyter::widgets::TOO_LARGE;
-use crate::process::{Mark, Process, kill_group, watch_exit};
+use crate::process::{Mark, Process, kill_group, oom_kills, watch_exit};
 use crate::question::{Answer, AskId};
 use crate::runner::commands::{CONTROL, SIGNAL};
 use crate::runner::frames::{Decoder, Frame, Part, Value};
 use crate::runner::handle::Intent;
-use crate::trace::{MessageTrace, Trace};
+use crate::trace::{KernelTrace, MessageTrace};
 use crate::turn::Interrupt;
 
-/// What one read may bring.
+/// The most bytes of one read.
 const READ_BYTES: usize = 1 << 16;
 
-/// A pipe holds 64 KiB unless someone made it larger; what was written before a frame is at most that
-/// much, so a writer that never stops cannot hold the frame up.
+/// A pipe holds 64 KiB unless a process enlarged it. Output from before a frame is at most that
+/// much, so a writer that never stops cannot delay the frame for ever.
 const DRAIN_BYTES: usize = 1 << 20;
 
-/// How much of what a runner wrote outside of cells is kept to explain its death.
+/// The most bytes of output outside of cells to keep, to explain a death.
 const TAIL_BYTES: usize = 8 << 10;
 
-/// How long output may still come from a process that is gone.
+/// The time to wait for more output of a process that has ended.
 const AFTERMATH: Duration = Duration::from_millis(200);
 
 pub(crate) struct Pump {
@@ -52,38 +52,38 @@ pub(crate) struct Pump {
     stdout: Option<pipe::Receiver>,
     stderr: Option<pipe::Receiver>,
     decoder: Decoder,
-    trace: Option<Arc<dyn Trace>>,
+    trace: Option<Arc<dyn KernelTrace>>,
     messages: MessageTrace,
     events: mpsc::Sender<KernelEvent>,
     intent: Intent,
     refused: mpsc::UnboundedReceiver<AskId>,
     current: Option<ExecId>,
     error: Option<PyError>,
-    /// Whether a cell runs, and not silent code.
+    /// True for a cell, false for silent code.
     has_number: bool,
     tail: Vec<u8>,
     oom_kills: u64,
     scratch: Box<[u8]>,
-    /// The pipes were emptied since the last frames came.
+    /// No frames have arrived since the pipes were last emptied.
     is_drained: bool,
 }
 
-/// What woke the pump.
-enum Woke {
+/// The reason for which the pump woke.
+enum Wakeup {
     Control(io::Result<usize>),
     Pipe,
     Refused(AskId),
     Exited,
 }
 
-/// Our ends of what a runner says.
-pub(crate) struct Said {
+/// Our ends of a runner's output.
+pub(crate) struct RunnerOutput {
     pub(crate) control: pipe::Receiver,
     pub(crate) stdout: pipe::Receiver,
     pub(crate) stderr: pipe::Receiver,
     pub(crate) decoder: Decoder,
-    /// Who is told about it.
-    pub(crate) trace: Option<Arc<dyn Trace>>,
+    /// The log for the death of the kernel.
+    pub(crate) trace: Option<Arc<dyn KernelTrace>>,
     pub(crate) messages: MessageTrace,
 }
 
@@ -91,7 +91,7 @@ impl Pump {
     pub(crate) fn new(
         child: Process,
         mark: Mark,
-        said: Said,
+        said: RunnerOutput,
         events: mpsc::Sender<KernelEvent>,
         intent: Intent,
         refused: mpsc::UnboundedReceiver<AskId>,
@@ -120,7 +120,7 @@ impl Pump {
         })
     }
 
-    /// Runs until the runner is gone, and says why.
+    /// Runs until the runner has ended, and reports why.
     pub(crate) async fn run(mut self, died: watch::Sender<Option<Death>>) {
         let problem = self.pump().await;
         let death = self.end(problem).await;
@@ -131,28 +131,28 @@ impl Pump {
         self.send(KernelEvent::Died(death)).await;
     }
 
-    /// The problem that ended it, when it is ours and not the process's own end.
+    /// Returns the protocol error that ended it; `None` if the process ended by itself.
     async fn pump(&mut self) -> Option<String> {
         loop {
-            // Frames that came with others are still in the decoder.
+            // The decoder may still hold frames that arrived with others.
             if let Err(problem) = self.frames().await {
                 return Some(problem);
             }
             let woke = tokio::select! {
-                read = self.control.read_buf(self.decoder.buffer()) => Woke::Control(read),
-                () = is_readable(self.stdout.as_ref()) => Woke::Pipe,
-                () = is_readable(self.stderr.as_ref()) => Woke::Pipe,
-                Some(id) = self.refused.recv() => Woke::Refused(id),
-                () = is_over(&self.exit) => Woke::Exited,
+                read = self.control.read_buf(self.decoder.buffer()) => Wakeup::Control(read),
+                () = is_readable(self.stdout.as_ref()) => Wakeup::Pipe,
+                () = is_readable(self.stderr.as_ref()) => Wakeup::Pipe,
+                Some(id) = self.refused.recv() => Wakeup::Refused(id),
+                () = is_over(&self.exit) => Wakeup::Exited,
             };
             match woke {
-                Woke::Control(Ok(0) | Err(_)) | Woke::Exited => return None,
-                Woke::Control(Ok(_)) => self.is_drained = false,
-                Woke::Refused(id) => {
+                Wakeup::Control(Ok(0) | Err(_)) | Wakeup::Exited => return None,
+                Wakeup::Control(Ok(_)) => self.is_drained = false,
+                Wakeup::Refused(id) => {
                     self.send(KernelEvent::Answer { id, answer: Answer::Busy }).await;
                 }
-                Woke::Pipe => {
-                    // The frame that says whose output it is was sent before the output: it is there.
+                Wakeup::Pipe => {
+                    // The frame that names the owner of this output was sent before the output, so it is there already.
                     let size = rustix::net::recv(
                         &self.control,
                         &mut self.scratch[..],
@@ -171,7 +171,7 @@ impl Pump {
         }
     }
 
-    /// Passes on the frames that are whole.
+    /// Handles all complete frames.
     async fn frames(&mut self) -> Result<(), String> {
         loop {
             match self.decoder.next() {
@@ -183,7 +183,7 @@ impl Pump {
     }
 
     async fn frame(&mut self, frame: Frame, payload: Bytes) {
-        // What was written before the frames that came together was there when the first of them was.
+        // One drain serves all frames of one read: output from before them was in the pipes with the first.
         if !self.is_drained && !matches!(frame, Frame::Started { .. } | Frame::Stream { .. }) {
             self.drain().await;
         }
@@ -191,7 +191,7 @@ impl Pump {
         match frame {
             Frame::Ready { .. } | Frame::Failed { .. } => {}
             Frame::Started { id, count } => {
-                // At once: nobody may be there to take the event.
+                // Before the event is sent: the session may be slow to take it.
                 if self.intent.turn.begin_cell() == Interrupt::SendNow {
                     self.messages.sent(SIGNAL, "interrupt", None);
                     kill_group(self.child.id(), Signal::INT);
@@ -232,7 +232,7 @@ impl Pump {
                     self.tell_widgets(id).await;
                 }
                 let outcome = self.error.take().map_or(Outcome::Ok, Outcome::Error);
-                // Whoever takes this event may ask at once.
+                // Before the event is sent: its reader may ask a question at once.
                 self.intent.turn.end_cell();
                 self.exec(Some(id), ExecEvent::Finished(outcome)).await;
                 self.current = None;
@@ -248,7 +248,7 @@ impl Pump {
         }
     }
 
-    /// Takes a message of a widget; one that cannot be read is ignored.
+    /// Applies a message of a widget, and ignores a malformed one.
     fn hear_widget(&mut self, kind: &str, parts: &[Part], mut payload: Bytes) {
         let mut pieces =
             parts.iter().map(|Part(_, _, size)| payload.split_to((*size).min(payload.len())));
@@ -256,7 +256,7 @@ impl Pump {
         let buffers: Vec<Bytes> = pieces.collect();
         let mut widgets = self.intent.widgets();
         let _ = match kind {
-            // Nobody else is there to speak to, and nobody waits for an answer.
+            // No frontend is connected, so no program waits for an answer.
             "comm_open" => widgets.open(&content, &buffers).map(drop),
             "comm_msg" => widgets.message(&content, &buffers),
             "comm_close" => widgets.close(&content),
@@ -280,7 +280,7 @@ impl Pump {
         self.exec(Some(id), ExecEvent::Result { count: value.count, id: None, data }).await;
     }
 
-    /// Delivers what is in the pipes now.
+    /// Delivers what the pipes hold now.
     async fn drain(&mut self) {
         self.is_drained = true;
         for name in [StreamName::Stdout, StreamName::Stderr] {
@@ -305,7 +305,7 @@ impl Pump {
         }
     }
 
-    /// Bytes of C code or of a child.
+    /// Delivers bytes of C code or of a child.
     async fn raw(&mut self, name: StreamName, data: Bytes) {
         let channel = match name {
             StreamName::Stdout => "stdout",
@@ -324,15 +324,15 @@ impl Pump {
     async fn exec(&mut self, id: Option<u64>, event: ExecEvent) {
         let event = match id.map(ExecId) {
             Some(exec) if self.current == Some(exec) => KernelEvent::Exec { exec, event },
-            // Also of a thread whose words were overtaken by the end of its cell.
+            // Includes a thread whose output arrived after the end of its cell.
             _ => KernelEvent::Orphan(event),
         };
         self.send(event).await;
     }
 
-    /// Waits for room, unless nobody listens any more.
+    /// Waits for room, unless the owner has stopped reading.
     async fn send(&mut self, event: KernelEvent) {
-        // There nearly always is room.
+        // The queue nearly always has room.
         let event = match self.events.try_send(event) {
             Ok(()) => return,
             Err(TrySendError::Full(event) | TrySendError::Closed(event)) => event,
@@ -349,19 +349,19 @@ impl Pump {
         }
     }
 
-    /// The rest of the output, the exit status, and the cause.
+    /// Delivers the rest of the output, takes the exit status and finds the cause.
     async fn end(&mut self, problem: Option<String>) -> Death {
         if problem.is_some() {
             kill_group(self.child.id(), Signal::KILL);
         }
-        // The channel can end a moment before the process does; one that stays is ended.
+        // The channel can close a moment before the process ends; a process that stays gets killed.
         if tokio::time::timeout(Duration::from_secs(1), self.exit.readable()).await.is_err() {
             kill_group(self.child.id(), Signal::KILL);
             let _ = tokio::time::timeout(Duration::from_secs(1), self.exit.readable()).await;
         }
         self.rest().await;
         let status = self.child.cause().await;
-        // What the cell started must not outlive its kernel.
+        // Processes that a cell started must not outlive its kernel.
         kill_group(self.child.id(), Signal::KILL);
         let strays = self.mark.end_strays().await;
         self.reap_group().await;
@@ -379,7 +379,7 @@ impl Pump {
         Death { cause, stderr_tail, strays }
     }
 
-    /// Takes the statuses of a group that was killed; its members take a moment to end.
+    /// Takes the statuses of a killed group, whose members take a moment to end.
     async fn reap_group(&mut self) {
         for _ in 0..100 {
             self.child.reap_orphans();
@@ -390,8 +390,8 @@ impl Pump {
         }
     }
 
-    /// Frames and bytes that were sent before the end. Only the wait for more is bounded: whoever listens
-    /// late still gets what is there, and a copy of the runner that keeps the channel open holds nothing up.
+    /// Delivers frames and bytes from before the end. Only the wait for more is bounded: a slow reader
+    /// still gets everything, and a copy of the runner that keeps the channel open delays nothing.
     async fn rest(&mut self) {
         loop {
             let read = self.control.read_buf(self.decoder.buffer());
@@ -405,10 +405,10 @@ impl Pump {
     }
 }
 
-/// Waits until there is something to read; a pipe that was closed is never ready.
+/// Waits until a pipe has something to read; a closed pipe is never ready.
 async fn is_readable(pipe: Option<&pipe::Receiver>) {
     match pipe {
-        // An error is seen again, and dealt with, by the read that follows.
+        // The read that follows sees an error again, and handles it.
         Some(pipe) => drop(pipe.readable().await),
         None => std::future::pending().await,
     }
@@ -416,12 +416,12 @@ async fn is_readable(pipe: Option<&pipe::Receiver>) {
 
 /// Waits for the end of the process.
 async fn is_over(exit: &AsyncFd<OwnedFd>) {
-    // One waker that stays, where a future of `readable` would be put on a list and taken off every time.
+    // One waker that stays, where each future of `readable` would enter and leave a list.
     let _ = std::future::poll_fn(|context| exit.poll_read_ready(context)).await;
 }
 
-/// Reads without waiting. Tokio believes a pipe empty until its reactor has looked again, so the system has
-/// the last word.
+/// Reads without waiting. After an empty read Tokio reports the pipe as empty until its reactor has
+/// checked again, so ask the system itself.
 fn read_now(pipe: &pipe::Receiver, data: &mut [u8]) -> io::Result<usize> {
     match pipe.try_read(data) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -444,20 +444,4 @@ fn bundle(parts: &[Part], metadata: String, mut payload: Bytes) -> MimeBundle {
         data.push((mime.clone(), content));
     }
     MimeBundle { data, metadata }
-}
-
-/// How often the system has ended a process because memory ran out: one of our own group of processes where
-/// that can be told, else any.
-pub(crate) fn oom_kills() -> u64 {
-    let count = |text: String, name: &str| {
-        text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
-    };
-    let group = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let group = group.lines().find_map(|line| line.strip_prefix("0::/"));
-    let own = group.and_then(|group| {
-        std::fs::read_to_string(format!("/sys/fs/cgroup/{group}/memory.events")).ok()
-    });
-    own.and_then(|text| count(text, "oom_kill "))
-        .or_else(|| count(std::fs::read_to_string("/proc/vmstat").ok()?, "oom_kill "))
-        .unwrap_or(0)
 }

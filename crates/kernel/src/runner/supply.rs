@@ -1,12 +1,12 @@
-//! Where runners come from: a spare that was made ahead of time, a fork server, or a new process.
+//! Provides runners: a spare made ahead of time, a copy of a fork server, or a new process.
 //!
 //! Owns the fork servers and the spares, one set for each kind of runner. A runner from here has started
-//! but has not been told what it is to be; `launch.rs` does that.
+//! but has not received its first command; `launch.rs` sends that.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,37 +16,29 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join_all};
 use tokio_util::task::TaskTracker;
 
-use crate::environ::MANAGED;
 use crate::jupyter::widgets::Widgets;
-use crate::kernel::{KernelSpec, Origin};
+use crate::kernel::Origin;
 use crate::process::{Mark, Process, Spawner, adopt_orphans};
-use crate::runner::boot::{self, Role};
-use crate::runner::launch::ForkServer;
+use crate::runner::boot::{self, Kind, Role};
 use crate::runner::wires::{self, Wires};
-use crate::runner::zygote::{Zygote, ZygoteState};
-use crate::startup::Shell;
-use crate::trace::Trace;
+use crate::runner::zygote::Zygote;
+use crate::trace::{KernelTrace, ZygoteState};
 
-/// What a runner can be made ready with before it is known who will use it.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Kind {
-    pub(crate) python: PathBuf,
-    /// Without what is set anew for each kernel or cell, or differs from shell to shell.
-    pub(crate) env: BTreeMap<String, String>,
-    pub(crate) shell: Shell,
-    pub(crate) preload: Vec<String>,
-    pub(crate) root: PathBuf,
+/// The way kernels are started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ForkServer {
+    /// As copies of a fork server, once it is ready.
+    On {
+        /// The time for one copy before the server counts as stuck.
+        wait: Duration,
+    },
+    /// Each as a new process.
+    Off,
 }
 
-impl Kind {
-    pub(crate) fn of(spec: &KernelSpec, root: &Path) -> Kind {
-        let mut env = spec.env.clone();
-        let varies =
-            |name: &str| MANAGED.contains(&name) || ["PWD", "OLDPWD", "SHLVL", "_"].contains(&name);
-        env.retain(|name, _| !varies(name));
-        let (shell, preload) = (spec.startup.shell, spec.startup.preload.clone());
-        Kind { python: spec.python.clone(), env, shell, preload, root: root.to_owned() }
-    }
+impl ForkServer {
+    /// The default: a stuck server delays a launch by two seconds.
+    pub const USUAL: ForkServer = ForkServer::On { wait: Duration::from_secs(2) };
 }
 
 /// A runner that waits for its first command.
@@ -55,7 +47,7 @@ pub(crate) struct Fresh {
     pub(crate) wires: Wires,
     pub(crate) mark: Mark,
     pub(crate) origin: Origin,
-    /// The widgets that its process holds already.
+    /// The widgets that already exist in its process.
     pub(crate) widgets: Widgets,
     /// The notice for its user, once it is known.
     pub(crate) notice: Option<BoxFuture<'static, Option<String>>>,
@@ -69,36 +61,36 @@ pub(crate) struct Supply {
     spares: Mutex<Spares>,
     /// The tasks that make spares.
     refills: TaskTracker,
-    /// Set when nothing more is made ahead of time.
+    /// Set once nothing more may be made ahead of time.
     is_closed: AtomicBool,
-    trace: Option<Arc<dyn Trace>>,
+    trace: Option<Arc<dyn KernelTrace>>,
 }
 
 struct Server {
     zygote: Arc<Zygote>,
     used: Instant,
-    /// Somebody was told which modules it could not import.
+    /// A kernel has delivered the notice about modules that could not be imported.
     is_told: bool,
 }
 
 #[derive(Default)]
 struct Spares {
     waiting: HashMap<Kind, Vec<Fresh>>,
-    /// Kinds of which spares are being started.
+    /// Kinds whose spares a task is making.
     filling: HashSet<Kind>,
 }
 
-/// How many fork servers there are at most; the one that was not used longest makes room.
+/// The most fork servers; a new one takes the place of the least recently used.
 const MOST_SERVERS: usize = 4;
 
-/// How long after a runner was taken the next spare is made.
+/// The delay between taking a runner and making the next spare.
 const REFILL_AFTER: Duration = Duration::from_millis(10);
 
 impl Supply {
     pub(crate) fn new(
         fork_server: ForkServer,
         spares_wanted: usize,
-        trace: Option<Arc<dyn Trace>>,
+        trace: Option<Arc<dyn KernelTrace>>,
     ) -> io::Result<Supply> {
         adopt_orphans();
         Ok(Supply {
@@ -113,7 +105,7 @@ impl Supply {
         })
     }
 
-    /// A runner of this kind, got in the quickest way there is.
+    /// A runner of this kind, by the quickest way available.
     pub(crate) async fn take(self: &Arc<Self>, kind: &Kind) -> io::Result<Fresh> {
         let mut taken = match self.spare(kind) {
             Some(fresh) => Ok(fresh),
@@ -128,7 +120,7 @@ impl Supply {
         if self.spares_wanted > 0 && !self.is_closed() {
             let (supply, kind) = (Arc::clone(self), kind.clone());
             self.refills.spawn(async move {
-                // The kernel that was just taken has its first cell to run, which is waited for.
+                // The kernel just taken has its first cell to run, and its user waits for that.
                 tokio::time::sleep(REFILL_AFTER).await;
                 supply.refill(kind).await;
             });
@@ -136,7 +128,7 @@ impl Supply {
         taken
     }
 
-    /// Ends the fork servers and the spares, and reaps them. A kernel that is wanted later is started by itself.
+    /// Ends and reaps the fork servers and the spares. A later kernel starts as a new process.
     pub(crate) async fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
         let servers = std::mem::take(&mut *self.servers.lock().await);
@@ -153,7 +145,7 @@ impl Supply {
         self.is_closed.load(Ordering::SeqCst)
     }
 
-    /// The fork servers, with their processes.
+    /// The fork servers: interpreter, process id and state of each.
     pub(crate) async fn fork_servers(&self) -> Vec<(PathBuf, u32, ZygoteState)> {
         let servers = self.servers.lock().await;
         let row = |(kind, server): (&Kind, &Server)| {
@@ -162,13 +154,13 @@ impl Supply {
         servers.iter().map(row).collect()
     }
 
-    /// How many runners wait to be used.
+    /// The number of runners that wait for use.
     pub(crate) fn spares(&self) -> usize {
         self.waiting().waiting.values().map(Vec::len).sum()
     }
 
-    /// Takes a copy of the fork server of this kind. The first request starts the server and does not
-    /// wait for it; one that died is started again.
+    /// Forks the server of this kind. The first request only starts the server and does not wait for it. A
+    /// server that has died is started again.
     async fn fork(&self, kind: &Kind) -> Result<Fresh, Reason> {
         let ForkServer::On { wait } = self.fork_server else {
             return Err(Reason::lasting("the fork server is turned off"));
@@ -185,7 +177,7 @@ impl Supply {
         let (wires, theirs) = wires::pair().map_err(failed)?;
         let copy = tokio::time::timeout(wait, server.fork(theirs.in_order())).await;
         let Ok(copy) = copy else {
-            // Without anybody who wants it, it ends.
+            // The removal drops its last handle, which ends it.
             self.servers.lock().await.remove(kind);
             return Err(Reason::passing("the fork server did not answer"));
         };
@@ -202,10 +194,10 @@ impl Supply {
         })
     }
 
-    /// The fork server of this kind. One that is not there is started, and not waited for.
+    /// The fork server of this kind. A missing one is started in the background, and the call fails.
     async fn server(&self, kind: &Kind) -> Result<Arc<Zygote>, Reason> {
         let mut servers = self.servers.lock().await;
-        // Checked with the lock held, so that no server is added after all were taken out.
+        // Checked under the lock, so that no server is added after `close` took them all.
         if self.is_closed() {
             return Err(Reason::passing("everything ends"));
         }
@@ -229,8 +221,8 @@ impl Supply {
         Err(Reason::passing("the fork server is starting"))
     }
 
-    /// The notice about modules that could not be preloaded, once the fork server has tried. It goes to every kernel
-    /// until one had it from its start: other kernels may be gone before it is known.
+    /// The notice about modules that could not be preloaded, once the fork server has tried. Every kernel gets it until
+    /// one had it from its start: earlier kernels may have ended before it was known.
     async fn notice(&self, kind: &Kind) -> Option<BoxFuture<'static, Option<String>>> {
         if kind.preload.is_empty() {
             return None;
@@ -242,7 +234,7 @@ impl Supply {
         Some(async move { preload_notice(&settled.await, &kind) }.boxed())
     }
 
-    /// A runner that is there already and still alive.
+    /// Takes a spare that is still alive.
     fn spare(&self, kind: &Kind) -> Option<Fresh> {
         let mut spares = self.waiting();
         let waiting = spares.waiting.get_mut(kind)?;
@@ -254,7 +246,7 @@ impl Supply {
         None
     }
 
-    /// Starts spares until there are as many as are wanted.
+    /// Makes spares until the wanted number waits.
     async fn refill(&self, kind: Kind) {
         if !self.waiting().filling.insert(kind.clone()) {
             return;
@@ -262,13 +254,13 @@ impl Supply {
         while self.is_short_of(&kind) {
             let fresh = match self.fork(&kind).await {
                 Ok(fresh) => fresh,
-                // The next kernel comes when the fork server is there.
+                // A later kernel tries again, once the fork server is ready.
                 Err(reason) if reason.is_passing => break,
                 Err(reason) => {
                     let origin = Origin::Spare { reason: reason.text };
                     match self.start(&kind, &kind.preload, origin).await {
                         Ok(fresh) => fresh,
-                        // A spare that cannot be started is no loss: the next kernel says why.
+                        // The failure of a spare costs nothing: the next kernel reports the error.
                         Err(_) => break,
                     }
                 }
@@ -287,7 +279,7 @@ impl Supply {
         self.spares.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A new process.
+    /// Starts a new process.
     async fn start(&self, kind: &Kind, preload: &[String], origin: Origin) -> io::Result<Fresh> {
         let (wires, theirs) = wires::pair()?;
         let keep: Vec<OwnedFd> = vec![theirs.control, theirs.lifeline, theirs.host];
@@ -320,7 +312,7 @@ impl Drop for Supply {
     }
 }
 
-/// The notice about preloading, if it failed.
+/// The notice about modules that could not be preloaded.
 fn preload_notice(state: &ZygoteState, kind: &Kind) -> Option<String> {
     Some(match state {
         ZygoteState::Refused(reason) => format!(
@@ -342,10 +334,10 @@ fn preload_notice(state: &ZygoteState, kind: &Kind) -> Option<String> {
     })
 }
 
-/// Why there is no copy of a fork server.
+/// Why no copy of a fork server could be made.
 struct Reason {
     text: String,
-    /// Whether the next request may get one.
+    /// A later request may succeed.
     is_passing: bool,
 }
 

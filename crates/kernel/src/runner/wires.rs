@@ -1,7 +1,7 @@
-//! What connects a runner to its host: the channel, the lifeline, the two pipes, and the host's own
-//! process to watch.
+//! Connections between a runner and its host: the channel, the lifeline, the two pipes, and a handle to
+//! watch the host's process.
 //!
-//! Owns making them and which end is whose. What travels on them is for others.
+//! Owns creating them and assigning the ends. It must not know what travels on them.
 
 use std::io::{self, PipeReader};
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,35 +12,35 @@ use tokio::net::unix::pipe;
 
 use crate::process::own_pidfd;
 
-/// Our ends.
+/// The ends of the host.
 pub(crate) struct Wires {
     pub(crate) control: UnixStream,
     pub(crate) stdout: pipe::Receiver,
     pub(crate) stderr: pipe::Receiver,
-    /// Only we hold this end: when it closes, the runner ends, however we ended.
+    /// No other process holds this end: it closes however the host ends, and then the runner ends.
     pub(crate) lifeline: OwnedFd,
-    /// The numbers by which a process that still holds one of these can be known.
+    /// Inode numbers, which identify a process that still holds one of these.
     pub(crate) inodes: Vec<u64>,
 }
 
-/// The runner's ends.
+/// The ends of the runner.
 pub(crate) struct Theirs {
     pub(crate) control: OwnedFd,
     pub(crate) lifeline: OwnedFd,
-    /// This process, to be seen ending even when somebody else got hold of the lifeline.
+    /// The host's process, to see its end even if another process got hold of the lifeline.
     pub(crate) host: OwnedFd,
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: OwnedFd,
 }
 
 impl Theirs {
-    /// In the order the fork server takes them.
+    /// The ends in the order in which the fork server takes them.
     pub(crate) fn in_order(self) -> [OwnedFd; 5] {
         [self.control, self.lifeline, self.host, self.stdout, self.stderr]
     }
 }
 
-/// Both ends of everything.
+/// Makes both ends of all connections.
 pub(crate) fn pair() -> io::Result<(Wires, Theirs)> {
     let (ours, control) = StdUnixStream::pair()?;
     ours.set_nonblocking(true)?;
@@ -68,9 +68,9 @@ pub(crate) fn pair() -> io::Result<(Wires, Theirs)> {
     Ok((wires, theirs))
 }
 
-/// The channel of a runner that is ready, taken apart: what it says, and where commands go. A socket that
-/// is watched for both would wake us each time the runner has read a command, for nothing; so the reading
-/// end is watched for reading alone, as a pipe is, and the writing end only while it is full.
+/// Splits the channel of a ready runner into its output and the end for commands. A socket watched for both would
+/// wake us, for nothing, each time the runner has read a command. So the reading end is watched only for
+/// reading, like a pipe, and the writing end only while it is full.
 pub(crate) fn split(control: UnixStream) -> io::Result<(pipe::Receiver, OwnedFd)> {
     let read = OwnedFd::from(control.into_std()?);
     let write = read.try_clone()?;

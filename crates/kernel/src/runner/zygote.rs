@@ -1,7 +1,7 @@
-//! The fork server seen from the host: asked for runners, told of their ends.
+//! The fork server seen from the host: takes requests for runners, and reports their ends.
 //!
-//! Owns one process per interpreter and environment. It is only ever a quicker way to a runner: when it
-//! cannot be used, the caller starts one directly, and the reason is kept to be shown.
+//! Owns one process per interpreter and environment. It only saves time: if it cannot be used, the caller
+//! starts a runner directly, and keeps the reason for the status.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, IoSlice};
@@ -20,9 +20,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::process::{Process, Reaped, Spawner, children, kill_group};
-use crate::runner::boot::{self, Role};
-use crate::runner::supply::Kind;
-use crate::trace::Trace;
+use crate::runner::boot::{self, Kind, Role};
+use crate::trace::{KernelTrace, ZygoteState};
 
 /// A running fork server.
 pub(crate) struct Zygote {
@@ -30,45 +29,29 @@ pub(crate) struct Zygote {
     state: watch::Receiver<ZygoteState>,
     pid: u32,
     unwanted: CancellationToken,
-    /// Set when its process has ended and its status was taken.
+    /// Set once its process has ended and its status was taken.
     over: CancellationToken,
-    /// Ends it with this value, also when it does not answer.
+    /// Dropping this value ends the fork server, even if it does not answer.
     _wanted: DropGuard,
-}
-
-/// Whether a fork server can be used.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum ZygoteState {
-    /// It is still importing.
-    Starting,
-    /// It hands out runners; modules that could not be preloaded, with the reason.
-    Ready {
-        /// Module and reason.
-        failed: BTreeMap<String, String>,
-    },
-    /// It refused to fork, for this reason.
-    Refused(String),
-    /// It is gone.
-    Gone,
 }
 
 struct Request {
     fds: [OwnedFd; 5],
-    reply: oneshot::Sender<io::Result<Forked>>,
+    reply: oneshot::Sender<io::Result<RunnerCopy>>,
 }
 
-/// A runner that was forked, and word of its end.
-pub(crate) struct Forked {
+/// A forked runner, and the report of its end.
+pub(crate) struct RunnerCopy {
     pub(crate) pid: u32,
     pub(crate) ended: oneshot::Receiver<Reaped>,
 }
 
 #[derive(Deserialize)]
 #[serde(tag = "t", rename_all = "lowercase")]
-enum Said {
+enum ServerReport {
     Ready {
         failed: BTreeMap<String, String>,
-        /// Why it makes no copies, where it knows that already.
+        /// Why it cannot make copies, if it already knows.
         #[serde(default)]
         refused: Option<String>,
     },
@@ -88,7 +71,7 @@ impl Zygote {
     pub(crate) async fn start(
         spawner: &Spawner,
         kind: &Kind,
-        trace: Option<Arc<dyn Trace>>,
+        trace: Option<Arc<dyn KernelTrace>>,
     ) -> io::Result<Zygote> {
         let (ours, theirs) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
@@ -98,7 +81,7 @@ impl Zygote {
         let child = spawner.spawn(command, vec![theirs.into()]).await?;
         let pid = child.id();
         let end = move |told: &[u32]| {
-            // Killed between a fork and its word, it leaves a copy that nobody else knows.
+            // If it was killed between a fork and the report, it leaves a copy that no process knows.
             let mut untold = children(pid);
             untold.retain(|copy| !told.contains(copy));
             Process::own(child).destroy();
@@ -111,7 +94,7 @@ impl Zygote {
         Ok(zygote)
     }
 
-    /// Speaks with a process that makes copies of itself, over this stream. Calls `end` when the stream is over, with
+    /// Connects to a process that makes copies of itself, over this stream. Calls `end` when the stream ends, with
     /// the copies that the process reported.
     pub(crate) fn on(
         stream: UnixStream,
@@ -122,7 +105,7 @@ impl Zygote {
         let (sender, state) = watch::channel(ZygoteState::Starting);
         let unwanted = CancellationToken::new();
         let over = CancellationToken::new();
-        // Callers that wait for its end are told even if the runtime ends first.
+        // Notifies callers that wait for its end, even if the runtime ends first.
         let (given_up, has_ended) = (unwanted.clone(), over.clone().drop_guard());
         tokio::spawn(async move {
             let ends = Ends::default();
@@ -139,7 +122,7 @@ impl Zygote {
         Zygote { requests, state, pid, unwanted, over, _wanted: wanted }
     }
 
-    /// Ends it, and returns when nothing of it is left.
+    /// Ends it, and returns once nothing of it remains.
     pub(crate) async fn end(&self) {
         self.unwanted.cancel();
         self.over.cancelled().await;
@@ -149,7 +132,7 @@ impl Zygote {
         self.state.borrow().clone()
     }
 
-    /// Its state, once it has said whether it can be used. Waiting for it does not keep the fork server.
+    /// Waits until it reports whether it can be used, and returns its state. The wait does not keep it alive.
     pub(crate) fn settled(&self) -> impl Future<Output = ZygoteState> + Send + use<> {
         let mut state = self.state.clone();
         async move {
@@ -162,8 +145,8 @@ impl Zygote {
         self.pid
     }
 
-    /// Asks for a runner on these descriptors.
-    pub(crate) async fn fork(&self, fds: [OwnedFd; 5]) -> io::Result<Forked> {
+    /// Requests a runner on these descriptors.
+    pub(crate) async fn fork(&self, fds: [OwnedFd; 5]) -> io::Result<RunnerCopy> {
         let (reply, answer) = oneshot::channel();
         let gone = || io::Error::other("the fork server is gone");
         self.requests.send(Request { fds, reply }).await.map_err(|_| gone())?;
@@ -171,8 +154,12 @@ impl Zygote {
     }
 }
 
-/// Tells how a fork server fares, until it is gone.
-async fn tell(python: PathBuf, mut state: watch::Receiver<ZygoteState>, trace: Arc<dyn Trace>) {
+/// Traces the states of a fork server, until it ends.
+async fn tell(
+    python: PathBuf,
+    mut state: watch::Receiver<ZygoteState>,
+    trace: Arc<dyn KernelTrace>,
+) {
     while state.changed().await.is_ok() {
         let now = state.borrow_and_update().clone();
         trace.fork_server(&python, &now);
@@ -182,14 +169,14 @@ async fn tell(python: PathBuf, mut state: watch::Receiver<ZygoteState>, trace: A
     }
 }
 
-/// The copies that were reported, each with the receiver of its end.
+/// The reported copies, each with the sender for its end.
 type Ends = Mutex<HashMap<u32, oneshot::Sender<Reaped>>>;
 
 fn locked(ends: &Ends) -> MutexGuard<'_, HashMap<u32, oneshot::Sender<Reaped>>> {
     ends.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sends requests one at a time and passes on what is said, until either side is gone.
+/// Sends requests one at a time and handles the reports, until either side closes.
 async fn serve(
     stream: UnixStream,
     mut queue: mpsc::Receiver<Request>,
@@ -198,16 +185,16 @@ async fn serve(
 ) {
     let (read, write) = stream.into_split();
     let mut lines = BufReader::new(read).lines();
-    let mut asked: Option<oneshot::Sender<io::Result<Forked>>> = None;
+    let mut asked: Option<oneshot::Sender<io::Result<RunnerCopy>>> = None;
     loop {
         let request = tokio::select! {
             line = lines.next_line() => {
                 let Ok(Some(line)) = line else { return };
-                let Ok(said) = serde_json::from_str::<Said>(&line) else { return };
+                let Ok(said) = serde_json::from_str::<ServerReport>(&line) else { return };
                 hear(said, state, ends, &mut asked);
                 continue;
             }
-            // Also while it is not ready: the end of the queue is the end of those who want it.
+            // Even before the server is ready: the queue closes when its last user drops it.
             request = queue.recv(), if asked.is_none() => request,
         };
         let Some(Request { fds, reply }) = request else { return };
@@ -222,7 +209,7 @@ async fn serve(
     }
 }
 
-/// Hands over the descriptors of one runner, with one byte to carry them.
+/// Sends the descriptors of one runner, with one byte to carry them.
 fn send(stream: &UnixStream, fds: &[OwnedFd]) -> io::Result<()> {
     let borrowed: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(5))];
@@ -236,34 +223,34 @@ fn send(stream: &UnixStream, fds: &[OwnedFd]) -> io::Result<()> {
 }
 
 fn hear(
-    said: Said,
+    said: ServerReport,
     state: &watch::Sender<ZygoteState>,
     ends: &Ends,
-    asked: &mut Option<oneshot::Sender<io::Result<Forked>>>,
+    asked: &mut Option<oneshot::Sender<io::Result<RunnerCopy>>>,
 ) {
     let mut ends = locked(ends);
     match said {
-        Said::Ready { failed, refused } => {
+        ServerReport::Ready { failed, refused } => {
             let now = refused.map_or(ZygoteState::Ready { failed }, ZygoteState::Refused);
             state.send_replace(now);
         }
-        Said::Forked { pid } => {
+        ServerReport::Forked { pid } => {
             let (sender, ended) = oneshot::channel();
             let is_taken =
-                asked.take().is_some_and(|reply| reply.send(Ok(Forked { pid, ended })).is_ok());
+                asked.take().is_some_and(|reply| reply.send(Ok(RunnerCopy { pid, ended })).is_ok());
             if is_taken {
                 ends.insert(pid, sender);
             } else {
                 kill_group(pid, rustix::process::Signal::KILL);
             }
         }
-        Said::Refused { reason } => {
+        ServerReport::Refused { reason } => {
             state.send_replace(ZygoteState::Refused(reason.clone()));
             if let Some(reply) = asked.take() {
                 let _ = reply.send(Err(io::Error::other(reason)));
             }
         }
-        Said::Exit { pid, status } => {
+        ServerReport::Exit { pid, status } => {
             if let Some(sender) = ends.remove(&pid) {
                 let _ = sender.send(Reaped::from_raw(status));
             }

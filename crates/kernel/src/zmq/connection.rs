@@ -1,6 +1,6 @@
-//! Where a kernel listens: the connection file, and ports that nobody else has.
+//! The addresses of a kernel: its connection file, and ports that no other program uses.
 //!
-//! It must not know what is said on the sockets.
+//! It must not know the messages on the sockets.
 
 use std::collections::HashSet;
 use std::fs::{self, OpenOptions};
@@ -18,16 +18,16 @@ use tokio::net::{TcpStream, UnixStream};
 use crate::jupyter::home::Home;
 use crate::zmq::socket::Address;
 
-/// The longest name that a Unix socket can have; one byte ends it.
+/// Longest path of a Unix socket in bytes, without the final zero byte.
 const MAX_SOCKET_NAME: usize = 107;
 
-/// How long somebody is looked for where a kernel should listen already.
+/// Longest wait for a kernel that should be listening already.
 const LISTENING: Duration = Duration::from_secs(3);
 
-/// The one way to sign that is known.
+/// The only supported signature scheme.
 const SCHEME: &str = "hmac-sha256";
 
-/// What carries messages.
+/// Transport of messages: Unix sockets or ports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Carrier {
@@ -35,7 +35,7 @@ pub(crate) enum Carrier {
     Tcp,
 }
 
-/// A connection file: nine fields.
+/// Contents of a connection file: nine fields.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Connection {
     ip: String,
@@ -49,7 +49,7 @@ pub(crate) struct Connection {
     hb_port: u16,
 }
 
-/// One of the five.
+/// One of the five sockets of a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Port {
     Shell,
@@ -60,13 +60,13 @@ pub(crate) enum Port {
 }
 
 impl Connection {
-    /// For a kernel on this machine.
+    /// Returns the connection of a kernel on this machine, by Unix sockets.
     pub(crate) fn ipc(home: &Home, key: String) -> Connection {
         let ip = home.folder().join("k").to_string_lossy().into_owned();
         Connection::new(Carrier::Ipc, ip, key, [1, 2, 3, 4, 5])
     }
 
-    /// The same, by ports.
+    /// Returns the connection of a kernel on this machine, by ports.
     pub(crate) fn tcp(ports: [u16; 5], key: String) -> Connection {
         Connection::new(Carrier::Tcp, Ipv4Addr::LOCALHOST.to_string(), key, ports)
     }
@@ -87,7 +87,7 @@ impl Connection {
         }
     }
 
-    /// The connection file of a kernel that runs already; or why it cannot be used, for the user.
+    /// Reads the connection file of a running kernel. The error is a message for the user.
     pub(crate) fn read(path: &Path) -> Result<Connection, String> {
         let shown = path.display();
         let text = fs::read_to_string(path)
@@ -102,7 +102,8 @@ impl Connection {
         Ok(read)
     }
 
-    /// Whether somebody is there. A kernel that is just being started may take a moment.
+    /// Returns `true` if a kernel listens on the shell socket. Waits a moment for a kernel that is
+    /// just starting.
     pub(crate) async fn is_listened_on(&self) -> bool {
         let Ok(address) = self.address(Port::Shell) else { return false };
         let connects = async || match &address {
@@ -117,7 +118,7 @@ impl Connection {
         tokio::time::timeout(LISTENING, until_it_does).await.is_ok()
     }
 
-    /// Where a socket is.
+    /// Returns the address of a socket.
     pub(crate) fn address(&self, port: Port) -> Result<Address, String> {
         let number = match port {
             Port::Shell => self.shell_port,
@@ -135,15 +136,15 @@ impl Connection {
     }
 }
 
-/// What sockets and connection files need of a kernel's folder.
+/// The parts of a kernel's folder that sockets and connection files use.
 impl Home {
-    /// Whether sockets in it can have names.
+    /// Returns `true` if the folder's path leaves room for the names of sockets.
     pub(crate) fn is_short_enough(&self) -> bool {
         self.folder().as_os_str().as_bytes().len() + "/k-1".len() <= MAX_SOCKET_NAME
             && self.folder().to_str().is_some()
     }
 
-    /// Writes the connection file, for this user alone.
+    /// Writes the connection file, readable by this user alone.
     pub(crate) fn write(&self, connection: &Connection) -> io::Result<PathBuf> {
         let path = self.folder().join("kernel.json");
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
@@ -156,7 +157,7 @@ impl Home {
 #[derive(Debug, Default)]
 pub(crate) struct Ports(Mutex<HashSet<u16>>);
 
-/// Five of them; others may have them again when this is dropped.
+/// Five reserved ports. Dropping this frees them for other starts.
 pub(crate) struct Reserved<'a> {
     ports: &'a Ports,
     pub(crate) numbers: [u16; 5],
@@ -167,10 +168,12 @@ impl Ports {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Five that are free now. They are let go of again before this returns: a kernel that is started while
-    /// we listen could be met by our own socket. What somebody else takes meanwhile, the kernel will tell.
+    /// Reserves five ports that are free now. The ports are closed again before this returns: a
+    /// kernel that starts while we listen could connect to our own socket. If another program takes
+    /// a port meanwhile, the kernel reports it.
     pub(crate) fn reserve(&self) -> io::Result<Reserved<'_>> {
-        // Five that two starts chose at once are given up by the second; that cannot go on for ever.
+        // If two starts choose the same port at once, the second chooses again. The bound ends an
+        // unlucky series.
         for _ in 0..100 {
             let mut numbers = [0; 5];
             let mut listeners = Vec::with_capacity(numbers.len());
@@ -243,7 +246,7 @@ mod tests {
         assert!(home.is_short_enough() && !deep.is_short_enough());
     }
 
-    /// Issue 7, 3: a file that is none says what is wrong with it.
+    /// Issue 7, 3: a malformed connection file gives an error that says what is wrong.
     #[test]
     fn a_file_that_is_none_says_so() {
         let temp = tempfile::tempdir().unwrap();

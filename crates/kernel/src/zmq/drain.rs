@@ -1,8 +1,9 @@
-//! The channel of a kernel's output, which is read whatever else goes on: a kernel drops what is not taken from it
-//! in time, and a task would have to wait for its turn.
+//! The channel of a kernel's output, which is read at all times: a kernel drops output that is not
+//! taken in time, and a task would have to wait for its turn.
 //!
-//! Owns who reads it. Usually that is whoever waits for a message. One thread looks after all kernels of a backend:
-//! what nobody has taken soon, it takes into the kernel's spool. What messages mean is for others.
+//! Owns the choice of the reader. Usually the task that waits for a message reads. One thread looks
+//! after all kernels of a backend: it moves output that stays unread into the kernel's spool. Other
+//! modules know the meaning of messages.
 
 use std::future::poll_fn;
 use std::io;
@@ -18,60 +19,60 @@ use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
 use crate::jupyter::spool::{Bounds, Room, Spool};
-use crate::zmq::socket::{Joined, Stream};
+use crate::zmq::socket::{OpenSocket, Stream};
 use crate::zmq::zmtp::{Decoder, Incoming};
 
-/// How long something may lie there before the thread takes it. A kernel holds a thousand messages, which even a
-/// flood needs much longer for.
+/// Time that output may stay unread before the thread takes it. A kernel holds a thousand messages,
+/// and even a flood takes much longer to fill that.
 const SOON: Duration = Duration::from_millis(2);
 
-/// What the thread takes with one read.
+/// Bytes that the thread takes with one read.
 const DRAIN_BYTES: usize = 1 << 18;
 
-/// How many times it reads for one kernel before others have their turn.
+/// Reads for one kernel before the other kernels get their turn.
 const READS: usize = 4;
 
-/// It needs next to nothing.
+/// Stack of the thread in bytes; the thread needs very little.
 const STACK_BYTES: usize = 128 << 10;
 
 /// The thread that looks after all kernels of a backend, while there are any.
 #[derive(Default)]
 pub(crate) struct Drains(Mutex<Weak<Thread>>);
 
-/// Dropped, it ends.
+/// The running thread. Dropping this ends it.
 struct Thread {
     runtime: Handle,
-    /// One is enough: it is only used between two waits.
+    /// Shared by all kernels, because it is only used between two waits.
     buffer: Arc<Mutex<Vec<u8>>>,
     _end: oneshot::Sender<()>,
 }
 
-/// The channel of output of one kernel.
+/// The output channel of one kernel.
 pub(crate) struct Output {
     stream: Stream,
     decoder: Decoder,
     drain: Arc<Drain>,
-    /// What we alone have subscribed to, so that the kernel's welcome proves our subscription.
+    /// Topic with our only subscriber, so that the kernel's welcome proves our own subscription.
     pub(crate) topic: String,
     task: AbortHandle,
     _thread: Arc<Thread>,
 }
 
-/// What the thread and whoever waits for messages share.
+/// State that the thread and the waiting reader share.
 struct Drain {
     spool: Spool,
-    /// How many times something has come.
+    /// Number of times that data has arrived.
     reads: AtomicU64,
     is_crowded: AtomicBool,
 }
 
-/// What the thread found.
-enum Found {
-    /// Bytes, and whoever waits for messages has not yet taken those before them.
+/// Result of one step of the thread.
+enum DrainStep {
+    /// Bytes were moved, and earlier ones still wait for the reader.
     Backlog,
     Bytes,
     Nothing,
-    /// There is no room for any.
+    /// The spool has no room.
     Full,
     End,
 }
@@ -87,15 +88,15 @@ impl Drains {
         Ok(thread)
     }
 
-    /// Begins to look after a connection. Output that waits too long lies in this folder.
+    /// Begins to look after a connection. Output that waits too long is stored in `folder`.
     pub(crate) fn output(
         &self,
-        joined: Joined,
+        joined: OpenSocket,
         topic: String,
         folder: &Path,
     ) -> io::Result<Output> {
         let thread = self.thread()?;
-        let Joined { stream, decoder } = joined;
+        let OpenSocket { stream, decoder } = joined;
         let drain = Arc::new(Drain {
             spool: Spool::new(folder, Bounds::USUAL),
             reads: AtomicU64::new(0),
@@ -113,7 +114,7 @@ impl Thread {
         let (end, ended) = oneshot::channel::<()>();
         let (tell, told) = mpsc::sync_channel(1);
         let run = move || {
-            // Made and dropped here: a runtime must not end inside of another.
+            // Create and drop the runtime here: a runtime must not end inside another one.
             match Builder::new_current_thread().enable_all().build() {
                 Ok(runtime) => {
                     let _ = tell.send(Ok(runtime.handle().clone()));
@@ -131,12 +132,12 @@ impl Thread {
 }
 
 impl Output {
-    /// The next message; none when the kernel has closed the channel. Cancel-safe.
+    /// Returns the next message, or `None` when the kernel has closed the channel. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Option<io::Result<Vec<Bytes>>> {
         loop {
             match self.decoder.next() {
                 Ok(Some(Incoming::Message(frames))) => return Some(Ok(frames)),
-                // Nothing is due to a command here: subscribers only listen.
+                // Commands need no answer here: a subscriber only listens.
                 Ok(Some(Incoming::Command(_))) => {}
                 Ok(None) => poll_fn(|context| self.poll_more(context)).await?,
                 Err(problem) => return Some(Err(problem.into())),
@@ -154,18 +155,19 @@ impl Output {
             return Poll::Ready(None);
         }
         held.wake_by(context);
-        // Nothing waits, so what comes now is next; and nobody else reads while the spool is held.
+        // The spool is empty, so the next bytes of the stream follow. Holding the spool keeps the
+        // thread from reading.
         let read = ready!(self.stream.poll_more(&mut self.decoder, context));
         self.drain.reads.fetch_add(1, Ordering::Relaxed);
         Poll::Ready(read.ok())
     }
 
-    /// A count that moves whenever something comes.
+    /// Returns a count that grows whenever data arrives.
     pub(crate) fn reads(&self) -> u64 {
         self.drain.reads.load(Ordering::Relaxed)
     }
 
-    /// Whether messages had to wait in the kernel since this was last asked.
+    /// Returns `true` if messages had to wait in the kernel since the last call.
     pub(crate) fn take_crowded(&self) -> bool {
         self.drain.is_crowded.swap(false, Ordering::SeqCst)
     }
@@ -181,18 +183,18 @@ impl Drain {
     async fn run(self: Arc<Drain>, stream: Stream, buffer: Arc<Mutex<Vec<u8>>>) {
         let mut is_behind = false;
         while stream.readable().await.is_ok() {
-            // Whoever waits for it takes it with one step less.
+            // Leave a waiting reader time to take it, which saves one step.
             if !is_behind {
                 tokio::time::sleep(SOON).await;
             }
             is_behind = false;
             for turn in 1.. {
                 match self.take(&stream, &buffer) {
-                    Found::Backlog => is_behind = true,
-                    Found::Bytes => {}
-                    Found::Nothing => break,
-                    Found::Full => self.spool.room().await,
-                    Found::End => return self.spool.hold().close(),
+                    DrainStep::Backlog => is_behind = true,
+                    DrainStep::Bytes => {}
+                    DrainStep::Nothing => break,
+                    DrainStep::Full => self.spool.room().await,
+                    DrainStep::End => return self.spool.hold().close(),
                 }
                 if turn % READS == 0 {
                     tokio::task::yield_now().await;
@@ -202,21 +204,21 @@ impl Drain {
         self.spool.hold().close();
     }
 
-    fn take(&self, stream: &Stream, buffer: &Mutex<Vec<u8>>) -> Found {
+    fn take(&self, stream: &Stream, buffer: &Mutex<Vec<u8>>) -> DrainStep {
         let mut buffer = buffer.lock().unwrap_or_else(PoisonError::into_inner);
         let mut held = self.spool.hold();
         if !held.has_room() {
-            return Found::Full;
+            return DrainStep::Full;
         }
         let size = match stream.try_read(&mut buffer) {
-            Ok(0) => return Found::End,
+            Ok(0) => return DrainStep::End,
             Ok(size) => size,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Found::Nothing,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Found::Bytes,
-            Err(_) => return Found::End,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return DrainStep::Nothing,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return DrainStep::Bytes,
+            Err(_) => return DrainStep::End,
         };
         self.reads.fetch_add(1, Ordering::Relaxed);
-        let found = if held.is_empty() { Found::Bytes } else { Found::Backlog };
+        let found = if held.is_empty() { DrainStep::Bytes } else { DrainStep::Backlog };
         if held.push(&buffer[..size]) == Room::Late {
             self.is_crowded.store(true, Ordering::SeqCst);
         }
@@ -233,15 +235,15 @@ mod tests {
     use super::*;
     use crate::zmq::zmtp;
 
-    /// Longer than anything here takes.
+    /// Longer than any step of these tests takes.
     const LIMIT: Duration = Duration::from_secs(60);
 
     const MESSAGE_BYTES: usize = 1 << 16;
 
-    /// A kernel's end of a connection, and ours. There is no folder for what waits.
+    /// Returns a kernel's end of a connection, and ours. Without a folder for waiting output.
     fn pair(drains: &Drains) -> (UnixStream, Output) {
         let (kernel, ours) = UnixStream::pair().unwrap();
-        let joined = Joined { stream: Stream::Unix(ours), decoder: Decoder::default() };
+        let joined = OpenSocket { stream: Stream::Unix(ours), decoder: Decoder::default() };
         let folder = tempfile::tempdir().unwrap();
         (kernel, drains.output(joined, String::new(), &folder.path().join("absent")).unwrap())
     }
@@ -266,7 +268,8 @@ mod tests {
         }
     }
 
-    /// Trap 1: what nobody waits for is taken from the kernel all the same; its end is seen behind it.
+    /// Trap 1: output without a reader is still taken from the kernel, and the end of the channel
+    /// comes after it.
     #[tokio::test]
     async fn a_kernel_gets_rid_of_what_it_says() {
         let drains = Drains::default();
@@ -297,7 +300,8 @@ mod tests {
         assert!(timeout(LIMIT, output.next()).await.unwrap().is_none());
     }
 
-    /// One kernel whose output has no room any more waits; nothing of it is lost, and no other waits with it.
+    /// A kernel whose output has no room waits. It loses nothing, and no other kernel waits with
+    /// it.
     #[tokio::test]
     async fn one_that_floods_holds_up_nobody_else() {
         const MANY: u32 = 300;

@@ -1,11 +1,12 @@
-//! Starting a Jupyter kernel, or meeting one that runs: which program, where it listens, its process.
+//! The start of a Jupyter kernel, or the connection to a running one: program, addresses, process.
 //!
-//! Owns what a kernel is started with. What becomes of its process until it is ready is in `starting.rs`.
+//! Owns the command and the environment of a start. `starting.rs` follows the process until it is
+//! ready.
 
 use std::collections::BTreeMap;
 use std::io::{self, PipeReader};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{self, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,107 +17,103 @@ use tokio::net::unix::pipe;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::cwd::check_cwd;
 use crate::error::LaunchError;
 use crate::jupyter::guest::Wires;
 use crate::jupyter::home::{Home, random_hex};
-use crate::jupyter::kernelspec::{InterruptMode, Kernelspec, MEMORY_HISTORY, safely};
+use crate::jupyter::kernelspec::InterruptMode;
 use crate::kernel::{Backend, BackendKind, KernelSpec, Launched, Origin};
-use crate::process::{Mark, Process, Spawner, own_pidfd};
-use crate::runner::install;
-use crate::trace::Trace;
+use crate::process::{Mark, Process, Spawner, check_cwd, own_pidfd};
+use crate::python::package::{install, repair};
+use crate::trace::KernelTrace;
 use crate::zmq::connection::{Connection, Ports};
 use crate::zmq::drain::Drains;
 use crate::zmq::pool::{self, Kind, Pool};
+use crate::zmq::program::Program;
 use crate::zmq::ready::Ready;
-use crate::zmq::starting::{Patience, Starting, Young, says_stolen};
+use crate::zmq::starting::{Patience, Starting, StartingChild, says_stolen};
 use crate::zmq::tail::Tail;
 
-/// How often a kernel is started whose ports somebody else took.
+/// Number of starts when other programs keep taking the ports.
 const ATTEMPTS: usize = 5;
 
-/// How long after a kernel was taken the next is started in its place.
+/// Pause between the use of a waiting kernel and the start of its replacement.
 const REFILL_AFTER: Duration = Duration::from_millis(100);
 
-/// How often it is looked whether kernels that were being started are gone, a hundred times a second.
+/// Number of checks, 10 ms apart, for the end of unfinished starts.
 const CLOSING: usize = 100;
 
-/// Everything the backend must be told; there are no defaults.
+/// Configuration of the backend, without defaults.
 #[derive(Clone, Debug)]
 pub struct ZmqConfig {
-    /// Where the files lie that are put into Python kernels.
+    /// Folder for the files that go into Python kernels.
     pub state_dir: PathBuf,
-    /// Where connection files and sockets are made. Sockets have short names, so this must be short too.
+    /// Folder for connection files and sockets. Paths of sockets are limited to 107 bytes, so this
+    /// must be short.
     pub runtime_dir: PathBuf,
-    /// What carries messages.
+    /// Transport of messages: Unix sockets or ports.
     pub transport: Transport,
-    /// How many kernels wait, started ahead of time, for whoever wants one like the last.
+    /// Number of kernels that are started ahead of time for launches like the last one.
     pub pool: usize,
 }
 
-/// What carries messages.
+/// Choice of the transport of messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Transport {
-    /// Sockets in a private folder for kernels that are known to take them, else ports.
+    /// Unix sockets for kernels that are known to support them, else ports.
     Auto,
-    /// Sockets in a private folder.
+    /// Unix sockets in a private folder.
     Ipc,
-    /// Ports of this machine.
+    /// Ports on the loopback address.
     Tcp,
 }
 
-/// Which kernel is started.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Program {
-    /// IPython's, in the chosen interpreter.
-    Ipykernel,
-    /// An installed one.
-    Spec(Box<Kernelspec>),
-    /// None: the one with this connection file runs already. It is not ended with us.
-    Existing(PathBuf),
-}
-
-/// Makes kernels that speak Jupyter's protocol.
+/// Starts kernels that speak Jupyter's protocol.
 #[derive(Clone)]
 pub struct ZmqBackend {
     shared: Arc<Shared>,
     program: Program,
-    /// With the last of these end the kernels that wait.
-    wanted: Arc<Wanted>,
+    /// Drop guard: the last clone of the backend ends the waiting kernels.
+    wanted: Arc<BackendLifetime>,
 }
 
-/// Whether anybody still has the backend.
+/// Cancelled when the last clone of the backend is dropped.
 #[derive(Default)]
-struct Wanted(CancellationToken);
+struct BackendLifetime(CancellationToken);
 
-impl Drop for Wanted {
+impl Drop for BackendLifetime {
     fn drop(&mut self) {
         self.0.cancel();
     }
 }
 
-/// What all backends made of one share.
+/// State that all clones of a backend share.
 struct Shared {
     config: ZmqConfig,
     spawner: Spawner,
     ports: Ports,
     drains: Drains,
     pool: Pool,
-    trace: Option<Arc<dyn Trace>>,
+    trace: Option<Arc<dyn KernelTrace>>,
 }
 
 impl ZmqBackend {
-    /// A backend for IPython's kernel that starts its children from a thread of its own.
+    /// Creates a backend for IPython's kernel. A thread of its own starts the child processes.
     pub fn new(config: ZmqConfig) -> Result<ZmqBackend, LaunchError> {
         ZmqBackend::with(config, None)
     }
 
-    /// The same, and somebody is told what it does.
-    pub fn traced(config: ZmqConfig, trace: Arc<dyn Trace>) -> Result<ZmqBackend, LaunchError> {
+    /// Creates a backend that reports its traffic to `trace`.
+    pub fn traced(
+        config: ZmqConfig,
+        trace: Arc<dyn KernelTrace>,
+    ) -> Result<ZmqBackend, LaunchError> {
         ZmqBackend::with(config, Some(trace))
     }
 
-    fn with(config: ZmqConfig, trace: Option<Arc<dyn Trace>>) -> Result<ZmqBackend, LaunchError> {
+    fn with(
+        config: ZmqConfig,
+        trace: Option<Arc<dyn KernelTrace>>,
+    ) -> Result<ZmqBackend, LaunchError> {
         let what = "start the thread that starts processes";
         let spawner = Spawner::new().map_err(|source| LaunchError::Resources { what, source })?;
         let pool = Pool::new(config.pool);
@@ -126,23 +123,23 @@ impl ZmqBackend {
         Ok(ZmqBackend { shared: Arc::new(shared), program: Program::Ipykernel, wanted })
     }
 
-    /// The same backend for another program.
+    /// Returns the same backend for another program.
     pub fn running(&self, program: Program) -> ZmqBackend {
         ZmqBackend { program, ..self.clone() }
     }
 
-    /// Starts kernels ahead of time, as many as may wait, for launches like this one.
+    /// Starts kernels ahead of time for launches like this one, as many as may wait.
     pub fn warm(&self, spec: &KernelSpec) {
         if let Some(kind) = self.kind(spec) {
             self.refill(kind, spec);
         }
     }
 
-    /// Ends the kernels that wait, and starts no more ahead of time. Those that are in use are nothing to it.
+    /// Ends the waiting kernels and starts no more ahead of time. Kernels in use go on.
     pub async fn close(&self) {
         self.wanted.0.cancel();
         self.shared.pool.close();
-        // One that was just being started takes its files along when it is let go of.
+        // An unfinished start removes its files when it is dropped; wait for that.
         for _ in 0..CLOSING {
             if !self.shared.pool.is_filling() {
                 break;
@@ -151,17 +148,18 @@ impl ZmqBackend {
         }
     }
 
-    /// How many kernels wait to be used.
+    /// Returns the number of kernels that wait for a launch.
     pub fn pooled(&self) -> usize {
         self.shared.pool.len()
     }
 
-    /// What a kernel must have been started as to wait for this launch; none where none may wait.
+    /// Returns the kind of a waiting kernel that would fit this launch, or `None` if no kernel may
+    /// wait for it.
     fn kind(&self, spec: &KernelSpec) -> Option<Kind> {
         if self.shared.config.pool == 0 || matches!(self.program, Program::Existing(_)) {
             return None;
         }
-        Kind::of(&self.program, spec, &self.environment(spec))
+        Kind::of(&self.program, spec, &self.program.environment(spec))
     }
 
     async fn start(
@@ -187,7 +185,8 @@ impl ZmqBackend {
         launched
     }
 
-    /// A kernel that waited, made what is wanted; none where there is none, or it ended in this moment.
+    /// Prepares a waiting kernel for this launch. Returns `None` if none fits, or if it ended just
+    /// now.
     async fn waiting(
         &self,
         spec: &KernelSpec,
@@ -196,20 +195,20 @@ impl ZmqBackend {
     ) -> Option<Result<Launched, LaunchError>> {
         let ready = self.shared.pool.take(kind?)?;
         let reason = "a Jupyter kernel is started for each session".to_owned();
-        let mut env = self.environment(spec);
+        let mut env = self.program.environment(spec);
         env.retain(|name, _| pool::varies(name));
         let launched = ready.begin(spec, &env, Origin::Spare { reason }, patience).await;
-        // Should it be the wish that ends kernels, a fresh one tells so better.
+        // If the launch itself makes kernels end, a fresh kernel reports that better.
         Some(launched).filter(|it| !matches!(it, Err(LaunchError::EndedEarly { .. })))
     }
 
-    /// A kernel that is started now.
+    /// Starts a kernel now, or connects to a running one.
     async fn fresh(
         &self,
         spec: &KernelSpec,
         patience: Patience<'_>,
     ) -> Result<Launched, LaunchError> {
-        let ready = self.ready(spec, &self.environment(spec), patience).await?;
+        let ready = self.ready(spec, &self.program.environment(spec), patience).await?;
         let origin = match &self.program {
             Program::Existing(file) => {
                 let reason = format!("the kernel of {} was running already", file.display());
@@ -223,19 +222,19 @@ impl ZmqBackend {
         ready.begin(spec, &BTreeMap::new(), origin, patience).await
     }
 
-    /// Starts kernels until as many wait as may. Nobody waits for this.
+    /// Starts kernels in the background until as many of this kind wait as may.
     fn refill(&self, kind: Kind, spec: &KernelSpec) {
         let Some(filling) = self.shared.pool.fill(kind) else { return };
         let (spec, wanted) = (spec.clone(), self.wanted.0.clone());
-        // The task must not keep alive what it works for.
+        // The task must not keep the backend alive.
         let mut backend = self.clone();
         backend.wanted = Arc::default();
         tokio::spawn(async move {
             let work = async {
-                // The kernel that was just taken has its first cell to run, which is waited for.
+                // Let the kernel just taken run its first cell, for which a caller waits.
                 tokio::time::sleep(REFILL_AFTER).await;
                 while filling.is_short() {
-                    // One that cannot be started is no loss: the next launch says why.
+                    // Ignore a failure: the next launch reports the reason.
                     let Ok(ready) = backend.ahead(filling.kind(), &spec, &wanted).await else {
                         break;
                     };
@@ -249,7 +248,7 @@ impl ZmqBackend {
         });
     }
 
-    /// A kernel that is ready for any launch of this kind.
+    /// Starts a kernel that is ready for any launch of this kind.
     async fn ahead(
         &self,
         kind: &Kind,
@@ -266,7 +265,7 @@ impl ZmqBackend {
         Ok(ready)
     }
 
-    /// A kernel that answers, with this environment.
+    /// Starts a kernel with this environment and waits until it answers.
     async fn ready(
         &self,
         spec: &KernelSpec,
@@ -307,13 +306,12 @@ impl ZmqBackend {
                 program: name.clone(),
                 name,
                 cwd: spec.cwd.clone(),
-                own: None,
+                child: None,
                 home: Some(home),
                 trace: self.shared.trace.clone(),
             };
-            return starting
-                .meet(&connection, drains, None, InterruptMode::Message, patience)
-                .await;
+            let mode = InterruptMode::Message;
+            return Ready::meet(starting, &connection, drains, None, mode, patience).await;
         }
         check_cwd(&spec.cwd)?;
         let key = random_hex::<32>().map_err(resources("get randomness"))?;
@@ -329,22 +327,9 @@ impl ZmqBackend {
             let folder = config.state_dir.display().to_string();
             LaunchError::StateFolder { folder, source }
         })?;
-        let (argv, mode) = match &self.program {
-            Program::Spec(kernelspec) => {
-                (kernelspec.command(&spec.python, &file), kernelspec.interrupt_mode)
-            }
-            _ => (ipykernel(&spec.python, &file), InterruptMode::Signal),
-        };
+        let (argv, mode) = self.program.command(&spec.python, &file);
         let starting = self.spawn(spec, &argv, env, home).await?;
-        starting.meet(&connection, drains, Some(root), mode, patience).await
-    }
-
-    /// What a kernel's environment is to be.
-    fn environment(&self, spec: &KernelSpec) -> BTreeMap<String, String> {
-        match &self.program {
-            Program::Spec(kernelspec) => kernelspec.environment(&spec.env),
-            _ => spec.env.clone(),
-        }
+        Ready::meet(starting, &connection, drains, Some(root), mode, patience).await
     }
 
     fn wants_ipc(&self) -> bool {
@@ -383,7 +368,8 @@ impl ZmqBackend {
             .args(&argv[1..])
             .env_clear()
             .envs(env)
-            // By this kernels know that they have a host, which they end with and which reads what they print.
+            // This variable tells a kernel that it has a host: the kernel ends with the host, and
+            // the host reads what it prints.
             .env("JPY_PARENT_PID", process::id().to_string())
             .env(Mark::VARIABLE, mark.value())
             .current_dir(&spec.cwd)
@@ -398,7 +384,7 @@ impl ZmqBackend {
             name: shown,
             program: name,
             cwd: spec.cwd.clone(),
-            own: None,
+            child: None,
             home: Some(home),
             trace: self.shared.trace.clone(),
         };
@@ -410,7 +396,8 @@ impl ZmqBackend {
                 return Err(pipes(source));
             }
         };
-        starting.own = Some(Young { process, mark, tail, lifeline: our_lifeline.into(), wires });
+        starting.child =
+            Some(StartingChild { process, mark, tail, lifeline: our_lifeline.into(), wires });
         Ok(starting)
     }
 }
@@ -425,7 +412,15 @@ impl Backend for ZmqBackend {
         spec: &'a KernelSpec,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Launched, LaunchError>> {
-        self.start(spec, cancel).boxed()
+        let starts_again = async move {
+            match self.start(spec, cancel).await {
+                Err(error) if repair(&self.shared.config.state_dir, &error) => {
+                    self.start(spec, cancel).await
+                }
+                started => started,
+            }
+        };
+        starts_again.boxed()
     }
 }
 
@@ -433,17 +428,7 @@ fn resources(what: &'static str) -> impl Fn(io::Error) -> LaunchError + Copy {
     move |source| LaunchError::Resources { what, source }
 }
 
-/// The command of IPython's kernel.
-fn ipykernel(python: &Path, file: &Path) -> Vec<String> {
-    let text = |path: &Path| path.to_string_lossy().into_owned();
-    let rest = ["-m", "ipykernel_launcher", MEMORY_HISTORY, "-f"];
-    let mut argv = vec![text(python)];
-    argv.extend(rest.map(str::to_owned));
-    argv.push(text(file));
-    safely(argv)
-}
-
-/// Whether it failed because somebody else had a port.
+/// Returns `true` if the start failed because another program had a port.
 fn is_stolen(error: &LaunchError) -> bool {
     matches!(error, LaunchError::EndedEarly { stderr_tail, .. } if says_stolen(stderr_tail))
 }

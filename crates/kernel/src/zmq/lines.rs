@@ -1,6 +1,6 @@
-//! The five connections to one kernel, as one thing: what is said to it, and what it says.
+//! The five connections to one kernel as one object: requests go out, messages come in.
 //!
-//! Owns signing and checking. What messages mean is for others.
+//! Owns signing and checking. Other modules know the meaning of messages.
 
 use std::io;
 use std::path::Path;
@@ -8,26 +8,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use serde::Serialize;
 
-use crate::jupyter::fold::Channel;
 use crate::jupyter::home::random_hex;
-use crate::jupyter::message::{Author, Message, MessageError, Outgoing};
+use crate::jupyter::message::{Author, Channel, Message, MessageError, Outgoing, Speak};
 use crate::jupyter::sign::{Checker, Signer};
-use crate::jupyter::speak::Speak;
 use crate::trace::MessageTrace;
 use crate::zmq::connection::{Connection, Port};
 use crate::zmq::drain::{Drains, Output};
-use crate::zmq::socket::{self, Joined, Reader, Writer};
+use crate::zmq::socket::{self, OpenSocket, Reader, Writer};
 use crate::zmq::zmtp::SocketType;
 
-/// How soon a socket that is not there yet is tried again.
+/// Pause before another try to connect to a socket that does not exist yet.
 pub(crate) const AGAIN: Duration = Duration::from_millis(10);
 
-/// How long a peer may take to shake hands; whoever needs longer is no kernel, or is asked anew.
+/// Time limit for the handshake. A slower peer is not a kernel, or gets another try.
 const HANDSHAKE: Duration = Duration::from_secs(3);
 
-/// What a kernel says.
+/// The receiving side of the connections.
 pub(crate) struct Lines {
     pub(crate) shell: Reader,
     pub(crate) stdin: Reader,
@@ -38,7 +35,7 @@ pub(crate) struct Lines {
     trace: MessageTrace,
 }
 
-/// What is said to a kernel.
+/// The sending side of the connections.
 #[derive(Clone)]
 pub(crate) struct Speaker {
     author: Arc<Author>,
@@ -57,7 +54,8 @@ pub(crate) async fn connect(
 ) -> io::Result<(Lines, Speaker)> {
     let session = random_hex::<16>()?;
     let topic = format!("inkcell-{session}");
-    // Shell and standard input have one identity, by which the kernel knows whom to ask for a line.
+    // Shell and standard input share one identity, by which the kernel finds the client to ask for
+    // a line.
     let dealer = |port| patient(connection, port, SocketType::Dealer, session.as_bytes(), &[]);
     let shell = dealer(Port::Shell).await?.split();
     let stdin = dealer(Port::Stdin).await?.split();
@@ -80,15 +78,15 @@ pub(crate) async fn connect(
     Ok((lines, Speaker { author, shell, stdin, control, trace }))
 }
 
-/// Tries until somebody listens. Every failure is passing, as long as the kernel lives: sockets that are not
-/// there yet, and others that are just being closed.
+/// Tries until the kernel listens. As long as the kernel lives, every failure is temporary: a
+/// socket may not exist yet, or an old one is just being closed.
 async fn patient(
     connection: &Connection,
     port: Port,
     kind: SocketType,
     identity: &[u8],
     topics: &[&[u8]],
-) -> io::Result<Joined> {
+) -> io::Result<OpenSocket> {
     let address = connection.address(port).map_err(io::Error::other)?;
     loop {
         let attempt = socket::connect(&address, kind, identity, topics);
@@ -100,7 +98,7 @@ async fn patient(
 }
 
 impl Lines {
-    /// Reads what came on a channel.
+    /// Decodes a message that came on a channel, and checks its signature.
     pub(crate) fn decode(
         &mut self,
         channel: Channel,
@@ -114,42 +112,8 @@ impl Lines {
 }
 
 impl Speak for Speaker {
-    fn request(&self, channel: Channel, kind: &str, content: &serde_json::Value) -> String {
-        self.send(channel, kind, self.author.request(kind, content))
-    }
-}
-
-impl Speaker {
-    /// Our own name.
-    pub(crate) fn session(&self) -> &str {
-        self.author.session()
-    }
-
-    /// Sends a request; gives its name.
-    pub(crate) fn request(&self, channel: Channel, kind: &str, content: &impl Serialize) -> String {
-        self.send(channel, kind, self.author.request(kind, content))
-    }
-
-    /// The same with metadata.
-    pub(crate) fn request_with(
-        &self,
-        channel: Channel,
-        kind: &str,
-        metadata: &impl Serialize,
-        content: &impl Serialize,
-    ) -> String {
-        self.send(channel, kind, self.author.request_with(kind, metadata, content))
-    }
-
-    /// Sends an answer to the message with this header.
-    pub(crate) fn reply(
-        &self,
-        channel: Channel,
-        kind: &str,
-        parent: Bytes,
-        content: &impl Serialize,
-    ) {
-        self.send(channel, kind, self.author.reply(kind, parent, content));
+    fn author(&self) -> &Author {
+        &self.author
     }
 
     fn send(&self, channel: Channel, kind: &str, message: Outgoing) -> String {
@@ -162,13 +126,16 @@ impl Speaker {
         writer.send(&message.frames);
         message.id
     }
+}
 
-    /// A signal is sent beside the channels, and belongs to what is told of them.
+impl Speaker {
+    /// Reports a signal to the trace. A signal uses no channel, but its place among the messages
+    /// matters.
     pub(crate) fn signalled(&self, kind: &str) {
         self.trace.sent_as("signal", kind, None);
     }
 
-    /// Whether a request could not even be written.
+    /// Returns `true` if a request could not be written.
     pub(crate) fn has_failed(&self) -> bool {
         self.shell.has_failed()
     }

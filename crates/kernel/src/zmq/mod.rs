@@ -1,15 +1,15 @@
-//! Jupyter kernels as child processes of this one, spoken to over ZeroMQ.
+//! Jupyter kernels as child processes of this one, over ZeroMQ.
 
+mod child;
 mod connection;
+mod control;
 mod drain;
-mod handle;
-mod interrupts;
 mod launch;
 mod lines;
+mod link;
 mod meet;
-mod own;
 mod pool;
-mod pump;
+mod program;
 mod ready;
 mod socket;
 mod starting;
@@ -18,4 +18,5 @@ mod tail;
 mod traces;
 mod zmtp;
 
-pub use launch::{Program, Transport, ZmqBackend, ZmqConfig};
+pub use launch::{Transport, ZmqBackend, ZmqConfig};
+pub use program::Program;

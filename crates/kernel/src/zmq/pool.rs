@@ -1,8 +1,8 @@
-//! Kernels that were started ahead of time and wait to be wanted.
+//! Kernels that were started ahead of time and wait for a launch.
 //!
-//! Owns which of them fits a launch, and how many there are. One is only given to a launch that it is for as if
-//! it had been started for it: what cannot be changed in a kernel that runs must be the same. How kernels are
-//! started is for others.
+//! Owns which of them fits a launch, and how many there are. A launch gets a waiting kernel only if
+//! it cannot tell the difference: everything that cannot change in a running kernel must be the
+//! same. Other modules start kernels.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,30 +12,30 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::environ::MANAGED;
 use crate::kernel::KernelSpec;
-use crate::zmq::launch::Program;
+use crate::zmq::program::Program;
 use crate::zmq::ready::Ready;
 
-/// What cannot be changed in a kernel that runs.
+/// Properties that cannot change in a running kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Kind {
     program: Program,
     python: PathBuf,
     cwd: PathBuf,
-    /// Which folder that was; another may have got its name.
+    /// Device and inode of the folder, because another folder may have taken its name since.
     folder: (u64, u64),
-    /// In Python without what is set anew for each kernel.
+    /// Environment of the process. For Python, without the variables that each launch sets again.
     env: BTreeMap<String, String>,
     preload: Vec<String>,
 }
 
-/// Whether a variable is set anew for each kernel or cell, or differs from shell to shell.
+/// Returns `true` if the variable is set for each kernel or cell, or differs from shell to shell.
 pub(crate) fn varies(name: &str) -> bool {
     MANAGED.contains(&name) || ["PWD", "OLDPWD", "SHLVL", "_"].contains(&name)
 }
 
 impl Kind {
-    /// What a kernel for this launch must have been started as, with this environment; none where there is no
-    /// folder to start it in.
+    /// Returns the kind of kernel that fits this launch with this environment, or `None` if the
+    /// folder to start in does not exist.
     pub(crate) fn of(
         program: &Program,
         spec: &KernelSpec,
@@ -56,26 +56,22 @@ impl Kind {
         Some(kind)
     }
 
-    /// Whether we can change what it was started with: variables of a kernel of another language are its own.
+    /// Returns `true` for Python, where variables can be changed after the start.
     pub(crate) fn is_python(&self) -> bool {
-        match &self.program {
-            Program::Ipykernel => true,
-            Program::Spec(spec) => spec.language.eq_ignore_ascii_case("python"),
-            Program::Existing(_) => false,
-        }
+        self.program.is_python()
     }
 
-    /// What it is started with.
+    /// Returns the environment of a kernel of this kind.
     pub(crate) fn env(&self) -> &BTreeMap<String, String> {
         &self.env
     }
 }
 
-/// The kernels that wait, the oldest first.
+/// The waiting kernels, the oldest first.
 pub(crate) struct Pool(Arc<Inner>);
 
 struct Inner {
-    /// How many there may be in all.
+    /// Largest number of waiting kernels.
     room: usize,
     waiting: Mutex<Waiting>,
 }
@@ -83,7 +79,7 @@ struct Inner {
 #[derive(Default)]
 struct Waiting {
     kernels: Vec<(Kind, Ready)>,
-    /// Kinds of which some are being started.
+    /// Kinds of which kernels are being started.
     filling: Vec<Kind>,
     is_closed: bool,
 }
@@ -93,7 +89,7 @@ impl Inner {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets go of those that have ended.
+    /// Drops kernels that have ended.
     fn bury(&self) {
         let is_dead = |(_, ready): &mut (Kind, Ready)| !ready.is_alive();
         let mut waiting = self.waiting();
@@ -113,7 +109,7 @@ impl Pool {
         self.0.waiting().kernels.len()
     }
 
-    /// Ends those that wait; nobody is let in any more.
+    /// Ends the waiting kernels; the pool accepts no more.
     pub(crate) fn close(&self) {
         let mut waiting = self.0.waiting();
         waiting.is_closed = true;
@@ -122,12 +118,12 @@ impl Pool {
         drop(all);
     }
 
-    /// Whether kernels are being started.
+    /// Returns `true` while kernels are being started.
     pub(crate) fn is_filling(&self) -> bool {
         !self.0.waiting().filling.is_empty()
     }
 
-    /// One of this kind that lives.
+    /// Takes a living kernel of this kind.
     pub(crate) fn take(&self, kind: &Kind) -> Option<Ready> {
         self.0.bury();
         let mut waiting = self.0.waiting();
@@ -135,7 +131,7 @@ impl Pool {
         Some(waiting.kernels.remove(at).1)
     }
 
-    /// The right to add kernels of this kind; only one has it at a time.
+    /// Returns the right to add kernels of this kind, unless another task holds it.
     pub(crate) fn fill(&self, kind: Kind) -> Option<Filling> {
         let mut waiting = self.0.waiting();
         if waiting.filling.contains(&kind) {
@@ -158,7 +154,7 @@ impl Filling {
         &self.kind
     }
 
-    /// Whether there is need of another.
+    /// Returns `true` while the pool needs another kernel of this kind.
     pub(crate) fn is_short(&self) -> bool {
         self.pool.bury();
         let waiting = self.pool.waiting();
@@ -166,7 +162,7 @@ impl Filling {
             && waiting.kernels.iter().filter(|(of, _)| *of == self.kind).count() < self.pool.room
     }
 
-    /// Adds one. The oldest make room: kinds that nobody has asked for lately.
+    /// Adds a kernel. The oldest kernels make room: no launch has asked for their kind lately.
     pub(crate) fn put(&self, ready: Ready) {
         let mut waiting = self.pool.waiting();
         waiting.kernels.push((self.kind.clone(), ready));
@@ -174,7 +170,7 @@ impl Filling {
         let extra = waiting.kernels.len().saturating_sub(room);
         let old: Vec<_> = waiting.kernels.drain(..extra).collect();
         drop(waiting);
-        // Their ends are waited for, which is nothing to do under a lock.
+        // Dropping a kernel waits for its end, so do it outside the lock.
         drop(old);
     }
 }

@@ -1,7 +1,7 @@
-//! A kernel that answers, before its first cell: given what it begins with, and made one that can be used.
+//! A kernel that answers, before its first cell: its startup code, and the change into a usable
+//! kernel.
 //!
-//! Owns that step, for kernels that were just started and for those that waited. How it came to answer is in
-//! `starting.rs`.
+//! Owns that step, for fresh kernels and for waiting ones. `starting.rs` explains failed starts.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -9,58 +9,86 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::io::unix::AsyncFd;
-use tokio::sync::{mpsc, watch};
 
 use crate::error::LaunchError;
-use crate::jupyter::about::About;
-use crate::jupyter::beginning::Beginning;
 use crate::jupyter::guest::{self, Guest, Wires};
+use crate::jupyter::home::Home;
 use crate::jupyter::kernelspec::InterruptMode;
-use crate::kernel::{BackendKind, KernelEvents, KernelInfo, KernelSpec, Launched, Origin};
-use crate::runner::oom_kills;
-use crate::startup::Startup;
-use crate::zmq::handle::{Intent, ZmqKernel};
-use crate::zmq::interrupts::Interrupts;
-use crate::zmq::lines::{Lines, Speaker};
-use crate::zmq::meet::{self, Oddity};
-use crate::zmq::own::{Children, Own};
-use crate::zmq::pump::{Pump, State};
+use crate::jupyter::meet::{self, About, MeetError, StartPhase};
+use crate::jupyter::pump::{self, Opening};
+use crate::kernel::{BackendKind, KernelInfo, KernelSpec, Launched, Origin, Startup};
+use crate::process::{oom_kills, watch_exit_if_there};
+use crate::trace::MessageTrace;
+use crate::zmq::child::{Children, KernelChild};
+use crate::zmq::connection::Connection;
+use crate::zmq::control::ZmqControl;
+use crate::zmq::drain::Drains;
+use crate::zmq::lines::{self, Lines, Speaker};
+use crate::zmq::link::ZmqLink;
+use crate::zmq::meet::{Oddity, ZmqNewcomer};
 use crate::zmq::starting::{self, Patience, Starting};
 
-/// How many events may wait for the session.
-const EVENT_QUEUE: usize = 64;
-
-/// A kernel that answers and has not been told yet what it is to be; dropped, it is killed.
+/// A kernel that answers and has no settings of a launch yet. Dropping this kills it.
 pub(crate) struct Ready {
     pub(crate) starting: Starting,
     pub(crate) exit: Option<AsyncFd<OwnedFd>>,
     pub(crate) lines: Lines,
     pub(crate) speaker: Speaker,
     pub(crate) about: About,
-    pub(crate) beginning: Beginning,
+    pub(crate) start_phase: StartPhase,
     pub(crate) mode: InterruptMode,
-    /// Where the files lie that are put into it, should it be Python.
+    /// Folder for the files that go into the kernel, if it is Python.
     pub(crate) root: Option<PathBuf>,
 }
 
 impl Ready {
-    pub(crate) fn is_alive(&mut self) -> bool {
-        self.starting.own.as_mut().is_some_and(|young| young.process.is_running())
+    /// Waits until a kernel answers, within the time limit.
+    pub(crate) async fn meet(
+        mut starting: Starting,
+        connection: &Connection,
+        drains: &Drains,
+        root: Option<PathBuf>,
+        mode: InterruptMode,
+        patience: Patience<'_>,
+    ) -> Result<Ready, LaunchError> {
+        let pid = starting.child.as_ref().map(|child| child.process.id());
+        let unwatched = |source| LaunchError::Resources { what: "watch the kernel", source };
+        let exit = match pid {
+            Some(pid) => match watch_exit_if_there(pid).map_err(unwatched)? {
+                Some(exit) => Some(exit),
+                None => return Err(starting.ended().await),
+            },
+            None => None,
+        };
+        let trace = MessageTrace::new(starting.trace.as_ref(), pid);
+        let folder = starting.home.as_ref().map_or(Path::new(""), Home::folder);
+        let mut odd = Oddity::default();
+        let is_watched = exit.is_some();
+        let words = first_words(connection, drains, folder, &trace, &mut odd, is_watched);
+        let watched =
+            starting::watch(words, exit.as_ref(), starting.child.as_ref(), patience).await;
+        let (lines, speaker, about, start_phase) = starting.settle(watched, odd, patience).await?;
+        Ok(Ready { starting, exit, lines, speaker, about, start_phase, mode, root })
     }
 
-    /// Where our files are and what it was given, where it is a kernel of Python that is ours.
+    pub(crate) fn is_alive(&mut self) -> bool {
+        self.starting.child.as_mut().is_some_and(|child| child.process.is_running())
+    }
+
+    /// Returns the folder of our files and the kernel's pipes, if it is a Python kernel and our
+    /// child.
     fn python(&self) -> Option<(&Path, Wires)> {
         let is_python = self.about.language_info.name.eq_ignore_ascii_case("python");
-        let wires = self.starting.own.as_ref()?.wires;
+        let wires = self.starting.child.as_ref()?.wires;
         self.root.as_deref().filter(|_| is_python).map(|root| (root, wires))
     }
 
-    /// Whether what a kernel is to begin with can be put into it later.
+    /// Returns `true` if a launch can change its settings later.
     pub(crate) fn can_be_changed(&self) -> bool {
         self.python().is_some()
     }
 
-    /// Does what takes time and is the same for everybody.
+    /// Runs the slow part of the startup that is the same for every launch.
     pub(crate) async fn prepare(
         &mut self,
         startup: &Startup,
@@ -71,7 +99,7 @@ impl Ready {
         self.run(&code, patience).await
     }
 
-    /// Makes it the kernel that is wanted. These variables are set first.
+    /// Applies the settings of a launch, these variables first.
     pub(crate) async fn begin(
         mut self,
         spec: &KernelSpec,
@@ -89,16 +117,23 @@ impl Ready {
     }
 
     async fn run(&mut self, code: &str, patience: Patience<'_>) -> Result<(), LaunchError> {
-        let work = meet::run_at_start(&mut self.lines, &self.speaker, code);
-        let young = self.starting.own.as_ref();
-        let watched = starting::watch(work, self.exit.as_ref(), young, patience).await;
-        self.beginning = self.starting.settle(watched, Oddity::default(), patience).await?;
+        let mut newcomer = ZmqNewcomer {
+            lines: &mut self.lines,
+            speaker: &self.speaker,
+            odd: &mut Oddity::default(),
+            needs_output: false,
+        };
+        let work = meet::run_at_start(&mut newcomer, code, None);
+        let child = self.starting.child.as_ref();
+        let watched = starting::watch(work, self.exit.as_ref(), child, patience).await;
+        let settled = self.starting.settle(watched, Oddity::default(), patience).await?;
+        self.start_phase = settled.1;
         Ok(())
     }
 
     fn launched(self, guest: Guest, origin: Origin) -> Launched {
-        let Ready { mut starting, exit, lines, speaker, about, beginning, mode, .. } = self;
-        let pid = starting.own.as_ref().map(|young| young.process.id());
+        let Ready { mut starting, exit, lines, speaker, about, start_phase, mode, .. } = self;
+        let pid = starting.child.as_ref().map(|child| child.process.id());
         let info = KernelInfo {
             backend: BackendKind::Zmq,
             pid,
@@ -107,42 +142,59 @@ impl Ready {
             executable: starting.program.clone(),
             origin,
         };
-        let (events, receiver) = KernelEvents::channel(EVENT_QUEUE);
-        let (died, death) = watch::channel(None);
-        let (posts, posted) = mpsc::unbounded_channel();
-        let intent = Intent::default();
         let mut home = starting.home.take();
-        let own = match (starting.own.take(), exit) {
-            // What it said while it was started has nothing to do with its end.
-            (Some(young), Some(exit)) => Some(Own {
-                process: young.process,
+        let child = match (starting.child.take(), exit) {
+            // Output from the start does not explain a later death.
+            (Some(child), Some(exit)) => Some(KernelChild {
+                process: child.process,
                 exit,
-                mark: young.mark,
-                tail: young.tail.forgetful(),
+                mark: child.mark,
+                tail: child.tail.forgetful(),
                 home: home.take(),
-                _lifeline: young.lifeline,
+                _lifeline: child.lifeline,
                 oom_kills: oom_kills(),
                 children: Children::default(),
             }),
             _ => None,
         };
         let turn = Arc::default();
-        let interrupts = Interrupts { mode, pid, speaker: speaker.clone(), turn };
-        let pump = Pump {
-            state: State::new(speaker.session(), beginning),
-            lines,
-            speaker: speaker.clone(),
-            interrupts: interrupts.clone(),
-            own,
-            _home: home,
-            guest,
-            events,
-            intent: intent.clone(),
-            posts: posted,
-            trace: starting.trace.clone(),
+        let takes_settings = guest == Guest::Present;
+        let trace = starting.trace.clone();
+        let opening =
+            Opening { guest, takes_settings, start_phase, turn: Arc::clone(&turn), trace };
+        let control = ZmqControl { mode, pid, speaker, turn };
+        let link = ZmqLink::new(lines, control.clone(), child, home);
+        pump::launch(info, link, control, opening)
+    }
+}
+
+/// Connects, and waits until the kernel answers.
+///
+/// A port may have belonged to another program, which has ended since. While the process of the
+/// kernel lives, a closed connection is therefore opened again. Without a process to watch, it is
+/// the end.
+async fn first_words(
+    connection: &Connection,
+    drains: &Drains,
+    folder: &Path,
+    trace: &MessageTrace,
+    odd: &mut Oddity,
+    is_watched: bool,
+) -> Result<(Lines, Speaker, About, StartPhase), MeetError> {
+    loop {
+        let connected = lines::connect(connection, drains, folder, trace).await;
+        let (mut lines, speaker) =
+            connected.map_err(|error| MeetError::Closed(error.to_string()))?;
+        let mut newcomer = ZmqNewcomer {
+            lines: &mut lines,
+            speaker: &speaker,
+            odd: &mut *odd,
+            needs_output: true,
         };
-        tokio::spawn(pump.run(died));
-        let kernel = ZmqKernel { info, pid, interrupts, speaker, posts, death, intent };
-        Launched { kernel: Box::new(kernel), events: receiver }
+        match meet::meet(&mut newcomer).await {
+            Ok((about, start_phase)) => return Ok((lines, speaker, about, start_phase)),
+            Err(MeetError::Closed(_)) if is_watched => tokio::time::sleep(lines::AGAIN).await,
+            Err(unmet) => return Err(unmet),
+        }
     }
 }

@@ -1,7 +1,7 @@
-//! A connection to one socket of a kernel: made, read, written to.
+//! A connection to one socket of a kernel: opened, read, written.
 //!
-//! Owns the stream of bytes. Its end is an error of the next read, at once; what travels on it is for others.
-//! There are many of these that rest, so one that rests holds no buffer.
+//! Owns the stream of bytes. The next read reports its end at once. Other modules know what travels
+//! on it. Most connections are idle most of the time, so an idle one holds no buffer.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -24,20 +24,20 @@ use tokio::runtime::Handle;
 
 use crate::zmq::zmtp::{self, Decoder, GREETING_BYTES, Incoming, SocketType, ZmtpError};
 
-/// What one read is ready to take. Most messages are small, and a longer frame makes room for itself.
+/// Bytes that one read accepts. Most messages are small, and a longer frame makes room for itself.
 const READ_BYTES: usize = 8 << 10;
 
-/// Where a socket is.
+/// Address of a socket: a path or a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Address {
     Ipc(PathBuf),
     Tcp(SocketAddr),
 }
 
-/// A connection whose other end is known to be what it should be.
-pub(crate) struct Joined {
+/// An open connection after a successful handshake.
+pub(crate) struct OpenSocket {
     pub(crate) stream: Stream,
-    /// With what has come already.
+    /// Decoder, which may hold bytes that have already arrived.
     pub(crate) decoder: Decoder,
 }
 
@@ -46,7 +46,7 @@ pub(crate) enum Stream {
     Tcp(TcpStream),
 }
 
-/// What comes.
+/// Reads messages of a connection.
 pub(crate) struct Reader {
     stream: ReadHalf,
     decoder: Decoder,
@@ -58,7 +58,7 @@ enum ReadHalf {
     Tcp(tcp::OwnedReadHalf),
 }
 
-/// What goes: posted, and written in order. Nobody waits for it.
+/// Writes messages in the order in which they were posted. Posting never waits.
 #[derive(Clone)]
 pub(crate) struct Writer(Arc<Outlet>);
 
@@ -74,26 +74,27 @@ enum WriteHalf {
     Tcp(tcp::OwnedWriteHalf),
 }
 
-/// What the connection did not take at once.
+/// Bytes that the connection has not taken yet.
 #[derive(Default)]
 struct Waiting {
-    /// What comes after that which a task is writing.
+    /// Messages behind the one that a task is writing.
     queue: VecDeque<Vec<u8>>,
     has_task: bool,
 }
 
-/// Connects and shakes hands.
+/// Opens a connection and performs the handshake.
 pub(crate) async fn connect(
     address: &Address,
     kind: SocketType,
     identity: &[u8],
     topics: &[&[u8]],
-) -> io::Result<Joined> {
+) -> io::Result<OpenSocket> {
     let mut stream = match address {
         Address::Ipc(path) => Stream::Unix(UnixStream::connect(path).await?),
         Address::Tcp(address) => {
             let stream = TcpStream::connect(address).await?;
-            // A port that nobody listens on can be met by our own end, and then nobody else gets it.
+            // On a port without a listener, a socket can connect to itself, and then no other
+            // program gets the port.
             if stream.local_addr()? == stream.peer_addr()? {
                 return Err(io::ErrorKind::ConnectionRefused.into());
             }
@@ -105,7 +106,7 @@ pub(crate) async fn connect(
         Stream::Unix(stream) => shake_hands(stream, kind, identity, topics).await?,
         Stream::Tcp(stream) => shake_hands(stream, kind, identity, topics).await?,
     };
-    Ok(Joined { stream, decoder })
+    Ok(OpenSocket { stream, decoder })
 }
 
 async fn shake_hands(
@@ -134,7 +135,7 @@ async fn shake_hands(
     Ok(decoder)
 }
 
-/// Reads into a buffer that is only there for this moment.
+/// Reads into a buffer that exists only during the read.
 pub(crate) fn poll_read(
     stream: &mut (impl AsyncRead + Unpin),
     context: &mut Context<'_>,
@@ -152,7 +153,7 @@ pub(crate) fn poll_read(
     }
 }
 
-/// Reads more of a message.
+/// Reads more bytes of a message.
 fn poll_more(
     stream: &mut (impl AsyncRead + Unpin),
     decoder: &mut Decoder,
@@ -162,15 +163,15 @@ fn poll_more(
     if buffer.capacity() - buffer.len() <= READ_BYTES {
         return poll_read(stream, context, |bytes| buffer.extend_from_slice(bytes));
     }
-    // There is room for a long frame, which is read where it belongs.
+    // Read a long frame directly into the room reserved for it.
     match ready!(pin!(stream.read_buf(buffer)).poll(context))? {
         0 => Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
         _ => Poll::Ready(Ok(())),
     }
 }
 
-impl Joined {
-    /// Both directions.
+impl OpenSocket {
+    /// Splits the connection into its two directions.
     pub(crate) fn split(self) -> (Reader, Writer) {
         let (stream, write) = match self.stream {
             Stream::Unix(stream) => {
@@ -194,7 +195,7 @@ impl Joined {
 }
 
 impl Stream {
-    /// The same connection for a thread with a runtime of its own.
+    /// Returns the same connection for a thread with its own runtime.
     pub(crate) fn shared_with(&self, runtime: &Handle) -> io::Result<Stream> {
         let _entered = runtime.enter();
         Ok(match self {
@@ -210,7 +211,7 @@ impl Stream {
         })
     }
 
-    /// More of a message, if there is more.
+    /// Reads more bytes of a message, if there are any.
     pub(crate) fn poll_more(
         &mut self,
         decoder: &mut Decoder,
@@ -222,7 +223,7 @@ impl Stream {
         }
     }
 
-    /// Waits until there is something to read, or no more will come.
+    /// Waits until there are bytes to read, or the connection has ended.
     pub(crate) async fn readable(&self) -> io::Result<()> {
         match self {
             Stream::Unix(stream) => stream.readable().await,
@@ -230,7 +231,7 @@ impl Stream {
         }
     }
 
-    /// What there is now; nothing when the connection is over.
+    /// Reads the bytes that are there now; returns zero when the connection has ended.
     pub(crate) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
             Stream::Unix(stream) => stream.try_read(buffer),
@@ -249,7 +250,7 @@ impl AsFd for Stream {
 }
 
 impl Reader {
-    /// The next message. Cancel-safe: what has come of one stays.
+    /// Returns the next message. Cancel-safe: the bytes of an incomplete message stay.
     pub(crate) async fn next(&mut self) -> io::Result<Vec<Bytes>> {
         loop {
             match self.decoder.next()? {
@@ -275,7 +276,8 @@ impl Reader {
     }
 }
 
-/// What came to the other end when that was closed is refused, of which reading says nothing: it sees the close.
+/// Returns the error of bytes that reached the other end after it had closed. A read does not show
+/// this error, only the close.
 fn refused(stream: &TcpStream) -> Option<io::Error> {
     let error = stream.take_error().ok().flatten();
     error.map(|_| io::ErrorKind::ConnectionReset.into())
@@ -289,7 +291,8 @@ impl WriteHalf {
         }
     }
 
-    /// Whether the other end is known to be closed. Ports take what is written after that, and nobody reads it.
+    /// Returns `true` if the other end is known to be closed. A port accepts bytes after that, and
+    /// they are never read.
     fn is_closed(&self) -> bool {
         let WriteHalf::Tcp(stream) = self else { return false };
         let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
@@ -299,7 +302,7 @@ impl WriteHalf {
         }
     }
 
-    /// Writes what the connection takes now; says how much that was.
+    /// Writes as much as the connection takes now, and returns the number of bytes.
     fn write_now(&self, bytes: &[u8]) -> io::Result<usize> {
         let mut written = 0;
         while written < bytes.len() {
@@ -320,12 +323,12 @@ impl WriteHalf {
 }
 
 impl Writer {
-    /// Sends a message.
+    /// Posts a message of these frames.
     pub(crate) fn send(&self, frames: &[Bytes]) {
         self.post(zmtp::encode(frames));
     }
 
-    /// Whether something could not be written any more.
+    /// Returns `true` after a write has failed.
     pub(crate) fn has_failed(&self) -> bool {
         self.0.has_failed.load(Ordering::SeqCst)
     }
@@ -333,7 +336,7 @@ impl Writer {
     fn post(&self, bytes: Vec<u8>) {
         let outlet = &self.0;
         let mut waiting = outlet.waiting();
-        // A connection that is gone is told by its reader.
+        // The reader reports the end of the connection.
         if self.has_failed() {
             return;
         }
@@ -362,14 +365,14 @@ impl Outlet {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the rest of this, and all that is posted meanwhile.
+    /// Writes the rest of these bytes, and all that is posted meanwhile.
     async fn write(self: Arc<Outlet>, mut bytes: Vec<u8>, mut written: usize) {
         loop {
             while written < bytes.len() {
                 let ready = self.stream.writable().await;
                 match ready.and_then(|()| self.stream.write_now(&bytes[written..])) {
                     Ok(size) => written += size,
-                    // Whoever reads sees the end of the connection.
+                    // The reader reports the end of the connection.
                     Err(_) => return self.fail(),
                 }
             }

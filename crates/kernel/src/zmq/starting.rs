@@ -1,6 +1,6 @@
-//! A kernel between its process and its first answer: met, or given up.
+//! A kernel between its process and its first answer.
 //!
-//! Owns the ways in which a start can fail. Dropped, it leaves nothing behind.
+//! Owns the ways in which a start can fail. Dropping an unfinished start leaves nothing behind.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -14,22 +14,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::LaunchError;
 use crate::event::DeathCause;
-use crate::jupyter::about::About;
-use crate::jupyter::beginning::Beginning;
 use crate::jupyter::guest::Wires;
 use crate::jupyter::home::Home;
-use crate::jupyter::kernelspec::InterruptMode;
+use crate::jupyter::meet::MeetError;
 use crate::process::{Mark, Process, kill_group, watch_exit};
-use crate::trace::{MessageTrace, Trace};
-use crate::zmq::connection::Connection;
-use crate::zmq::drain::Drains;
-use crate::zmq::lines::{self, Lines, Speaker};
-use crate::zmq::meet::{self, Oddity, Unmet};
-use crate::zmq::ready::Ready;
+use crate::trace::KernelTrace;
+use crate::zmq::meet::Oddity;
 use crate::zmq::tail::Tail;
 
-/// A process that is no kernel yet.
-pub(crate) struct Young {
+/// A child process that does not answer yet.
+pub(crate) struct StartingChild {
     pub(crate) process: Process,
     pub(crate) mark: Mark,
     pub(crate) tail: Tail,
@@ -37,28 +31,28 @@ pub(crate) struct Young {
     pub(crate) wires: Wires,
 }
 
-/// A kernel on its way; dropped, it is killed.
+/// An unfinished start. Dropping this kills the process.
 pub(crate) struct Starting {
-    /// What is started, for messages.
+    /// Name of the kernel, for messages.
     pub(crate) name: String,
-    /// Its program.
+    /// Path of the kernel's program.
     pub(crate) program: String,
-    /// The folder that it starts in.
+    /// Folder in which the kernel starts.
     pub(crate) cwd: PathBuf,
-    pub(crate) own: Option<Young>,
+    pub(crate) child: Option<StartingChild>,
     pub(crate) home: Option<Home>,
-    pub(crate) trace: Option<Arc<dyn Trace>>,
+    pub(crate) trace: Option<Arc<dyn KernelTrace>>,
 }
 
 impl Drop for Starting {
     fn drop(&mut self) {
-        if let Some(young) = self.own.take() {
-            young.process.destroy();
+        if let Some(child) = self.child.take() {
+            child.process.destroy();
         }
     }
 }
 
-/// How long a start may take, and whether it is still wanted.
+/// Time limit of a start, and the token that cancels it.
 #[derive(Clone, Copy)]
 pub(crate) struct Patience<'a> {
     pub(crate) limit: Duration,
@@ -67,73 +61,48 @@ pub(crate) struct Patience<'a> {
 }
 
 impl<'a> Patience<'a> {
-    /// From now on.
+    /// Begins the time limit now.
     pub(crate) fn new(limit: Duration, cancel: &'a CancellationToken) -> Patience<'a> {
         Patience { limit, deadline: Instant::now() + limit, cancel }
     }
 }
 
-/// What was waited for, or what came before it.
-pub(crate) enum Watched<T> {
-    Done(Result<T, Unmet>),
+/// Result of a wait, or the event that ended it early.
+pub(crate) enum WatchEnd<T> {
+    Done(Result<T, MeetError>),
     Over,
     Late,
     Cancelled,
 }
 
 impl Starting {
-    /// Waits until it answers, in the time there is.
-    pub(crate) async fn meet(
-        mut self,
-        connection: &Connection,
-        drains: &Drains,
-        root: Option<PathBuf>,
-        mode: InterruptMode,
-        patience: Patience<'_>,
-    ) -> Result<Ready, LaunchError> {
-        let pid = self.own.as_ref().map(|young| young.process.id());
-        let exit = match pid.map(watch_exit).transpose() {
-            Ok(exit) => exit,
-            // One that cannot be watched has ended already.
-            Err(_) => return Err(self.ended().await),
-        };
-        let trace = MessageTrace::new(self.trace.as_ref(), pid);
-        let folder = self.home.as_ref().map_or(Path::new(""), Home::folder);
-        let mut odd = Oddity::default();
-        let is_watched = exit.is_some();
-        let words = first_words(connection, drains, folder, &trace, &mut odd, is_watched);
-        let watched = watch(words, exit.as_ref(), self.own.as_ref(), patience).await;
-        let (lines, speaker, about, beginning) = self.settle(watched, odd, patience).await?;
-        Ok(Ready { starting: self, exit, lines, speaker, about, beginning, mode, root })
-    }
-
-    /// What there is, or why it is not.
+    /// Returns the result of a wait, or the error that explains its absence.
     pub(crate) async fn settle<T>(
         &mut self,
-        watched: Watched<T>,
+        watched: WatchEnd<T>,
         odd: Oddity,
         patience: Patience<'_>,
     ) -> Result<T, LaunchError> {
         match watched {
-            Watched::Done(Ok(done)) => Ok(done),
-            Watched::Done(Err(Unmet::Startup { name, value })) => {
-                // Our own code says why in words; whatever else is raised there is known by its name.
+            WatchEnd::Done(Ok(done)) => Ok(done),
+            WatchEnd::Done(Err(MeetError::Startup { name, value })) => {
+                // Our own code gives a reason in words; other exceptions are known by their name.
                 let reason = match name.as_str() {
                     "ModuleLoadError" => value,
                     _ => format!("what the kernel begins with failed: {name}: {value}"),
                 };
                 Err(LaunchError::Startup { reason })
             }
-            // The process ends in this moment, or has closed its sockets for some other reason.
-            Watched::Done(Err(Unmet::Closed)) | Watched::Over => Err(self.ended().await),
-            Watched::Late => Err(self.late(patience.limit, odd)),
-            Watched::Cancelled => Err(LaunchError::Cancelled),
+            // The process is ending just now, or has closed its sockets for another reason.
+            WatchEnd::Done(Err(_)) | WatchEnd::Over => Err(self.ended().await),
+            WatchEnd::Late => Err(self.late(patience.limit, odd)),
+            WatchEnd::Cancelled => Err(LaunchError::Cancelled),
         }
     }
 
-    /// The time is up; what it has said so far may tell why.
+    /// Returns the error for an exceeded time limit. The output so far may explain it.
     fn late(&self, limit: Duration, odd: Oddity) -> LaunchError {
-        let said = self.own.as_ref().map(|young| young.tail.text()).unwrap_or_default();
+        let said = self.child.as_ref().map(|child| child.tail.text()).unwrap_or_default();
         let odd = odd.0.map(|odd| format!("{odd}\n")).unwrap_or_default();
         LaunchError::TimedOut {
             python: self.name.clone(),
@@ -142,22 +111,22 @@ impl Starting {
         }
     }
 
-    /// Why it ended before it was ready.
-    async fn ended(&mut self) -> LaunchError {
-        let (cause, stderr_tail) = match &mut self.own {
+    /// Returns the reason why the kernel ended before it was ready.
+    pub(crate) async fn ended(&mut self) -> LaunchError {
+        let (cause, stderr_tail) = match &mut self.child {
             None => (DeathCause::Unknown, String::new()),
-            Some(young) => {
-                let pid = young.process.id();
+            Some(child) => {
+                let pid = child.process.id();
                 if let Ok(exit) = watch_exit(pid) {
-                    // Its sockets close a moment before its process ends.
+                    // The sockets close a moment before the process ends.
                     let _ = tokio::time::timeout(Duration::from_secs(1), exit.readable()).await;
                 }
                 kill_group(pid, Signal::KILL);
-                let cause = young.process.cause().await;
-                (cause.unwrap_or(DeathCause::Unknown), young.tail.last_words().await)
+                let cause = child.process.cause().await;
+                (cause.unwrap_or(DeathCause::Unknown), child.tail.last_words().await)
             }
         };
-        // With quotes or without: an import says it in one way, `python -m` in the other.
+        // The name may be quoted: an import quotes it, and `python -m` does not.
         let is_missing = |name: &str| stderr_tail.contains(&format!("No module named {name}"));
         if is_missing("ipykernel") || is_missing("'ipykernel") {
             return LaunchError::without_ipykernel(&self.program);
@@ -177,12 +146,13 @@ impl Starting {
     }
 }
 
-/// Whether a file is in a folder of Python's own.
+/// Returns `true` if a file is in a folder of Python itself.
 fn is_pythons_own(file: &str) -> bool {
     ["/lib/python", "/lib64/python", "/lib/pypy"].iter().any(|part| file.contains(part))
 }
 
-/// The last file in a traceback that Python's own code imported by name and that is not from a folder of Python's own.
+/// Returns the last file in a traceback that Python's own code imported by name, and that is not
+/// Python's own.
 fn shadowing_file(said: &str) -> Option<&str> {
     let (mut found, mut importer, mut source) = (None, "", "");
     for line in said.lines() {
@@ -209,7 +179,8 @@ fn shadowing_file(said: &str) -> Option<&str> {
     found
 }
 
-/// The file of the module that lacks what Python's own code wants of it, if it is in this folder.
+/// Returns the file of the module in which Python's own code misses a name, if the file is in this
+/// folder.
 fn lacking_module(said: &str, folder: &Path) -> Option<PathBuf> {
     let (_, last) = said.rsplit_once("File \"")?;
     let (misser, problem) = last.split_once('"')?;
@@ -225,63 +196,41 @@ fn lacking_module(said: &str, folder: &Path) -> Option<PathBuf> {
     places.into_iter().find(|place| place.is_file())
 }
 
-/// Connects, and waits until the kernel answers.
-///
-/// A port may have belonged to another program that has ended since. A connection that closes while the process of the
-/// kernel lives is therefore made anew; without a process to watch, it is the end.
-async fn first_words(
-    connection: &Connection,
-    drains: &Drains,
-    folder: &Path,
-    trace: &MessageTrace,
-    odd: &mut Oddity,
-    is_watched: bool,
-) -> Result<(Lines, Speaker, About, Beginning), Unmet> {
-    loop {
-        let connected = lines::connect(connection, drains, folder, trace).await;
-        let (mut lines, speaker) = connected.map_err(|_| Unmet::Closed)?;
-        match meet::meet(&mut lines, &speaker, odd).await {
-            Ok((about, beginning)) => return Ok((lines, speaker, about, beginning)),
-            Err(Unmet::Closed) if is_watched => tokio::time::sleep(lines::AGAIN).await,
-            Err(unmet) => return Err(unmet),
-        }
-    }
-}
-
-/// Waits for something that a kernel is to do, as long as that makes sense.
+/// Waits for work of a kernel until it is done, the kernel ends, time runs out, or the start is
+/// cancelled.
 pub(crate) async fn watch<T>(
-    work: impl Future<Output = Result<T, Unmet>>,
+    work: impl Future<Output = Result<T, MeetError>>,
     exit: Option<&AsyncFd<OwnedFd>>,
-    young: Option<&Young>,
+    child: Option<&StartingChild>,
     patience: Patience<'_>,
-) -> Watched<T> {
+) -> WatchEnd<T> {
     tokio::select! {
-        done = work => Watched::Done(done),
-        () = is_over(exit) => Watched::Over,
-        () = is_stolen_from(young) => Watched::Over,
-        () = tokio::time::sleep_until(patience.deadline) => Watched::Late,
-        () = patience.cancel.cancelled() => Watched::Cancelled,
+        done = work => WatchEnd::Done(done),
+        () = is_over(exit) => WatchEnd::Over,
+        () = is_stolen_from(child) => WatchEnd::Over,
+        () = tokio::time::sleep_until(patience.deadline) => WatchEnd::Late,
+        () = patience.cancel.cancelled() => WatchEnd::Cancelled,
     }
 }
 
 async fn is_over(exit: Option<&AsyncFd<OwnedFd>>) {
     match exit {
-        // Whatever it says, there is nothing more to wait for.
+        // Readable or an error: in both cases the wait is over.
         Some(exit) => drop(exit.readable().await),
         None => std::future::pending().await,
     }
 }
 
-/// Waits until a kernel says that somebody else has one of its ports. It need not end of that, but has not all
-/// of its sockets.
-async fn is_stolen_from(young: Option<&Young>) {
-    let Some(young) = young else { return std::future::pending().await };
-    while !says_stolen(&young.tail.text()) {
+/// Waits until a kernel reports that another program has one of its ports. The kernel may go on
+/// then, but without all of its sockets.
+async fn is_stolen_from(child: Option<&StartingChild>) {
+    let Some(child) = child else { return std::future::pending().await };
+    while !says_stolen(&child.tail.text()) {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
 
-/// Whether somebody took a port between our choice and the kernel's use of it.
+/// Returns `true` if the output says that another program took a port before the kernel could.
 pub(crate) fn says_stolen(said: &str) -> bool {
     ["Address already in use", "EADDRINUSE"].iter().any(|words| said.contains(words))
 }
@@ -290,7 +239,7 @@ pub(crate) fn says_stolen(said: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Issue 21, 31: the error names the file that took the place of a module.
+    /// Issue 21, 31: the error names the file that hides a module.
     #[test]
     fn a_file_in_the_place_of_a_module_is_named() {
         let said = "Traceback (most recent call last):\n  File \"<string>\", line 1, in <module>\n  \
@@ -302,12 +251,12 @@ mod tests {
         assert_eq!(shadowing_file(&package), Some("/data/re/__init__.py"));
         assert_eq!(shadowing_file(&said.replace("/data", "/usr/lib/python3.11")), None);
         assert_eq!(shadowing_file(&said.replace("import re", "start()")), None);
-        // A module of the user's own that another one of theirs imports.
+        // A module of the user, imported by another module of the user.
         assert_eq!(shadowing_file(&said.replace("/usr/lib64/python3.11", "/data")), None);
         assert_eq!(shadowing_file("Segmentation fault"), None);
     }
 
-    /// A file that lacks something is not in the traceback of those who miss it.
+    /// A file that lacks a name is not in the traceback of the code that misses it.
     #[test]
     fn a_file_that_lacks_something_is_named() {
         let folder = tempfile::tempdir().unwrap();
@@ -322,7 +271,7 @@ mod tests {
             "cannot import name 'x' from 're' (re.py)",
         );
         assert_eq!(lacking_module(&import, folder.path()), named);
-        // Code of the user's own that misses something.
+        // Code of the user that misses a name.
         assert_eq!(
             lacking_module(&said.replace("/usr/lib64/python3.11", "/data"), folder.path()),
             None

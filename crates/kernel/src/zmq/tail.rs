@@ -1,7 +1,7 @@
-//! What a kernel's process writes past its protocol: its log, and last words.
+//! Output of a kernel's process outside the protocol: its log and its last words.
 //!
-//! Owns the end of it, to explain a death. It is always taken from the pipes, so that a kernel that writes
-//! much there does not stop.
+//! Owns the end of that output, which explains a death. The pipes are read at all times, so that a
+//! kernel that writes much there does not stop.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,17 +12,17 @@ use tokio::task::JoinHandle;
 
 use crate::zmq::socket::poll_read;
 
-/// How much of it is kept.
+/// Number of bytes that are kept.
 const TAIL_BYTES: usize = 8 << 10;
 
-/// The last that was written.
+/// The end of the output of a process.
 pub(crate) struct Tail {
     kept: Arc<Mutex<Vec<u8>>>,
     readers: Vec<JoinHandle<()>>,
 }
 
 impl Tail {
-    /// Begins to read.
+    /// Begins to read the pipes.
     pub(crate) fn of(pipes: [pipe::Receiver; 2]) -> Tail {
         let kept = Arc::new(Mutex::new(Vec::new()));
         let read = |pipe| tokio::spawn(read(pipe, Arc::clone(&kept)));
@@ -30,19 +30,20 @@ impl Tail {
         Tail { kept, readers }
     }
 
-    /// Forgets what was written so far.
+    /// Forgets the output so far.
     pub(crate) fn forgetful(self) -> Tail {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self
     }
 
-    /// What there is of it now.
+    /// Returns the output kept so far.
     pub(crate) fn text(&self) -> String {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&kept).into_owned()
     }
 
-    /// All of it, once the process is gone. A child that inherited a pipe does not hold this up.
+    /// Returns the output after the process has ended. A child that inherited a pipe does not delay
+    /// this.
     pub(crate) async fn last_words(&mut self) -> String {
         let all = futures_util::future::join_all(self.readers.drain(..));
         let _ = tokio::time::timeout(Duration::from_millis(300), all).await;

@@ -1,5 +1,6 @@
-//! What IPython's kernel really sent, read as it would be read: whatever way its bytes are cut, and in whatever
-//! order the channels bring them, the events are the same. The texts in `traces/` were recorded by `record.py`.
+//! Recorded messages of IPython's kernel, decoded as live ones are. However the bytes are cut, and
+//! in whatever order the channels deliver them, the events must be the same. `record.py` recorded
+//! the texts in `traces/`.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +9,16 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::event::{ExecEvent, ExecId, KernelEvent, MimeBundle, MimeData, Outcome};
-use crate::input::InputMode;
-use crate::jupyter::beginning::Beginning;
-use crate::jupyter::fold::{Channel, Effect, Fold};
-use crate::jupyter::message::Message;
+use crate::jupyter::fold::{Effect, Fold};
+use crate::jupyter::meet::StartPhase;
+use crate::jupyter::message::{Channel, Message};
 use crate::jupyter::sign::{Checker, Signer};
-use crate::kernel::{CodeRequest, History};
-use crate::names::NamesWanted;
+use crate::kernel::{CodeRequest, History, InputMode, NamesWanted};
 use crate::zmq::zmtp::{self, Decoder, Incoming};
 
 const KEY: &str = "key";
 
-/// One recording: what came, in an order in which it came, and the events it means.
+/// One recording: messages in an order in which they once arrived, and the expected events.
 struct Trace {
     name: &'static str,
     messages: Vec<(Channel, Vec<Bytes>)>,
@@ -49,7 +48,7 @@ fn all() -> [Trace; 12] {
     ]
 }
 
-/// A message as it is sent, with the number by which it differs from all others.
+/// Encodes a message; `number` makes it differ from all others.
 fn frames(number: usize, kind: &str, parent: &str, content: &str) -> Vec<Bytes> {
     let header = |id: &str, kind: &str, session: &str| json!({"msg_id": id, "msg_type": kind, "session": session});
     let parent = match parent {
@@ -85,7 +84,8 @@ impl Trace {
         Trace { name, messages, events: events.lines().collect() }
     }
 
-    /// Every order in which the channels can bring this. What came after a question came after its answer.
+    /// Returns every order in which the channels can deliver the messages. A message after a
+    /// question stays after its answer.
     fn orders(&self) -> Vec<Vec<usize>> {
         let mut orders = Vec::new();
         self.extend(&mut Vec::new(), &mut orders);
@@ -111,7 +111,7 @@ impl Trace {
         }
     }
 
-    /// The events of these messages in this order, as lines.
+    /// Returns the events of the messages in this order, as lines.
     fn told(&self, order: &[usize]) -> Vec<String> {
         let mut reading = Reading::new();
         let heard = order.iter().flat_map(|at| {
@@ -122,7 +122,7 @@ impl Trace {
     }
 }
 
-/// One who reads a kernel to which a cell was just sent.
+/// A reader of a kernel that has just received a cell.
 struct Reading {
     fold: Fold,
     checker: Checker,
@@ -130,7 +130,7 @@ struct Reading {
 
 impl Reading {
     fn new() -> Reading {
-        let mut fold = Fold::new("me".to_owned(), Beginning::default());
+        let mut fold = Fold::new("me".to_owned(), StartPhase::default());
         let (code, env) = (String::new(), Vec::new());
         let (history, input) = (History::Store, InputMode::Refuse);
         let request = CodeRequest {
@@ -193,8 +193,9 @@ fn bundle(bundle: &MimeBundle) -> String {
     bundle.data.iter().map(form).collect::<Vec<_>>().join(" | ")
 }
 
-/// What must be the same in every order. Where a question stands among the output is not said by the protocol, nor
-/// whether output behind the end still belongs to a cell whose reply is late.
+/// Returns the lines that must be the same in every order. The protocol does not fix the place of a
+/// question among the output, nor if output behind the end still belongs to a cell whose reply is
+/// late.
 fn essence(told: &[String]) -> (Vec<&str>, Vec<&str>) {
     let is_free = |line: &&str| line.starts_with("asks ") || line.starts_with("Line");
     let is_end = |line: &&str| line.starts_with("ends ") || line.starts_with("fails ");
@@ -203,7 +204,7 @@ fn essence(told: &[String]) -> (Vec<&str>, Vec<&str>) {
     (output, lines().filter(|line| is_free(line) || is_end(line)).collect())
 }
 
-/// Issue 7: in the order in which it came, a recording means what was seen to be right.
+/// Issue 7: in the recorded order, a recording gives the expected events.
 #[test]
 fn what_was_recorded_means_what_it_should() {
     for trace in all() {
@@ -212,7 +213,8 @@ fn what_was_recorded_means_what_it_should() {
     }
 }
 
-/// Issue 7: in every order in which the channels can bring it, it means the same. All orders are tried.
+/// Issue 7: in every order in which the channels can deliver it, a recording gives the same events.
+/// The test tries all orders.
 #[test]
 fn every_order_of_the_channels_means_the_same() {
     for trace in all() {
@@ -231,14 +233,15 @@ fn every_order_of_the_channels_means_the_same() {
                 "{}: {told:?}",
                 trace.name
             );
-            // Nothing but what came behind the word that the kernel is idle may be nobody's.
+            // Only output behind the kernel's idle status may belong to no cell.
             assert!(after.is_empty() || trace.name == "thread", "{}: {told:?}", trace.name);
         }
     }
 }
 
 proptest! {
-    /// Issue 7: however the bytes of each channel are cut, and whichever comes when, it means the same.
+    /// Issue 7: however the bytes of each channel are cut and interleaved, a recording gives the
+    /// same events.
     #[test]
     fn any_cutting_means_the_same(
         which in 0usize..12,

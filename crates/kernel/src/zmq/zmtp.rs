@@ -1,36 +1,38 @@
-//! ZMTP 3.0, the protocol of ZeroMQ's sockets: its greeting, its frames, and who may speak to whom.
+//! ZMTP 3.0, the protocol of ZeroMQ's sockets: greeting, frames, and socket types that fit
+//! together.
 //!
-//! Owns the bytes; pure. Only what a client of a Jupyter kernel needs is here: the `NULL` mechanism and the
-//! socket types `DEALER` and `SUB`. Written here rather than taken from a library, because a client that has
-//! its own socket sees at once when the kernel is gone, decides itself when to read, and never drops a
-//! message.
+//! Owns the bytes; pure. Only the parts that a client of a Jupyter kernel needs are here: the
+//! `NULL` mechanism and the socket types `DEALER` and `SUB`. This is our own code instead of a
+//! library, because a client with its own socket sees at once when the kernel is gone, decides
+//! itself when to read, and never drops a message.
 
 use std::io;
 
 use bytes::{Buf as _, Bytes, BytesMut};
 
-/// How long a greeting is.
+/// Length of a greeting in bytes.
 pub(crate) const GREETING_BYTES: usize = 64;
 
-/// No frame is longer; who announces more is not believed.
+/// Longest frame that is accepted, in bytes. A longer announcement is an error.
 const MAX_FRAME_BYTES: usize = 1 << 30;
 
-/// A frame of this size is worth a copy of what follows it.
+/// From this size on, the bytes behind a frame are copied to free its buffer.
 const LARGE_BYTES: usize = 1 << 20;
 
-/// A message has no more frames; Jupyter's have six and a buffer for each array.
+/// Largest number of frames in a message. Jupyter's messages have six, and one more for each
+/// buffer.
 const MAX_FRAMES: usize = 1 << 16;
 
 const MORE: u8 = 1;
 const LONG: u8 = 2;
 const COMMAND: u8 = 4;
 
-/// What a socket is.
+/// Type of a socket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SocketType {
-    /// Sends to and receives from one peer; the peer knows it by its identity.
+    /// Exchanges messages with one peer, which knows the socket by its identity.
     Dealer,
-    /// Receives what it subscribed to.
+    /// Receives messages on the topics that it subscribed to.
     Sub,
 }
 
@@ -42,7 +44,7 @@ impl SocketType {
         }
     }
 
-    /// Whether it can speak to a socket of this type.
+    /// Returns `true` if this socket can speak to a socket of the peer's type.
     fn fits(self, peer: &[u8]) -> bool {
         match self {
             SocketType::Dealer => matches!(peer, b"ROUTER" | b"DEALER" | b"REP"),
@@ -51,7 +53,7 @@ impl SocketType {
     }
 }
 
-/// What a peer says that is not of the protocol.
+/// Violation of the protocol by a peer.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub(crate) enum ZmtpError {
     #[error("it is no ZeroMQ socket")]
@@ -78,7 +80,7 @@ impl From<ZmtpError> for io::Error {
     }
 }
 
-/// The first that is sent.
+/// Returns the greeting, the first bytes of a connection.
 pub(crate) fn greeting() -> [u8; GREETING_BYTES] {
     let mut greeting = [0; GREETING_BYTES];
     greeting[0] = 0xff;
@@ -88,7 +90,7 @@ pub(crate) fn greeting() -> [u8; GREETING_BYTES] {
     greeting
 }
 
-/// Whether the peer's greeting is one that can be answered.
+/// Checks that the peer's greeting can be answered.
 pub(crate) fn check_greeting(greeting: &[u8; GREETING_BYTES]) -> Result<(), ZmtpError> {
     if greeting[0] != 0xff || greeting[9] & 1 == 0 {
         return Err(ZmtpError::NotZmtp);
@@ -103,7 +105,7 @@ pub(crate) fn check_greeting(greeting: &[u8; GREETING_BYTES]) -> Result<(), Zmtp
     Ok(())
 }
 
-/// The command that says who we are.
+/// Encodes the `READY` command, which states our socket type and identity.
 pub(crate) fn ready(kind: SocketType, identity: &[u8]) -> Vec<u8> {
     let mut body = command(b"READY");
     property(&mut body, b"Socket-Type", kind.name());
@@ -115,7 +117,7 @@ pub(crate) fn ready(kind: SocketType, identity: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Whether the peer's first command lets us in.
+/// Checks the peer's first command: it must accept us.
 pub(crate) fn check_ready(kind: SocketType, body: &[u8]) -> Result<(), ZmtpError> {
     let (name, mut rest) = split_command(body)?;
     if name == b"ERROR" {
@@ -134,21 +136,21 @@ pub(crate) fn check_ready(kind: SocketType, body: &[u8]) -> Result<(), ZmtpError
     Ok(())
 }
 
-/// The answer to a command, where one is due.
+/// Returns the answer to a command, if it needs one.
 pub(crate) fn answer(body: &[u8]) -> Result<Option<Vec<u8>>, ZmtpError> {
     let (name, rest) = split_command(body)?;
     if name != b"PING" {
         return Ok(None);
     }
     let mut pong = command(b"PONG");
-    // Behind the time to live is what the answer is to be known by.
+    // The answer repeats the bytes after the time to live.
     pong.extend_from_slice(rest.get(2..).unwrap_or_default());
     let mut frame = Vec::new();
     put_frame(&mut frame, COMMAND, &pong);
     Ok(Some(frame))
 }
 
-/// A wish to receive what begins so.
+/// Encodes a subscription to messages that begin with this topic.
 pub(crate) fn subscription(topic: &[u8]) -> Vec<u8> {
     let mut body = vec![1];
     body.extend_from_slice(topic);
@@ -157,7 +159,7 @@ pub(crate) fn subscription(topic: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A message as it is sent.
+/// Encodes a message of these frames.
 pub(crate) fn encode(frames: &[Bytes]) -> Vec<u8> {
     let size = frames.iter().map(|frame| frame.len() + 9).sum();
     let mut bytes = Vec::with_capacity(size);
@@ -180,7 +182,7 @@ fn put_frame(bytes: &mut Vec<u8>, flags: u8, body: &[u8]) {
 }
 
 fn command(name: &[u8]) -> Vec<u8> {
-    // Names are ours and short.
+    // The names are our own and short.
     let mut body = vec![u8::try_from(name.len()).unwrap_or(u8::MAX)];
     body.extend_from_slice(name);
     body
@@ -208,16 +210,16 @@ fn take_property<'a>(rest: &mut &'a [u8]) -> Option<(&'a [u8], &'a [u8])> {
     Some((name, value))
 }
 
-/// What a peer has sent.
+/// A complete item from a peer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Incoming {
-    /// A whole message.
+    /// A message with all its frames.
     Message(Vec<Bytes>),
-    /// Something about the connection.
+    /// A command about the connection itself.
     Command(Bytes),
 }
 
-/// Puts bytes together to messages.
+/// Assembles bytes into messages.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     buffer: BytesMut,
@@ -225,12 +227,12 @@ pub(crate) struct Decoder {
 }
 
 impl Decoder {
-    /// Where bytes go, with room for what is known to come.
+    /// Returns the buffer for new bytes, with room for those that are known to follow.
     pub(crate) fn buffer(&mut self) -> &mut BytesMut {
         &mut self.buffer
     }
 
-    /// What is whole.
+    /// Returns the next complete item.
     pub(crate) fn next(&mut self) -> Result<Option<Incoming>, ZmtpError> {
         loop {
             let [flags, size, ..] = *self.buffer else { return Ok(None) };
@@ -246,14 +248,16 @@ impl Decoder {
             let length = length.ok_or(ZmtpError::TooLong(size))?;
             let missing = (head + length).saturating_sub(self.buffer.len());
             if missing > 0 {
-                // All at once, so that a long frame is not copied again and again.
+                // Reserve the whole frame at once, so that a long one is not copied again and
+                // again.
                 self.buffer.reserve(missing);
                 return Ok(None);
             }
             self.buffer.advance(head);
             let body = self.buffer.split_to(length).freeze();
             if self.buffer.is_empty() || length > LARGE_BYTES {
-                // One that waits holds no room, and what follows a giant must not keep the giant's for itself.
+                // An idle connection holds no room, and the bytes behind a huge frame must not keep
+                // its buffer.
                 self.buffer = BytesMut::from(&self.buffer[..]);
             }
             if flags & COMMAND != 0 {
@@ -331,7 +335,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any messages, cut anywhere, come out as they were, also with commands between them.
+        /// Arbitrary messages, cut anywhere, decode to themselves, with commands between them.
         #[test]
         fn any_cutting_gives_the_same_messages(
             messages in prop::collection::vec(prop::collection::vec(prop::collection::vec(any::<u8>(), 0..600), 1..4), 0..5),
@@ -364,7 +368,7 @@ mod tests {
             prop_assert_eq!(read, messages);
         }
 
-        /// No bytes do harm.
+        /// Arbitrary bytes do no harm.
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
             let mut decoder = Decoder::default();

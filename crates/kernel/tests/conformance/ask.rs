@@ -8,7 +8,7 @@ fn variable(name: &str) -> Question {
     Question::Variable { name: name.to_owned() }
 }
 
-/// Posts a question and waits for its answer; anything else is odd here.
+/// Posts a question and waits for its answer; any other event fails the test.
 async fn ask(bench: &mut Bench, id: u64, question: Question) -> Answer {
     bench.kernel().ask(AskId(id), question).expect("the kernel is there");
     answer(bench, id).await
@@ -36,7 +36,7 @@ fn json(answer: &Answer) -> serde_json::Value {
     }
 }
 
-/// Rule 7: each question has one answer, before the first cell and after.
+/// Rule 7: each question gets one answer, before the first cell and after.
 async fn every_question_is_answered(start: Start) {
     let mut bench = Bench::start(start).await;
     let found = json(&ask(&mut bench, 1, Question::Variables { limit: None }).await);
@@ -50,7 +50,7 @@ async fn every_question_is_answered(start: Start) {
     assert_eq!((&found["rows"], &found["columns"][0]["nulls"]), (&2.into(), &1.into()));
     let found = json(&ask(&mut bench, 5, Question::Help { name: "f".to_owned() }).await);
     assert_eq!((&found["signature"], &found["doc"]), (&"f(x, y=2)".into(), &"Doc.".into()));
-    // Positions are characters, whatever they take in bytes.
+    // Positions count characters, whatever their size in bytes.
     let complete = Question::Complete { code: "'äöü'; ro".to_owned(), cursor: 9 };
     let found = json(&ask(&mut bench, 6, complete).await);
     assert_eq!((&found["start"], &found["end"]), (&7.into(), &9.into()), "{found}");
@@ -62,7 +62,7 @@ async fn every_question_is_answered(start: Start) {
     }
 }
 
-/// Rule 7: a question neither counts nor is remembered.
+/// Rule 7: a question changes neither the count nor the history.
 async fn a_question_leaves_no_trace(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("kept = 1\nkept").await.ok();
@@ -76,10 +76,10 @@ async fn a_question_leaves_no_trace(start: Start) {
     assert_eq!(ran.orphaned(), "");
 }
 
-/// Rule 7: while code runs the answer is `Busy`, at once; after it the kernel answers again.
+/// Rule 7: while code runs the answer is `Busy`, at once; afterwards the kernel answers again.
 async fn a_kernel_that_runs_code_is_busy(start: Start) {
     let mut bench = Bench::start(start).await;
-    // A signal that comes right before a long sleep would wait for its end; short ones leave no such gap.
+    // A signal right before a long sleep would take effect only at its end; short sleeps have no such gap.
     let code = "import time\nx = 1\nprint('go', flush=True)\nwhile True: time.sleep(0.01)";
     let exec = bench.post(code, History::Store);
     bench.wait_for_output("go").await;
@@ -89,7 +89,7 @@ async fn a_kernel_that_runs_code_is_busy(start: Start) {
     assert_eq!(json(&ask(&mut bench, 2, variable("x")).await)["preview"], "1");
 }
 
-/// A request may be posted behind a question: the question is answered first.
+/// A cell may be posted behind a question: the kernel answers the question first.
 async fn a_cell_can_follow_without_waiting_for_the_answer(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("x = 1").await.ok();
@@ -102,10 +102,10 @@ async fn a_cell_can_follow_without_waiting_for_the_answer(start: Start) {
     }
 }
 
-/// An interrupt ends a question that hangs, and nothing else.
+/// An interrupt ends a question that hangs, and nothing more.
 async fn an_interrupt_ends_a_question(start: Start) {
     let mut bench = Bench::start(start).await;
-    // The search for modules stands for a file system that does not answer.
+    // The search for modules stands in for a file system that does not answer.
     let code = "import os, pkgutil, time\nkept = pkgutil.iter_modules\n\
         def wait():\n    os.write(1, b'waiting\\n')\n    while True: time.sleep(0.01)\n\
         pkgutil.iter_modules = wait";
@@ -120,7 +120,7 @@ async fn an_interrupt_ends_a_question(start: Start) {
     assert_eq!(bench.value("pkgutil.iter_modules = kept\n5").await, "5");
 }
 
-/// Rules 3 and 7: a kernel that dies of a question says so, and takes no more of them.
+/// Rules 3 and 7: a kernel that a question kills reports its death, and takes no more questions.
 async fn a_kernel_can_die_of_a_question(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("import os, pkgutil\npkgutil.iter_modules = lambda: os._exit(7)").await.ok();

@@ -1,4 +1,4 @@
-//! Tier 5: code that may ask for lines gets them, and waits for nothing else.
+//! Tier 5: code that may ask for lines gets them, and nothing else makes it wait.
 
 use inkcell_kernel::{InputReply, Outcome};
 
@@ -8,7 +8,7 @@ fn lines(lines: &[&str]) -> Vec<InputReply> {
     lines.iter().map(|line| InputReply::Line((*line).to_owned())).collect()
 }
 
-/// Issue 9: each request is told with its prompt, and answered by itself.
+/// Issue 9: each request arrives with its prompt, and gets its own answer.
 async fn code_gets_the_lines_it_asks_for(start: Start) {
     let mut bench = Bench::start(start).await;
     let (ran, asked) =
@@ -23,14 +23,14 @@ async fn code_gets_the_lines_it_asks_for(start: Start) {
     let (ran, asked) = bench.converse(secret, &lines(&["s3cret"])).await;
     assert_eq!(ran.ok().result().as_deref(), Some("'s3cret'"));
     assert_eq!(asked, [("key: ".to_owned(), true)]);
-    // The next cell that may not ask is refused as ever.
+    // The next cell, which may not ask, is refused as usual.
     assert_eq!(bench.run("input('x')").await.error().name, "StdinNotImplementedError");
     let (ran, _) = bench.converse("input()", &[InputReply::End]).await;
     assert_eq!(ran.error().name, "EOFError");
     assert_eq!(bench.value("'sound'").await, "'sound'");
 }
 
-/// Issue 9: the debugger that comes with Python works where somebody can type.
+/// Issue 9: Python's debugger works if a user can type.
 async fn a_debugger_can_be_used(start: Start) {
     let mut bench = Bench::start(start).await;
     let code = "def work():\n    x = 41\n    breakpoint()\n    return x\nwork()";
@@ -41,7 +41,7 @@ async fn a_debugger_can_be_used(start: Start) {
     assert_eq!(bench.value("'sound'").await, "'sound'");
 }
 
-/// Issue 9 B:R-20: a wait for a line ends with an interrupt, and what is typed later is for nobody.
+/// Issue 9 B:R-20: an interrupt ends the wait for a line, and a later line reaches no code.
 async fn an_interrupt_ends_the_wait(start: Start) {
     let mut bench = Bench::start(start).await;
     for _ in 0..5 {
@@ -56,7 +56,7 @@ async fn an_interrupt_ends_the_wait(start: Start) {
     }
 }
 
-/// Issue 9: somebody who types is gone; the code is told so where the backend has a word for it.
+/// Issue 9: the user can no longer type; the code gets an error if the backend has one for this.
 async fn who_cannot_type_any_more_refuses(start: Start) {
     let mut bench = Bench::start(start).await;
     let (ran, _) = bench.converse("input('name? ')", &[InputReply::Refused]).await;
@@ -68,7 +68,7 @@ async fn who_cannot_type_any_more_refuses(start: Start) {
     assert_eq!(bench.value("'sound'").await, "'sound'");
 }
 
-/// Issue 9: standard input is what is typed, line by line, to its end.
+/// Issue 9: standard input reads the typed lines, one by one, up to the end.
 async fn standard_input_is_what_is_typed(start: Start) {
     let mut bench = Bench::start(start).await;
     let typed = [lines(&["one", "two"]), vec![InputReply::End]].concat();
@@ -79,7 +79,7 @@ async fn standard_input_is_what_is_typed(start: Start) {
     let parts = "[sys.stdin.readline(2), sys.stdin.read(3), sys.stdin.readline()]";
     let (ran, _) = bench.converse(parts, &lines(&["abc", "de"])).await;
     assert_eq!(ran.ok().result().as_deref(), Some("['ab', 'c\\nd', 'e\\n']"));
-    // Threads and copies of the process cannot ask; nothing waits for them.
+    // Threads and copies of the process cannot ask, and wait for no answer.
     let thread = "import threading\nseen = []\ndef ask():\n    try:\n        input()\n    \
         except Exception as error:\n        seen.append(type(error).__name__)\n\
         asker = threading.Thread(target=ask)\nasker.start()\nasker.join()\nseen";

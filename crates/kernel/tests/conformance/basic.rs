@@ -1,4 +1,4 @@
-//! Tier 1: code runs, state stays, results and errors are reported, every execution ends once.
+//! Tier 1: code runs, state stays, results and errors arrive, and every execution ends once.
 
 use inkcell_kernel::{ExecEvent, History, Outcome};
 

@@ -1,15 +1,15 @@
-//! What a test needs of a backend: a kernel, and its events until an execution is over.
+//! A kernel for a test, and its events until an execution ends.
 //!
-//! Owns getting kernels in each way there is. What they leave behind is for `ledger.rs`.
+//! Owns getting kernels from every backend. `ledger.rs` checks what they leave behind.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use inkcell_kernel::{
-    Backend, CodeRequest, Death, ExecEvent, ExecId, Force, ForkServer, GatewayBackend, History,
-    InputMode, InputReply, Kernel, KernelEvent, KernelEvents, KernelSpec, Ladder, LaunchError,
-    Launched, Origin, Prelude, Rung, RunnerBackend, RunnerConfig, Shell, Startup, StreamName,
+    Backend, CodeRequest, Death, ExecEvent, ExecId, ForkServer, GatewayBackend, History, InputMode,
+    InputReply, Kernel, KernelEvent, KernelEvents, KernelSpec, Ladder, LaunchError, Launched,
+    Origin, Prelude, Rung, RunnerBackend, RunnerConfig, Shell, Startup, StopSignal, StreamName,
     Transport, ZmqBackend, ZmqConfig, ZygoteState,
 };
 use inkcell_testkit::need::{is_exhaustive, jupyter_server, python_package};
@@ -21,38 +21,38 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use crate::ran::{Ran, written};
 use crate::{ledger, served};
 
-/// No test waits longer than this for anything.
+/// The longest wait of any test.
 pub(crate) const LIMIT: Duration = Duration::from_secs(240);
 
-/// The ways to a kernel.
+/// The ways to start a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Start {
-    /// The runner, each by itself.
+    /// The runner as a new process.
     Direct,
-    /// The runner, from a fork server.
+    /// The runner as a copy of a fork server.
     Forked,
     /// The runner, started ahead of time.
     Spare,
-    /// The runner with the interpreter's own IPython, each by itself.
+    /// The runner with the interpreter's own IPython, as a new process.
     IPython,
-    /// The runner with the interpreter's own IPython, from a fork server.
+    /// The runner with the interpreter's own IPython, as a copy of a fork server.
     ForkedIPython,
-    /// IPython's kernel over ZeroMQ, by sockets in a folder.
+    /// IPython's kernel over ZeroMQ, through sockets in a folder.
     Ipc,
-    /// IPython's kernel over ZeroMQ, by ports.
+    /// IPython's kernel over ZeroMQ, through ports.
     Tcp,
     /// IPython's kernel on Jupyter's kernel gateway.
     Gateway,
     /// IPython's kernel on Jupyter's server.
     Server,
-    /// The same as if it were on another machine.
+    /// IPython's kernel on Jupyter's server, as if on another machine.
     Elsewhere,
     /// IPython's kernel over ZeroMQ, started ahead of time.
     Pooled,
 }
 
 impl Start {
-    /// Where the kernel comes from, whoever runs its cells.
+    /// The way to start the kernel, whichever shell runs its cells.
     fn way(self) -> Start {
         match self {
             Start::IPython => Start::Direct,
@@ -65,14 +65,14 @@ impl Start {
         if self == self.way() { Shell::Lite } else { Shell::IPython }
     }
 
-    /// How often something is tried that may go wrong now and then. Kernels of others are slow to speak to, and our
-    /// part is the same for all of them: they get a fifth, unless everything is asked for.
+    /// The number of attempts at something that fails now and then. Foreign kernels are slow, and our part is the
+    /// same for all of them: they get a fifth, unless the run is exhaustive.
     pub(crate) fn times(self, count: usize) -> usize {
         let is_runner = matches!(self.way(), Start::Direct | Start::Forked | Start::Spare);
         if is_runner || is_exhaustive() { count } else { count / 5 }
     }
 
-    /// Whether the test Python can be started so; says it where it cannot.
+    /// Checks that the test Python supports this start, and reports it if not.
     pub(crate) fn is_possible(self, test: &str) -> bool {
         if matches!(self, Start::Gateway | Start::Server | Start::Elsewhere) {
             return jupyter_server(test);
@@ -92,9 +92,9 @@ pub(crate) struct Bench {
     pub(crate) events: KernelEvents,
     dir: Option<TempDir>,
     pub(crate) backend: RunnerBackend,
-    /// The other one, when kernels come from that.
+    /// The backend of kernels over ZeroMQ, if they come from it.
     pub(crate) zmq: Option<ZmqBackend>,
-    /// That of kernels on a gateway, when they come from that.
+    /// The backend of kernels on a gateway, if they come from it.
     pub(crate) gateway: Option<GatewayBackend>,
     pub(crate) spec: KernelSpec,
     next: u64,
@@ -104,25 +104,25 @@ fn python() -> PathBuf {
     std::env::var_os("INKCELL_TEST_PYTHON").map_or_else(|| PathBuf::from("python3"), PathBuf::from)
 }
 
-/// One for all tests, so that the runner is compiled once; kernels share it in life too.
+/// One folder for all tests, so that the runner is compiled once. Kernels share it in real use too.
 pub(crate) fn state_dir() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance")
 }
 
 impl Bench {
-    /// A kernel, got in this way.
+    /// Starts a kernel in this way.
     pub(crate) async fn start(start: Start) -> Bench {
         let mut bench = Bench::empty(start);
         bench.begin(start).await;
         bench
     }
 
-    /// Waits until the next kernel comes as it should.
+    /// Waits until the next kernel will be of the wanted kind.
     pub(crate) async fn settle(&self, start: Start) {
         until_async("a supply of kernels", async || self.is_ready(start).await).await;
     }
 
-    /// The first kernel of a backend is always started by itself; the next comes as it should.
+    /// Starts a kernel. The first kernel of a backend is always a new process; the next is of the wanted kind.
     pub(crate) async fn begin(&mut self, start: Start) {
         self.relaunch().await;
         self.settle(start).await;
@@ -151,14 +151,14 @@ impl Bench {
         }
     }
 
-    /// A backend without a kernel yet.
+    /// A backend without a kernel.
     pub(crate) fn empty(start: Start) -> Bench {
         let dir = TempDir::new().expect("a folder");
         for name in ["work", "tmp"] {
             std::fs::create_dir(dir.path().join(name)).expect("a folder");
         }
         let (fork_server, spares) = match start.way() {
-            // A busy machine makes a server slow, and what is asked for here is a copy.
+            // A busy machine slows the server down, and these tests need a copy.
             Start::Forked => (ForkServer::On { wait: LIMIT }, 0),
             Start::Spare => (ForkServer::Off, 1),
             _ => (ForkServer::Off, 0),
@@ -197,17 +197,17 @@ impl Bench {
         Bench { kernel: None, events, backend, zmq, gateway, spec, dir: Some(dir), next: 0 }
     }
 
-    /// Where its kernels work.
+    /// The working folder of its kernels.
     pub(crate) fn cwd(&self) -> &Path {
         &self.spec.cwd
     }
 
-    /// A kernel of this backend, or why there is none.
+    /// Launches a kernel of this backend.
     pub(crate) async fn launch(&self, spec: &KernelSpec) -> Result<Launched, LaunchError> {
         self.launch_until(spec, &CancellationToken::new()).await
     }
 
-    /// The same, until somebody gives up.
+    /// As [`Bench::launch`], with a token to cancel.
     pub(crate) async fn launch_until(
         &self,
         spec: &KernelSpec,
@@ -220,7 +220,7 @@ impl Bench {
         }
     }
 
-    /// Another kernel in the place of this one.
+    /// Replaces the kernel with a new one.
     pub(crate) async fn relaunch(&mut self) {
         let launched = self.launch(&self.spec).await.expect("a kernel");
         (self.kernel, self.events) = (Some(launched.kernel), launched.events);
@@ -234,7 +234,7 @@ impl Bench {
         self.kernel().info().pid.expect("a process")
     }
 
-    /// A request with a new name.
+    /// A request with a new id.
     pub(crate) fn request(&mut self, code: &str) -> CodeRequest {
         self.next += 1;
         CodeRequest {
@@ -266,19 +266,19 @@ impl Bench {
         self.collect(exec).await
     }
 
-    /// The plain text of what a cell shows.
+    /// Runs a cell and returns the plain text of its result.
     pub(crate) async fn value(&mut self, code: &str) -> String {
         self.run(code).await.ok().result().expect("a result")
     }
 
-    /// Everything up to the end of an execution, or of the kernel.
+    /// Collects all events until the execution or the kernel ends.
     pub(crate) async fn collect(&mut self, exec: ExecId) -> Ran {
         let mut ran = Ran::default();
         while !self.hear(exec, &mut ran, Instant::now() + LIMIT).await.expect("an event in time") {}
         ran
     }
 
-    /// Runs code that may ask for lines, and answers each time with the next of these. Gives what was asked, too.
+    /// Runs code that may ask for lines, and gives it these answers in turn. Also returns the requests.
     pub(crate) async fn converse(
         &mut self,
         code: &str,
@@ -306,7 +306,7 @@ impl Bench {
         }
     }
 
-    /// Takes one event of an execution, if it comes in time; says whether it was the last.
+    /// Takes one event of an execution, if it comes in time. True if it was the last.
     async fn hear(&mut self, exec: ExecId, ran: &mut Ran, until: Instant) -> Option<bool> {
         let next = tokio::time::timeout_at(until, self.events.next()).await.ok()?;
         match next.expect("the stream ends with a death") {
@@ -327,13 +327,13 @@ impl Bench {
         Some(false)
     }
 
-    /// Waits for the end of an execution and climbs the ladder meanwhile; gives the last rung.
+    /// Climbs the ladder while it waits for the end of an execution; returns the last rung.
     pub(crate) async fn climb(&mut self, exec: ExecId, ladder: Ladder) -> (Ran, Rung) {
         self.climb_to(Rung::Kill, exec, ladder).await
     }
 
-    /// The same up to this rung and no further, which is tried again: how soon it is followed is a matter of
-    /// the machine, and two signals that come together are one.
+    /// As [`Bench::climb`], up to this rung, which it repeats: the reaction time depends on the machine, and
+    /// two signals at the same time count as one.
     pub(crate) async fn climb_to(
         &mut self,
         top: Rung,
@@ -351,11 +351,11 @@ impl Bench {
                     return (ran, last);
                 }
             }
-            // It may have died a moment ago; the event says so.
+            // The kernel may have just died; the event reports that.
             let _ = match rung {
                 Rung::Interrupt => self.kernel().interrupt(),
-                Rung::Terminate => self.kernel().force(Force::Terminate),
-                Rung::Kill => self.kernel().force(Force::Kill),
+                Rung::Terminate => self.kernel().force(StopSignal::Terminate),
+                Rung::Kill => self.kernel().force(StopSignal::Kill),
                 Rung::Answer => unreachable!("that is for whoever waits"),
             };
             last = rung;
@@ -377,19 +377,19 @@ impl Bench {
         seen
     }
 
-    /// The words the running execution writes on its first line.
+    /// The words on the first line that the running execution writes.
     pub(crate) async fn wait_for_words(&mut self) -> Vec<String> {
         let seen = self.wait_for_output("\n").await;
         let text = String::from_utf8_lossy(&written(&seen, StreamName::Stdout)).into_owned();
         text.split_whitespace().map(str::to_owned).collect()
     }
 
-    /// Ends the kernel, and says how it ended.
+    /// Shuts the kernel down, and returns its death.
     pub(crate) async fn shut_down(&mut self) -> Death {
         self.shut_down_within(LIMIT).await
     }
 
-    /// The same; a kernel that takes longer is killed.
+    /// As [`Bench::shut_down`], but kills a kernel that takes longer than `grace`.
     pub(crate) async fn shut_down_within(&mut self, grace: Duration) -> Death {
         let kernel = self.kernel.take().expect("the kernel was not taken");
         kernel.shutdown(grace).await

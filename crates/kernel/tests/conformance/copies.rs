@@ -1,4 +1,4 @@
-//! Copies of a kernel that has run something: they go on where it was, by themselves, and only where that is sound.
+//! Copies of a kernel that has run code: each continues on its own from the same state, if that is sound.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bench::{Bench, LIMIT, Start};
 
-/// What a kernel was, beside those that are copies of it.
+/// The original kernel, while copies of it exist.
 struct Original {
     backend: Arc<dyn Backend>,
     kernel: Option<Box<dyn Kernel>>,
     _events: KernelEvents,
 }
 
-/// Makes the kernel of a bench one that is copied, and a copy the kernel of the bench.
+/// Turns the kernel of a bench into an original, and puts a copy into the bench.
 async fn copied(bench: &mut Bench) -> Original {
     let backend = bench.kernel().copies().await.expect("it can be copied");
     let kernel = bench.kernel.take().expect("a kernel");
@@ -26,14 +26,14 @@ async fn copied(bench: &mut Bench) -> Original {
     original
 }
 
-/// Another copy in the place of the last one.
+/// Replaces the copy with a new one.
 async fn another(bench: &mut Bench, original: &Original) {
     let cancel = CancellationToken::new();
     let launched = original.backend.launch(&bench.spec, &cancel).await.expect("a copy");
     (bench.kernel, bench.events) = (Some(launched.kernel), launched.events);
 }
 
-/// Names, folder, variables, counts and history are those of the original, and what a copy does is its own.
+/// A copy has the original's names, folder, variables, counts and history, and its changes are its own.
 async fn a_copy_goes_on_where_the_original_was(start: Start) {
     let mut bench = Bench::start(start).await;
     let code = "import os\nx = [1]\nos.makedirs('deep', exist_ok=True)\nos.chdir('deep')\nos.environ['OWN'] = 'yes'";
@@ -48,7 +48,7 @@ async fn a_copy_goes_on_where_the_original_was(start: Start) {
     assert_eq!(ran.error().name, "ZeroDivisionError");
     let said = ran.stdout();
     assert!(said.contains("said") && said.contains("raw"), "{said}");
-    // The next one knows nothing of it.
+    // The next copy does not see those changes.
     another(&mut bench, &original).await;
     assert_eq!(bench.value("x").await, "[1]");
     let ran = bench.run("os._exit(9)").await;
@@ -57,7 +57,7 @@ async fn a_copy_goes_on_where_the_original_was(start: Start) {
     assert_eq!(bench.value("x").await, "[1]");
 }
 
-/// A copy has descriptors as any kernel has, and what its cells fork holds none of them.
+/// A copy has the same descriptors as any kernel, and processes that its cells fork hold none of them.
 async fn a_copy_holds_nothing_of_the_original(start: Start) {
     let mut bench = Bench::start(start).await;
     let code = "import os\ndef held():\n    found = []\n    for fd in os.listdir('/proc/self/fd'):\n        try: \
@@ -72,7 +72,7 @@ async fn a_copy_holds_nothing_of_the_original(start: Start) {
     assert_eq!(bench.value(child).await, "b'0'");
 }
 
-/// Copies draw numbers of their own, unless somebody has decided which.
+/// Each copy draws its own random numbers, unless a cell has set the seed or the state.
 async fn copies_draw_their_own_numbers(start: Start) {
     for (code, is_same) in [
         ("import random", false),
@@ -90,7 +90,7 @@ async fn copies_draw_their_own_numbers(start: Start) {
     }
 }
 
-/// What a fork cannot copy is named, and the kernel goes on as if nobody had asked.
+/// The error names what a fork cannot copy, and the kernel then goes on as before.
 async fn what_cannot_be_copied_is_told(start: Start) {
     let table = [
         (
@@ -131,8 +131,8 @@ async fn what_cannot_be_copied_is_told(start: Start) {
     }
 }
 
-/// Every copy ends as any kernel does, with what is to happen at its end; the original, whose work they have taken over,
-/// adds nothing to that. Names are let go although Python goes on counting threads that a fork has left behind.
+/// Every copy ends like any kernel and runs its exit handlers. The original, whose work they continue, runs none.
+/// Names are released, although Python still counts threads that a fork has left behind.
 async fn a_copy_ends_as_a_kernel_does(start: Start) {
     let mut bench = Bench::start(start).await;
     let code = "import atexit, os\n\
@@ -161,7 +161,7 @@ async fn a_copy_ends_as_a_kernel_does(start: Start) {
     assert_eq!(found, wanted);
 }
 
-/// A process that cannot be made is told, and the next one may be.
+/// A failed fork gives an error, and the next one may succeed.
 async fn a_failed_fork_is_told(start: Start) {
     let mut bench = Bench::start(start).await;
     let code = "import os\nreal, times = os.fork, []\ndef fork():\n    times.append(1)\n    \
@@ -177,7 +177,7 @@ async fn a_failed_fork_is_told(start: Start) {
     assert_eq!(bench.value("len(times)").await, "3");
 }
 
-/// Copies are ended by interrupts and with their host as any kernel is.
+/// Copies end on interrupts and with their host, like any kernel.
 async fn a_copy_listens_to_interrupts(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("import time").await.ok();

@@ -1,4 +1,4 @@
-//! Tier 4: death is an event with a cause, the last one, and leaves nothing behind.
+//! Tier 4: death is an event with a cause, comes last, and leaves nothing behind.
 
 use inkcell_kernel::{DeathCause, ExecEvent, History, KernelEvent};
 
@@ -38,7 +38,7 @@ async fn every_way_to_die_has_its_cause(start: Start) {
     }
 }
 
-/// F-009: a child of a cell never speaks for the kernel.
+/// F-009: a child of a cell never sends messages as the kernel.
 async fn a_forked_child_is_not_the_kernel(start: Start) {
     let mut bench = Bench::start(start).await;
     let cells = [
@@ -62,7 +62,7 @@ async fn shutting_down_ends_the_process(start: Start) {
     assert!(is_gone_soon(pid).await);
 }
 
-/// B:R-22: what the end of a program does is done: files are written, and last words heard.
+/// B:R-22: a shutdown runs the usual end of a program: files are written, and the last output arrives.
 async fn shutting_down_writes_files_and_hears_last_words(start: Start) {
     let mut bench = Bench::start(start).await;
     let code = "import atexit\nclass Last:\n    def __del__(self): print('deleted')\nlast = Last()\n\

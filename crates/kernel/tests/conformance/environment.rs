@@ -1,4 +1,4 @@
-//! What a kernel finds around it: its variables, its folder, its streams, and what a request sets anew.
+//! The environment of a kernel: its variables, its folder, its streams, and the changes of a request.
 
 use inkcell_kernel::CodeRequest;
 
@@ -8,7 +8,7 @@ fn set(name: &str, value: Option<&str>) -> (String, Option<String>) {
     (name.to_owned(), value.map(str::to_owned))
 }
 
-/// B:E-30 B:R-37: managed variables are applied before every cell, and removed when they are no more.
+/// B:E-30 B:R-37: managed variables are set before every cell, and removed once they have no value.
 async fn managed_variables_are_reapplied_before_every_cell(start: Start) {
     let mut bench = Bench::start(start).await;
     let look = "import os\n[os.environ.get(n) for n in ('PI_SESSION_FILE', 'PI_ARTIFACTS_DIR')]";
@@ -29,7 +29,7 @@ async fn managed_variables_are_reapplied_before_every_cell(start: Start) {
         let request = CodeRequest { env, ..bench.request(look) };
         assert_eq!(bench.run_request(request).await.ok().result().as_deref(), Some(wanted));
     }
-    // A cell that changed one finds it as it should be in the next, and so do its children.
+    // If a cell changes one, the next cell and its children see the managed value again.
     bench.run("os.environ['PI_SESSION_FILE'] = 'mine'").await.ok();
     let env = vec![set("PI_SESSION_FILE", Some("/theirs"))];
     let code = "os.system('echo $PI_SESSION_FILE');";
@@ -37,7 +37,7 @@ async fn managed_variables_are_reapplied_before_every_cell(start: Start) {
     assert_eq!(bench.run_request(request).await.ok().stdout(), "/theirs\n");
 }
 
-/// B:R-37: a request that names a folder runs there, and finds modules there first.
+/// B:R-37: a request that names a folder runs there, and imports from there first.
 async fn a_request_says_where_it_runs(start: Start) {
     let mut bench = Bench::start(start).await;
     let folder = bench.cwd().join("other");
@@ -51,13 +51,13 @@ async fn a_request_says_where_it_runs(start: Start) {
     let wanted = format!("'{}'", folder.canonicalize().expect("a path").display());
     assert_eq!(bench.value("os.getcwd()").await, wanted, "it stays there");
     assert_eq!(bench.value("__import__('sys').path[0]").await, wanted);
-    // A folder that is gone is for the cell to find out; the kernel lives.
+    // Only the cell notices a missing folder; the kernel lives.
     std::fs::remove_dir_all(&folder).expect("removed");
     let request = CodeRequest { cwd: Some(folder), ..bench.request("'still here'") };
     assert_eq!(bench.run_request(request).await.ok().result().as_deref(), Some("'still here'"));
 }
 
-/// B:R-01 B:E-20: the environment is the one given, the folder is the one given, nothing of ours shows.
+/// B:R-01 B:E-20: the kernel has exactly the given environment and folder, and nothing of the host's.
 async fn a_kernel_starts_with_what_it_was_given(start: Start) {
     let mut bench = Bench::start(start).await;
     let given: Vec<String> = bench.spec.env.keys().cloned().collect();
@@ -78,14 +78,14 @@ async fn a_kernel_starts_with_what_it_was_given(start: Start) {
     assert_eq!(bench.value("__name__").await, "'__main__'");
     let names = "sorted(name for name in globals() if not name.startswith('_'))";
     assert_eq!(bench.value(names).await, "['In', 'Out', 'os', 'sys']");
-    // Python's own switches are its own: code that starts Python gets none of ours.
+    // Inkcell's switches for Python itself must not reach code that starts another Python.
     let code = "[name for name in os.environ if name.startswith('PYTHON')]";
     assert_eq!(bench.value(code).await, "[]");
     assert_eq!(bench.value("(os.getsid(0), os.getpgrp()) == (os.getpid(),) * 2").await, "True");
 }
 
-/// Python's own variables hold in a kernel as in a Python that is started by hand, and `PYTHONPATH` is below the working
-/// folder of the kernel. None of it is about the runner's own files.
+/// Python's own variables hold in a kernel as in a Python started by hand, and `PYTHONPATH` comes after the working
+/// folder of the kernel. None of them affects the runner's own files.
 async fn pythons_own_variables_hold(start: Start) {
     let mut bench = Bench::empty(start);
     std::fs::create_dir(bench.cwd().join("lib")).expect("a folder");
@@ -116,7 +116,7 @@ async fn pythons_own_variables_hold(start: Start) {
     assert_eq!(bench.value("os.environ['PYTHONPATH']").await, "'lib'");
 }
 
-/// Issue 21, 17: a server starts kernels with the history file of its user, and cells are not written there.
+/// Issue 21, 17: a server starts kernels with its user's history file, and cells are not written there.
 async fn the_history_of_the_user_is_left_alone(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("secret = 1").await.ok();

@@ -1,4 +1,4 @@
-//! Faults of the channel: whatever a cell writes to whatever descriptor, no result is forged by accident.
+//! Faults of the channel: a cell cannot forge a result by accident, whatever it writes to any descriptor.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use inkcell_kernel::{Death, DeathCause, ExecEvent, History, Ladder};
 
 use crate::bench::{Bench, Ran, Start};
 
-/// Makes what a cell writes: frames that look right and wrong, whole and cut.
+/// Makes frames for a cell to write: right and wrong ones, whole and cut.
 const FORGERIES: &str = r#"
 import os
 def frame(t, nonce, s, **fields):
@@ -27,7 +27,7 @@ shapes = [
 ]
 "#;
 
-/// The kernel is sound, or it died of what was written; never is anything of it believed.
+/// Checks that the kernel is sound, or that it died of the bytes, and that it believed none of them.
 async fn check(bench: &mut Bench, ran: Ran, what: &str) {
     let is_forged = |text: &str| text.contains("forged") || text.contains("Forged");
     for event in &ran.events {
@@ -41,7 +41,7 @@ async fn check(bench: &mut Bench, ran: Ran, what: &str) {
             _ => {}
         }
     }
-    // The cell may have come to its own end before the host gave the kernel up.
+    // The cell may have ended by itself before the host gave the kernel up.
     let death = match ran.death {
         Some(death) => Some(death),
         None => is_sound(bench, what).await.err(),
@@ -54,7 +54,7 @@ async fn check(bench: &mut Bench, ran: Ran, what: &str) {
     }
 }
 
-/// Whether a kernel still answers, or what it died of.
+/// Checks that a kernel still answers; an error holds its death.
 async fn is_sound(bench: &mut Bench, what: &str) -> Result<(), Death> {
     let request = bench.request("'sound'");
     let exec = request.exec;
@@ -68,7 +68,7 @@ async fn is_sound(bench: &mut Bench, what: &str) -> Result<(), Death> {
     Ok(())
 }
 
-/// F-032: frames on the descriptors a cell may hit by accident are text, or go nowhere.
+/// F-032: frames on the descriptors that a cell may hit by accident become text, or vanish.
 async fn frames_on_low_descriptors_are_text(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run(FORGERIES).await.ok();
@@ -83,7 +83,7 @@ async fn frames_on_low_descriptors_are_text(start: Start) {
     assert_eq!(bench.value("'sound'").await, "'sound'");
 }
 
-/// F-032: over every open descriptor, each by itself: a death with its cause is the worst that comes of it.
+/// F-032: frames on every open descriptor, one after another: the worst result is a death with its cause.
 async fn frames_on_every_descriptor_forge_nothing(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run(FORGERIES).await.ok();
@@ -105,8 +105,8 @@ async fn frames_on_every_descriptor_forge_nothing(start: Start) {
     }
 }
 
-/// F-032: a thread that reads from every descriptor while commands come may end the kernel or leave it
-/// waiting, but what is answered is what was asked.
+/// F-032: a thread that reads from every descriptor while commands arrive may end or stall the kernel, but
+/// each answer belongs to its question.
 async fn reading_every_descriptor_forges_nothing(start: Start) {
     let mut bench = Bench::start(start).await;
     let code = "import os, select, threading\ndef take():\n    while not done.is_set():\n        \
@@ -121,7 +121,7 @@ async fn reading_every_descriptor_forges_nothing(start: Start) {
     bench.run("done.set()").await.ok();
 }
 
-/// F-032: half a frame and then silence does not hold anyone up for ever.
+/// F-032: half a frame followed by silence does not block a caller for ever.
 async fn half_a_frame_can_be_interrupted(start: Start) {
     let mut bench = Bench::start(start).await;
     let code = "import os, stat, time\nfor name in os.listdir('/proc/self/fd'):\n    \
@@ -135,7 +135,7 @@ async fn half_a_frame_can_be_interrupted(start: Start) {
     bench.run("1").await.ok();
 }
 
-/// F-032: closing every descriptor ends the kernel with a true cause, in time.
+/// F-032: closing every descriptor ends the kernel with the true cause, in time.
 async fn closing_every_descriptor_is_a_death(start: Start) {
     let mut bench = Bench::start(start).await;
     let ran = bench.run("import os\nos.closerange(3, 1000)\n1 + 1").await;

@@ -1,11 +1,11 @@
 //! Faults of children: copies of the kernel that a cell forks, and processes that leave its group.
 
-use inkcell_kernel::{Death, Fate, History};
+use inkcell_kernel::{Death, History, StrayFate};
 
 use crate::bench::{Bench, Start};
 use crate::ledger::{is_alive, is_gone_soon};
 
-/// F-009: whatever a copy does, the kernel's cell is right and the next one works.
+/// F-009: whatever a copy does, the kernel's cell ends correctly and the next one works.
 async fn a_copy_never_speaks_for_the_kernel(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("import os, sys, time\nkept = 1").await.ok();
@@ -22,7 +22,7 @@ async fn a_copy_never_speaks_for_the_kernel(start: Start) {
             "print('parent', end=' ')\npid = os.fork()\nif pid == 0:\n    {child}\n\
              else:\n    status = os.waitpid(pid, 0)[1] >> 8\nstatus"
         );
-        // A copy that leaves by itself goes on behind the condition; there is no `status` in it.
+        // A copy that leaves by itself runs past the condition, and has no `status`.
         let cell = if code == 0 && !child.contains("exit") {
             cell.replace("\nstatus", "\nNone if pid == 0 else status")
         } else {
@@ -47,12 +47,12 @@ async fn a_copy_never_speaks_for_the_kernel(start: Start) {
     }
 }
 
-/// F-009: a copy that stays does not read commands, and goes with the kernel.
+/// F-009: a copy that stays reads no commands, and ends with the kernel.
 async fn a_copy_that_stays_is_no_second_kernel(start: Start) {
     let mut bench = Bench::start(start).await;
     let stay =
         "import os, time\npid = os.fork()\nif pid == 0:\n    while True: time.sleep(60)\npid";
-    // A thread that was running is not in the copy; whoever tries to read the channel there is refused.
+    // A copy lacks the threads of its original; any attempt to read the channel there is refused.
     let read = "import os, time\npid = os.fork()\nif pid == 0:\n    \
                 for fd in os.listdir('/proc/self/fd'):\n        try: os.fsync(int(fd))\n        except OSError: pass\n    \
                 while True: time.sleep(60)\npid";
@@ -70,18 +70,18 @@ async fn a_copy_that_stays_is_no_second_kernel(start: Start) {
     }
 }
 
-/// The ways out of a kernel's group: the cell prints the process that left.
+/// Ways out of a kernel's group; each cell prints the id of the process that left.
 const LEAVING: [&str; 4] = [
-    // A daemon by the book, without exec.
+    // A classic daemon, without exec.
     "import os, time\nr, w = os.pipe()\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        \
      os.write(w, str(os.getpid()).encode())\n        while True: time.sleep(60)\n    os._exit(0)\n\
      os.wait()\nprint(os.read(r, 20).decode(), flush=True)",
-    // The same with exec.
+    // A classic daemon, with exec.
     "import os\nr, w = os.pipe()\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0:\n        \
      os.write(w, str(os.getpid()).encode())\n        os.execvp('sleep', ['sleep', '600'])\n    os._exit(0)\n\
      os.wait()\nprint(os.read(r, 20).decode(), flush=True)",
     "import subprocess\nprint(subprocess.Popen(['sleep', '600'], start_new_session=True).pid, flush=True)",
-    // It also lets go of the pipes and of SIGTERM.
+    // A process that also drops the pipes and ignores SIGTERM.
     "import subprocess\nnull = subprocess.DEVNULL\nprint(subprocess.Popen(\"trap '' TERM; sleep 600; sleep 600\", \
      shell=True, start_new_session=True, stdout=null, stderr=null).pid, flush=True)",
 ];
@@ -90,13 +90,13 @@ fn check_strays(death: &Death, pids: &[u32]) {
     for pid in pids {
         let stray = death.strays.iter().find(|stray| stray.pid == *pid);
         let stray = stray.unwrap_or_else(|| panic!("{pid} is not named: {death:?}"));
-        assert_eq!(stray.fate, Fate::Ended, "{stray:?}");
+        assert_eq!(stray.fate, StrayFate::Ended, "{stray:?}");
         assert!(!stray.program.is_empty());
         assert!(!is_alive(*pid), "{stray:?}");
     }
 }
 
-/// F-010: processes that left the group are named when the kernel ends, and ended with it.
+/// F-010: the death of a kernel lists processes that left the group, and they end with it.
 async fn processes_that_left_are_named_and_ended(start: Start) {
     let mut bench = Bench::start(start).await;
     let mut pids: Vec<u32> = Vec::new();
@@ -106,9 +106,9 @@ async fn processes_that_left_are_named_and_ended(start: Start) {
     assert!(pids.iter().all(|pid| is_alive(*pid)), "{pids:?}");
     check_strays(&bench.shut_down().await, &pids);
 
-    // The same when the kernel ends by itself.
+    // The same if the kernel ends by itself.
     bench.relaunch().await;
-    // What was printed right before that may be lost with a Jupyter kernel, so the number is in a file.
+    // A Jupyter kernel may lose output from right before its end, so the id goes into a file.
     let code = "import os, subprocess\nleft = subprocess.Popen(['sleep', '600'], start_new_session=True)\n\
                 with open('left', 'w') as file: file.write(str(left.pid))\nos._exit(3)";
     let ran = bench.run(code).await;
@@ -117,7 +117,7 @@ async fn processes_that_left_are_named_and_ended(start: Start) {
     check_strays(ran.death.as_ref().expect("a death"), &[pid]);
 }
 
-/// F-010: a kernel that is merely dropped ends what left it, too.
+/// F-010: dropping a kernel also ends the processes that left its group.
 async fn a_dropped_kernel_ends_what_left_it(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.post(&format!("{}\nimport time\ntime.sleep(600)", LEAVING[2]), History::Store);

@@ -1,4 +1,4 @@
-//! Faults of tier 4: kernels that are killed, that end themselves, and that run out of memory.
+//! Faults of tier 4: kernels that are killed, end themselves, or run out of memory.
 
 use std::path::PathBuf;
 
@@ -14,7 +14,7 @@ pub(crate) fn kill(pid: u32) {
     kill_process(pid, Signal::KILL).expect("the process is there");
 }
 
-/// F-001 B:R-11: death comes soon, has its cause, and takes nothing that was written with it.
+/// F-001 B:R-11: death comes soon, has its cause, and loses no output.
 async fn a_kernel_that_is_killed_in_a_cell_is_missed_at_once(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("kept = 1").await.ok();
@@ -22,7 +22,7 @@ async fn a_kernel_that_is_killed_in_a_cell_is_missed_at_once(start: Start) {
     bench.wait_for_output("a").await;
     let pid = bench.pid();
     kill(pid);
-    // Nothing is waited for as long as the cell would take.
+    // The death does not wait for the cell's own end.
     let ran = bench.collect(exec).await;
     assert_eq!(ran.cause().to_string(), "killed by signal 9");
     assert!(bench.events.next().await.is_none(), "nothing follows a death");
@@ -31,7 +31,7 @@ async fn a_kernel_that_is_killed_in_a_cell_is_missed_at_once(start: Start) {
     assert_eq!(bench.value("1 + 1").await, "2");
 }
 
-/// F-002: code that may have begun is never sent again.
+/// F-002: code that may have begun is never posted again.
 async fn code_that_died_is_not_run_again(start: Start) {
     let mut bench = Bench::start(start).await;
     let file = bench.cwd().join("effects");
@@ -48,7 +48,7 @@ async fn code_that_died_is_not_run_again(start: Start) {
     }
 }
 
-/// F-003: a kernel that died between cells says so by itself, and takes no more code.
+/// F-003: a kernel that died between cells reports it unasked, and takes no more code.
 async fn a_kernel_that_died_between_cells_runs_nothing(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("1").await.ok();
@@ -65,7 +65,7 @@ async fn a_kernel_that_died_between_cells_runs_nothing(start: Start) {
     assert!(bench.kernel().execute(request).is_err());
     assert!(bench.kernel().interrupt().is_err());
 
-    // Code that is posted in the moment of the death is either refused or followed by the death.
+    // Code posted at the moment of the death is either refused or followed by the death.
     bench.relaunch().await;
     let pid = bench.pid();
     kill(pid);
@@ -81,7 +81,7 @@ async fn a_kernel_that_died_between_cells_runs_nothing(start: Start) {
     bench.run("1").await.ok();
 }
 
-/// F-006: leaving is an error of the cell, not the end of the kernel.
+/// F-006: an exit is an error of the cell, not the end of the kernel.
 async fn leaving_is_an_error_of_the_cell(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("kept = 1").await.ok();
@@ -121,7 +121,7 @@ async fn endless_recursion_is_an_error_or_a_death_with_its_cause(start: Start) {
     }
 }
 
-/// F-007: memory that is not there is an error of the cell.
+/// F-007: running out of memory is an error of the cell.
 async fn memory_that_is_not_there_is_an_error(start: Start) {
     let mut bench = Bench::start(start).await;
     let before = host_memory();
@@ -129,7 +129,7 @@ async fn memory_that_is_not_there_is_an_error(start: Start) {
                 resource.setrlimit(resource.RLIMIT_AS, (used + 2 ** 28, -1))\nbytearray(10 ** 10)";
     assert_eq!(bench.run(code).await.error().name, "MemoryError");
     let ran = bench.run("hoard = []\nwhile True: hoard.append('x' * 10 ** 6)").await;
-    // A Python that cannot even say so ends, and then that is told.
+    // A Python without the memory to report this ends, and the test accepts that death.
     if ran.death.is_none() {
         assert_eq!(ran.error().name, "MemoryError");
         assert_eq!(bench.run("del hoard").await.outcome(), &Outcome::Ok);
@@ -138,11 +138,11 @@ async fn memory_that_is_not_there_is_an_error(start: Start) {
     assert!(host_memory() < before + (64 << 20), "the host must not grow");
 }
 
-/// A group of processes with little memory, below one that the tester has set aside for this.
+/// A control group with little memory, below one that the tester prepared.
 struct SmallGroup(PathBuf);
 
 impl SmallGroup {
-    /// None where no group was set aside. A group of the tester's own session is never used unasked.
+    /// `None` without a prepared group. The test never uses a group of the tester's own session by itself.
     fn make(name: &str) -> Option<SmallGroup> {
         let parent = PathBuf::from(std::env::var_os("INKCELL_TEST_CGROUP")?);
         let folder = parent.join(format!("inkcell-{name}-{}", std::process::id()));
@@ -150,7 +150,7 @@ impl SmallGroup {
         let group = SmallGroup(folder);
         let limits = ["memory.max", "memory.limit_in_bytes"];
         assert!(limits.iter().any(|file| group.set(file, "67108864")), "memory can be limited");
-        // Without this it would be slow rather than dead.
+        // With swap, the kernel would be slow rather than dead.
         let _is_set = group.set("memory.swap.max", "0") || group.set("memory.swappiness", "0");
         Some(group)
     }
@@ -163,12 +163,12 @@ impl SmallGroup {
 
 impl Drop for SmallGroup {
     fn drop(&mut self) {
-        // Its last member was reaped a moment ago; the system takes another to notice.
+        // The system takes a moment to notice that the last member was reaped.
         until("the end of the group", || std::fs::remove_dir(&self.0).is_ok());
     }
 }
 
-/// F-007: a kernel that the system ends because memory ran out says so.
+/// F-007: if the system ends a kernel because memory ran out, its death has that cause.
 async fn a_kernel_that_the_system_ends_for_its_memory_says_so(start: Start) {
     let name = "a_kernel_that_the_system_ends_for_its_memory_says_so";
     let Some(group) = SmallGroup::make(&format!("{start:?}")) else {
@@ -182,14 +182,14 @@ async fn a_kernel_that_the_system_ends_for_its_memory_says_so(start: Start) {
     assert_eq!(bench.value("1 + 1").await, "2");
 }
 
-/// How much memory this process holds.
+/// The resident memory of this process, in bytes.
 pub(crate) fn host_memory() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").expect("statm");
     let pages: u64 = text.split_whitespace().nth(1).expect("rss").parse().expect("a number");
     pages * 4096
 }
 
-/// F-020, the kernel's turn: one that is killed takes its children with it.
+/// F-020, the kernel's case: a killed kernel takes its children with it.
 async fn a_killed_kernel_takes_its_children_along(start: Start) {
     let mut bench = Bench::start(start).await;
     let code = "import subprocess, os\nchild = subprocess.Popen(['sleep', '600'])\n\
@@ -203,8 +203,8 @@ async fn a_killed_kernel_takes_its_children_along(start: Start) {
     assert!(tokio::time::timeout(LIMIT, gone).await.expect("in time"), "the child lives");
 }
 
-/// F-001: what was written before the death is there, also for one who listens late, and also when a copy
-/// of the kernel goes on and holds everything open.
+/// F-001: output from before the death arrives, even for a late reader, and even if a copy
+/// of the kernel lives on and holds every descriptor open.
 async fn output_before_a_death_is_not_lost(start: Start) {
     let cells = [
         "import os\nprint('x' * 1_000_000)\nos._exit(3)",

@@ -1,4 +1,4 @@
-//! Faults of displays and errors: storms, giants, objects that lie about themselves.
+//! Faults of displays and errors: storms, giants, and objects that misreport themselves.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use inkcell_kernel::{ExecEvent, History, Ladder, MimeData, Outcome, PyError};
 use crate::bench::{Bench, Start};
 use crate::ran::plain;
 
-/// An error is told in this much text at most.
+/// The largest size of an error, in bytes.
 const BOUND: usize = 2 << 20;
 
-/// F-040: many displays, updates and frames of an animation arrive, in order, and end right.
+/// F-040: many displays, updates and frames of an animation arrive in order, and the last state is right.
 async fn storms_of_displays_arrive_in_order(start: Start) {
     let mut bench = Bench::start(start).await;
     let ran = bench.run("for n in range(5000): display(n)").await.ok();
@@ -29,7 +29,7 @@ async fn storms_of_displays_arrive_in_order(start: Start) {
     let ran = bench.run(code).await.ok();
     let clears = ran.events.iter().filter(|e| matches!(e, ExecEvent::ClearOutput { wait: true }));
     assert_eq!(clears.count(), 2000);
-    // Each frame comes after the order to clear what was before it.
+    // Each frame follows the command to clear the previous one.
     let last = ran.events.iter().rposition(|e| matches!(e, ExecEvent::ClearOutput { .. }));
     let tail = crate::ran::written(
         &ran.events[last.expect("a clear")..],
@@ -45,7 +45,7 @@ fn updated(event: &ExecEvent) -> Option<String> {
     }
 }
 
-/// F-041: a giant arrives whole, in the form it was given.
+/// F-041: a giant output arrives whole, in its own form.
 async fn giants_arrive_whole(start: Start) {
     let mut bench = Bench::start(start).await;
     let size = 20 << 20;
@@ -82,7 +82,7 @@ async fn giants_arrive_whole(start: Start) {
     assert_eq!(bench.value("1 + 1").await, "2");
 }
 
-/// F-042 B:R-34: an object that cannot show itself is an error or a plain text, never the kernel's end.
+/// F-042 B:R-34: an object with a broken representation gives an error or plain text, never the kernel's end.
 async fn objects_that_lie_about_themselves_harm_nothing(start: Start) {
     let mut bench = Bench::start(start).await;
     let bodies = [
@@ -112,7 +112,7 @@ async fn objects_that_lie_about_themselves_harm_nothing(start: Start) {
         "_ipython_display_ = lambda self: 1 / 0",
         "__class__ = property(lambda self: 1 / 0)",
     ];
-    // A kernel of others lays its objects out by itself: one way of showing each is enough for what we do with it.
+    // A foreign kernel formats its objects itself, so fewer combinations suffice to test our part.
     for body in bodies {
         for show in ["Odd()", "display(Odd())", "[Odd()]", "{Odd(): Odd()}", "print(Odd())"]
             .into_iter()
@@ -127,7 +127,7 @@ async fn objects_that_lie_about_themselves_harm_nothing(start: Start) {
             assert_eq!(bench.value("'sound'").await, "'sound'", "{code}");
         }
     }
-    // One that takes its time is subject to the ladder like any code.
+    // The ladder applies to a slow representation as to any code.
     let slow = "import time\nclass Slow:\n    def __repr__(self):\n        print('go')\n        time.sleep(60)\nSlow()";
     let exec = bench.post(slow, History::Store);
     bench.wait_for_output("go").await;
@@ -141,7 +141,7 @@ fn size(error: &PyError) -> usize {
     error.name.len() + error.value.len() + lines
 }
 
-/// F-043 B:R-33: every exception is told, in bounded size.
+/// F-043 B:R-33: every exception is reported, in bounded size.
 async fn exceptions_of_every_kind_are_told(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("import sys, types").await.ok();

@@ -1,6 +1,6 @@
-//! Faults of the host: killed in each of its states, it leaves no process.
+//! Faults of the host: killed in any state, it leaves no process.
 //!
-//! The host is this test program again, running one test that is a host and nothing else.
+//! The host is this test program again; it runs a single test that only acts as a host.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -11,11 +11,11 @@ use crate::bench::{Bench, Start};
 use crate::faults_death::kill;
 use crate::ledger::{self, carriers, is_alive, is_gone_soon, nothing_carries};
 
-/// Which way the host gets its kernels; set for the test that is the host.
+/// The way in which the host starts its kernels; set for the test that acts as the host.
 const ROLE: &str = "INKCELL_TEST_HOST";
 
-/// What the host's cell does: it says who is who, and stays: the kernel, a child, a copy, what a shell
-/// helper runs, which has a group of its own, and a process that left on purpose.
+/// The cell of the host. It prints process ids and stays: the kernel, a child, a copy, the child of a shell
+/// helper, which has its own group, and a process that left on purpose.
 const CELL: &str = "import os, subprocess, time\n\
     child = subprocess.Popen(['sleep', '600'])\n\
     stray = subprocess.Popen(['sleep', '600'], start_new_session=True)\n\
@@ -30,7 +30,7 @@ const CELL: &str = "import os, subprocess, time\n\
     print(os.getpid(), child.pid, open('pid').read().strip(), stray.pid)\n\
     while True: time.sleep(60)";
 
-/// Not a test of its own: the process that the tests below kill.
+/// Not a test itself: the process that the tests below kill.
 #[tokio::test]
 #[ignore = "run by the other tests of this file"]
 async fn host() {
@@ -52,7 +52,7 @@ async fn host() {
         {
             println!("\npids {} {server}", words.join(" "));
         }
-        // Until it is killed, or its parent is gone; the cell goes on meanwhile.
+        // Runs until a test kills it, or its parent ends; the cell goes on meanwhile.
         while bench.events.next().await.is_some() {}
     })
     .await;
@@ -86,13 +86,13 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        // It may be dead already, which is what most tests are about.
+        // Most tests have killed it already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// F-020 B:R-10: a host that is killed leaves nothing: no kernel, no child, no fork server, no spare.
+/// F-020 B:R-10: a killed host leaves nothing: neither kernel, child, fork server nor spare.
 async fn a_killed_host_leaves_nothing(start: Start) {
     let mut host = Host::start(start);
     for pid in &host.pids[..4] {
@@ -103,7 +103,7 @@ async fn a_killed_host_leaves_nothing(start: Start) {
     for pid in &host.pids[..3] {
         assert!(is_gone_soon(*pid).await, "{pid} of {:?}", host.pids);
     }
-    // What left the group is nobody's when its kernel and its host are gone; it is ended here.
+    // No process owns the stray once its kernel and its host have died; the test ends it.
     let stray = host.pids[3];
     if is_alive(stray) {
         kill(stray);
@@ -111,13 +111,13 @@ async fn a_killed_host_leaves_nothing(start: Start) {
     assert!(nothing_carries(&host.mark).await, "{:?}", carriers(&host.mark));
 }
 
-/// F-020: a host that stands still is no host that is gone.
+/// F-020: a stopped host keeps its kernels, because it has not ended.
 async fn a_stopped_host_keeps_its_kernels(start: Start) {
     let (host, other) = (Host::start(start), Host::start(start));
     let pid = rustix::process::Pid::from_child(&host.process);
     rustix::process::kill_process(pid, rustix::process::Signal::STOP).expect("the host is there");
     let strays = [host.pids[3], other.pids[3]];
-    // A host that is killed later takes its kernel along; this one's kernel is still there.
+    // A host killed later takes its kernel with it, while the kernel of this one still lives.
     let gone = other.pids[0];
     drop(other);
     assert!(is_gone_soon(gone).await);
@@ -127,7 +127,7 @@ async fn a_stopped_host_keeps_its_kernels(start: Start) {
     strays.into_iter().filter(|stray| is_alive(*stray)).for_each(kill);
 }
 
-/// F-020, in turn: the fork server is killed, then the host; then a kernel.
+/// F-020, in turn: kill the fork server, then the host; then a kernel.
 async fn every_order_of_deaths_ends_well() {
     let mut host = Host::start(Start::Forked);
     kill(host.pids[4]);

@@ -1,14 +1,14 @@
-//! Faults of input: whatever wants a line gets an answer at once, and never a command of the host.
+//! Faults of input: any request for a line gets an answer at once, and never a command of the host.
 
 use inkcell_kernel::{ExecEvent, Outcome};
 
 use crate::bench::{Bench, Start};
 
-/// F-044 B:R-38: nobody types, and nothing waits for it.
+/// F-044 B:R-38: without a user at the keyboard, no request waits.
 async fn whatever_wants_a_line_gets_an_answer_at_once(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("import getpass, os, pdb, subprocess, sys").await.ok();
-    // Code, and the error it ends with; none where it sees the end of a file instead.
+    // The code, and the error that ends it; `None` if it sees the end of a file instead.
     let table = [
         ("input()", "StdinNotImplementedError"),
         ("input('name? ')", "StdinNotImplementedError"),
@@ -50,7 +50,7 @@ async fn whatever_wants_a_line_gets_an_answer_at_once(start: Start) {
     }
 }
 
-/// Issue 21, 7: code that catches the refusal goes on as if it had a line; the caller hears of it all the same.
+/// Issue 21, 7: code that catches the refusal goes on without a line; the caller still learns of the request.
 async fn a_refusal_that_is_caught_is_told(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("import getpass").await.ok();

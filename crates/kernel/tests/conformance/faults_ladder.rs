@@ -1,4 +1,4 @@
-//! Faults of tier 3: code that does not want to stop, and interrupts at bad moments.
+//! Faults of tier 3: code that resists stopping, and interrupts at bad moments.
 
 use std::time::Duration;
 
@@ -6,23 +6,23 @@ use inkcell_kernel::{DeathCause, History, Ladder, Outcome, Rung};
 
 use crate::bench::{Bench, Ran, Start};
 
-/// Shorter than a user's, to be quick.
+/// Shorter than the default for users, to be quick.
 const GRACE: Duration = Duration::from_millis(600);
 
-/// Runs a cell until it says `go`, then climbs the ladder up to this rung; gives the one that ended it.
+/// Runs a cell until it prints `go`, then climbs the ladder up to this rung. Returns the rung that ended it.
 async fn stop(bench: &mut Bench, top: Rung, code: &str) -> (Ran, Rung) {
     let exec = bench.post(code, History::Store);
     bench.wait_for_output("go").await;
     bench.climb_to(top, exec, Ladder::new(GRACE)).await
 }
 
-/// F-004 B:R-21: what cannot be interrupted is ended by force, and that is the cause.
+/// F-004 B:R-21: force ends code that ignores interrupts, and the death has that cause.
 async fn code_that_ignores_interrupts_is_ended(start: Start) {
     let cells = [
         "import signal, time\nsignal.signal(2, signal.SIG_IGN)\nprint('go')\nwhile True: time.sleep(60)",
         "import signal, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, [2])\nprint('go')\n\
          while True: time.sleep(60)",
-        // These two hold the interpreter, so that no thread of the runner can do anything either.
+        // These two hold the interpreter lock, so that no thread of the runner can act either.
         "import ctypes\nprint('go')\nwhile True: ctypes.PyDLL(None).sleep(60)",
         "print('go')\nn = 10 ** 10 ** 8",
         "while True:\n    try:\n        print('go')\n        while True: pass\n    except KeyboardInterrupt: pass",
@@ -31,8 +31,8 @@ async fn code_that_ignores_interrupts_is_ended(start: Start) {
         let mut bench = Bench::start(start).await;
         let (ran, rung) = stop(&mut bench, Rung::Terminate, code).await;
         if ran.death.is_none() {
-            // The signal ended the call, the arithmetic of this Python looks for signals, or a thread that
-            // does not block it took it.
+            // The signal ended the call, the arithmetic of this Python checks for signals, or a thread that
+            // does not block the signal received it.
             let may_listen = ["ctypes", "**", "sigmask"].iter().any(|word| code.contains(word));
             assert!(may_listen, "{code}");
             assert_eq!(ran.error().name, "KeyboardInterrupt", "{code}");
@@ -43,16 +43,16 @@ async fn code_that_ignores_interrupts_is_ended(start: Start) {
     }
 }
 
-/// F-004: what listens late still listens; the kernel and its state live.
+/// F-004: late code is still interrupted; the kernel and its state live.
 async fn code_that_listens_late_is_interrupted(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("kept = 1").await.ok();
     let cells = [
-        // The regular expression engine looks for signals now and then, and holds the interpreter.
+        // The regular expression engine checks for signals now and then, and holds the interpreter lock.
         "import re\nprint('go')\nre.match(r'(a+)+$', 'a' * 64 + 'b')",
-        // A program that takes the first interrupt for itself and leaves the second to the cell.
+        // A program that catches the first interrupt itself and leaves the second to the cell.
         "try:\n    print('go')\n    while True: pass\nexcept KeyboardInterrupt: pass\nwhile True: pass",
-        // A call of C ends early by the signal, and then Python looks.
+        // The signal ends a C call early, and then Python checks for it.
         "import ctypes\nprint('go')\nctypes.CDLL(None).sleep(60)",
         "import threading\nprint('go')\nthreading.Event().wait()",
         "import os, time\nos.system('echo go; exec sleep 60')\nwhile True: time.sleep(60)",
@@ -65,7 +65,7 @@ async fn code_that_listens_late_is_interrupted(start: Start) {
     }
 }
 
-/// F-005: what ignores both is killed, in the same time.
+/// F-005: code that ignores both signals is killed, in the same time.
 async fn code_that_ignores_everything_is_killed(start: Start) {
     let cells = [
         "import signal, time\nfor s in (2, 15): signal.signal(s, signal.SIG_IGN)\nprint('go')\n\
@@ -82,7 +82,7 @@ async fn code_that_ignores_everything_is_killed(start: Start) {
     }
 }
 
-/// F-004: a handler for SIGTERM that cleans up is given the time for it.
+/// F-004: a SIGTERM handler that cleans up gets the time for it.
 async fn code_that_is_told_to_end_can_clean_up(start: Start) {
     let mut bench = Bench::start(start).await;
     let code = "import os, signal, time\nsignal.signal(2, signal.SIG_IGN)\n\
@@ -93,14 +93,14 @@ async fn code_that_is_told_to_end_can_clean_up(start: Start) {
     assert_eq!(ran.stdout(), "cleaned\n");
 }
 
-/// F-011 B:R-23: interrupts that race with short cells end those at most, and are never late.
+/// F-011 B:R-23: interrupts that race with short cells end at most those cells, and never arrive late.
 async fn interrupts_that_race_with_cells_harm_nothing(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("kept = 1").await.ok();
     let mut interrupted = 0;
     for n in 0..start.times(500) {
         let exec = bench.post("for n in range(n): pass", History::Store);
-        // A different moment each time: before it begins, while it runs, when it is over.
+        // A different moment each time: before the cell begins, while it runs, or after its end.
         for _ in 0..n % 7 {
             tokio::task::yield_now().await;
         }
@@ -118,14 +118,14 @@ async fn interrupts_that_race_with_cells_harm_nothing(start: Start) {
             }
             Outcome::Aborted => panic!("nothing failed before it"),
         }
-        // The signals have been sent before the cell ended, so the next cell is free of them only if the
-        // runner does not keep them. One that is posted now must not be harmed.
+        // The host sent the signals before the cell ended, so the next cell is free of them only if the runner
+        // keeps none. They must not harm a cell that is posted now.
         assert_eq!(bench.run("kept").await.ok().result().as_deref(), Some("1"), "{n}");
     }
     assert!(interrupted < 500, "an interrupt of an idle kernel must do nothing");
 }
 
-/// F-012: what a cell waits for is interrupted with it, however it was started.
+/// F-012: an interrupt also reaches the process that a cell waits for, whichever way it was started.
 async fn an_interrupt_reaches_children(start: Start) {
     let mut bench = Bench::start(start).await;
     let cells = [
@@ -147,7 +147,7 @@ async fn an_interrupt_reaches_children(start: Start) {
     }
 }
 
-/// F-036: output without end is ended like anything else.
+/// F-036: a cell with endless output can be stopped like any other.
 async fn endless_output_can_be_stopped(start: Start) {
     let mut bench = Bench::start(start).await;
     let before = crate::faults_death::host_memory();
@@ -159,14 +159,14 @@ async fn endless_output_can_be_stopped(start: Start) {
     for code in cells {
         let exec = bench.post(code, History::Store);
         bench.wait_for_output("y").await;
-        // Some of it is read; then it is to stop.
+        // Some of it is read; then the cell must stop.
         for _ in 0..50 {
             bench.events.next().await.expect("output");
         }
         let (ran, _) = bench.climb_to(Rung::Interrupt, exec, Ladder::new(GRACE)).await;
         match ran.outcome() {
-            // The child took the interrupt; the cell goes on and says how it ended, unless the next one, which
-            // comes all the same while there is output to read, finds it still there.
+            // The child took the interrupt. The cell goes on and reports the child's end, unless the next interrupt,
+            // which comes while output remains, still finds the cell running.
             Outcome::Ok if code.contains("os.system") => {}
             _ => assert_eq!(ran.error().name, "KeyboardInterrupt", "{code}"),
         }

@@ -1,4 +1,4 @@
-//! Faults of tier 2: floods, odd bytes, streams that a cell broke, readers that lag.
+//! Faults of tier 2: floods, odd bytes, streams that a cell broke, slow readers.
 
 use inkcell_kernel::{ExecEvent, ExecId, History, KernelEvent, Outcome, StreamName};
 use inkcell_testkit::wait::until_async;
@@ -7,11 +7,11 @@ use sha2::{Digest as _, Sha256};
 use crate::bench::{Bench, LIMIT, Start};
 use crate::faults_death::host_memory;
 
-/// More than this the host must not hold for a flood.
+/// The most memory that the host may hold for a flood, in bytes.
 const ROOM: u64 = 64 << 20;
 
-/// Reads an execution to its end without keeping anything: length and digest of standard output. The host must
-/// not hold more than a bound over what it held before, at any time.
+/// Reads an execution to its end without keeping the output, and returns length and digest of standard output. At any
+/// time, the host may hold only [`ROOM`] more memory than before.
 async fn digest(bench: &mut Bench, exec: ExecId, before: u64) -> (u64, Vec<u8>) {
     let (mut hasher, mut size) = (Sha256::new(), 0);
     for at in 0u64.. {
@@ -36,7 +36,7 @@ async fn digest(bench: &mut Bench, exec: ExecId, before: u64) -> (u64, Vec<u8>) 
     unreachable!("a flood has an end")
 }
 
-/// The same of bytes that the test makes itself.
+/// Length and digest of bytes that the test makes itself.
 fn digest_of(pieces: impl Iterator<Item = Vec<u8>>) -> (u64, Vec<u8>) {
     let (mut hasher, mut size) = (Sha256::new(), 0);
     for piece in pieces {
@@ -67,10 +67,10 @@ async fn a_flood_arrives_whole_and_the_host_stays_small(start: Start) {
     assert!(grown < ROOM, "{grown} bytes more than before");
 }
 
-/// F-033: bytes arrive as they were written, however they are cut.
+/// F-033: bytes arrive unchanged, at any cut.
 async fn odd_bytes_arrive_at_every_cut(start: Start) {
     let mut bench = Bench::start(start).await;
-    // Two to four byte characters, a byte order mark, C0 and C1, NUL, and what is no UTF-8 at all.
+    // Characters of two to four bytes, a byte order mark, C0 and C1, NUL, and invalid UTF-8.
     let odd = "odd = 'aé€😀\\ufeff\\x00\\x1b[31m\\x85\\r\\b'.encode() + b'\\xff\\xfe\\xc3\\x28\\xed\\xa0\\x80\\xf8' + b'z'";
     bench.run(odd).await.ok();
     let wanted = "aé€😀\u{feff}\0\u{1b}[31m\u{85}\r\u{8}".as_bytes();
@@ -99,11 +99,11 @@ async fn odd_bytes_arrive_at_every_cut(start: Start) {
     assert_eq!(bench.run("raise ValueError('\\ud800')").await.error().value, "\\ud800");
 }
 
-/// F-037: when the host does not read, the kernel waits; nothing is kept for it and nothing is lost.
+/// F-037: if the host does not read, the kernel waits; no buffer grows, and no output is lost.
 async fn a_reader_that_lags_slows_the_kernel_down(start: Start) {
     let mut bench = Bench::start(start).await;
     let before = host_memory();
-    // `seen` is how far the cell came before anyone read; a file appears once it comes no further.
+    // `seen` is the progress of the cell before any read; a file appears once the progress stops.
     let code = "import os, threading, time\nseen = done = 0\n\
                 def watch():\n    global seen\n    same = 0\n    while True:\n        now = done\n        \
                 if os.path.exists('reader'): return\n        \
@@ -122,7 +122,7 @@ async fn a_reader_that_lags_slows_the_kernel_down(start: Start) {
     assert!(host_memory().saturating_sub(before) < ROOM);
 }
 
-/// F-038: a thread that prints on belongs to the cell that runs or to none, and harms neither.
+/// F-038: the output of a thread that goes on belongs to the current cell or to none, and harms neither.
 async fn a_thread_that_prints_on_harms_no_cell(start: Start) {
     let mut bench = Bench::start(start).await;
     let code = "import threading, time\ncan = threading.Semaphore(0)\n\
@@ -140,17 +140,17 @@ async fn a_thread_that_prints_on_harms_no_cell(start: Start) {
     let mut seen: Vec<&str> = text.lines().collect();
     seen.sort_by_key(|line| line[1..line.len() - 1].parse::<u32>().expect("a number"));
     assert_eq!(seen, all, "nothing is lost and nothing comes twice");
-    // One that fails says so, outside of any cell's outcome.
+    // A thread that fails reports it, and does not change the outcome of a cell.
     let ran =
         bench.run("t = threading.Thread(target=lambda: 1 / 0)\nt.start()\nt.join()").await.ok();
     assert!(ran.stderr().contains("ZeroDivisionError"), "{:?}", ran.stderr());
 }
 
-/// F-039: a cell that breaks its streams is told truthfully, and the next one has whole ones.
+/// F-039: a cell that breaks its streams gets a true report, and the next cell has sound streams.
 async fn broken_streams_are_whole_in_the_next_cell(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("import io, os, sys\nclass Bad:\n    def write(self, text): raise OSError('bad stream')").await.ok();
-    // What harms the stream, and how a print in the same cell ends.
+    // Code that harms the stream, and the error of a print in the same cell.
     let table = [
         ("del sys.stdout", Some("RuntimeError")),
         ("sys.stdout = None", None),
@@ -194,7 +194,7 @@ async fn broken_streams_are_whole_in_the_next_cell(start: Start) {
     }
 }
 
-/// F-045: what is written on the side is there before the end.
+/// F-045: warnings, logs and output of C code arrive before the end.
 async fn warnings_logs_and_c_code_are_there_before_the_end(start: Start) {
     let mut bench = Bench::start(start).await;
     let ran = bench.run("import warnings\nwarnings.warn('careful')").await.ok();
@@ -210,8 +210,8 @@ async fn warnings_logs_and_c_code_are_there_before_the_end(start: Start) {
     assert_eq!(bench.run("libc.puts(b'before')\nraise ValueError").await.stdout(), "before\n");
 }
 
-/// F-035 F-037: where a gateway takes whatever its kernels say, output waits on the disk for a reader that lags:
-/// the host stays small and nothing is lost. Each line is a message, so that no single one is large.
+/// F-035 F-037: a gateway takes all output of its kernels, so output for a slow reader waits on the disk: the host
+/// stays small and loses nothing. Each line is a message, so no single one is large.
 async fn a_reader_that_lags_finds_everything(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("1").await.ok();

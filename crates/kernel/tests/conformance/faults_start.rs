@@ -1,4 +1,4 @@
-//! Faults of starting: interpreters that are none, many starts at once, ends beside starts.
+//! Faults of starting: programs that are not interpreters, many starts at once, and ends during starts.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bench::{Bench, Start};
 
-/// A program in the place of an interpreter.
+/// Writes a program that takes the place of an interpreter.
 fn program(bench: &Bench, script: &str) -> PathBuf {
     let path = bench.cwd().join("python");
     std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a file");
@@ -22,13 +22,13 @@ fn spec(bench: &Bench, script: &str) -> KernelSpec {
     KernelSpec { python: program(bench, script), ..bench.spec.clone() }
 }
 
-/// F-008: what never becomes ready is given up in time, with what it said.
+/// F-008: a start that never becomes ready ends in time, with the program's output.
 async fn an_interpreter_that_never_gets_ready_is_given_up(start: Start) {
     let bench = Bench::empty(start);
     for script in
         ["echo 'no luck' >&2; sleep 600", "echo 'no luck' >&2; trap '' INT TERM; sleep 600 & wait"]
     {
-        // Time for the shell to get going on a busy machine.
+        // Long enough for the shell to start on a busy machine.
         let start_timeout = Duration::from_secs(5);
         let brief = KernelSpec { start_timeout, ..spec(&bench, script) };
         let error = bench.launch(&brief).await.err().expect("no kernel");
@@ -42,11 +42,11 @@ async fn an_interpreter_that_never_gets_ready_is_given_up(start: Start) {
     }
 }
 
-/// F-008: what dies at its start says how, and what it said.
+/// F-008: an interpreter that dies at its start gives an error with the cause and its output.
 async fn an_interpreter_that_dies_at_its_start_says_why(start: Start) {
     let bench = Bench::empty(start);
     let real = bench.spec.python.display();
-    // Its fifth word is the channel.
+    // Its fifth argument is the channel.
     let speaking = |words: &str| {
         let code = format!(
             "import os, time\ntry:\n os.write(2, b'broken build\\n')\n os.write($5, {words})\nfinally: time.sleep(600)"
@@ -56,15 +56,15 @@ async fn an_interpreter_that_dies_at_its_start_says_why(start: Start) {
     let table: [(&str, Option<DeathCause>); 6] = [
         ("echo 'broken build' >&2; exit 3", Some(DeathCause::Exit { code: 3 })),
         ("echo 'broken build' >&2; kill -SEGV $$", Some(DeathCause::Signal { signal: 11 })),
-        // A child that keeps standard error open must not hold the answer up.
+        // A child that keeps standard error open must not delay the error.
         ("echo 'broken build' >&2; sleep 600 & exit 3", Some(DeathCause::Exit { code: 3 })),
-        // No frame is believed that is none, or none of this kernel's, or without end.
+        // Malformed frames, frames of another kernel and endless ones are not believed.
         (&speaking("b'garbage\\n'"), None),
         (&speaking("b'{\\\"n\\\":\\\"\\\",\\\"s\\\":1,\\\"t\\\":\\\"ready\\\"}\\n'"), None),
         (&speaking("bytes(70 << 20)"), None),
     ];
     for (script, wanted) in table {
-        // Whoever is waited for to the end of the time is no early end.
+        // A start that runs into its limit would be a different error.
         let error = bench.launch(&spec(&bench, script)).await.err().expect("no kernel");
         match &error {
             LaunchError::EndedEarly { cause, stderr_tail, .. } => {
@@ -80,7 +80,7 @@ async fn an_interpreter_that_dies_at_its_start_says_why(start: Start) {
     assert!(error.to_string().contains("nowhere"), "{error}");
 }
 
-/// F-008 B:E-51: a module that ends, blocks or asks at the start is named; one that does not leaves no word.
+/// F-008 B:E-51: an error names a module that exits, blocks or asks at the start; other modules print nothing.
 async fn a_module_that_keeps_a_kernel_from_starting_is_named(start: Start) {
     let mut bench = Bench::start(start).await;
     let path = bench.cwd().join("extension.py");
@@ -92,7 +92,7 @@ async fn a_module_that_keeps_a_kernel_from_starting_is_named(start: Start) {
         assert!(error.to_string().contains("extension.py"), "{text}: {error}");
     }
     std::fs::write(&path, "while True: pass").expect("a file");
-    // A busy machine may need more than the first for Python itself.
+    // On a busy machine Python itself may need more than the first limit.
     for seconds in [2, 10, 60] {
         let start_timeout = Duration::from_secs(seconds);
         let brief = KernelSpec { start_timeout, ..whole.clone() };
@@ -102,7 +102,7 @@ async fn a_module_that_keeps_a_kernel_from_starting_is_named(start: Start) {
         }
         assert!(seconds < 60, "the module is not named: {error}");
     }
-    // IPython's kernel reads what is written there in a thread, which may be late.
+    // IPython's kernel reads raw output in a thread, which may be late.
     let raw = if bench.zmq.is_some() { "" } else { "import os; os.write(2, b'raw'); " };
     std::fs::write(&path, format!("{raw}loaded = 5")).expect("a file");
     bench.relaunch().await;
@@ -111,7 +111,7 @@ async fn a_module_that_keeps_a_kernel_from_starting_is_named(start: Start) {
     assert_eq!((ran.orphaned(), ran.stderr()), (String::new(), String::new()));
 }
 
-/// F-008: slow is not broken.
+/// F-008: a slow interpreter still starts.
 async fn an_interpreter_that_needs_time_gets_it(start: Start) {
     let bench = Bench::empty(start);
     let real = bench.spec.python.display().to_string();
@@ -120,7 +120,7 @@ async fn an_interpreter_that_needs_time_gets_it(start: Start) {
     assert!(launched.kernel.info().pid.is_some());
 }
 
-/// A start that nobody waits for any more leaves nothing behind; `ledger` looks.
+/// A cancelled start leaves nothing behind; `ledger` checks that.
 async fn a_start_that_is_cancelled_leaves_nothing(start: Start) {
     let bench = Bench::empty(start);
     let begun = bench.cwd().join("begun");
@@ -132,7 +132,7 @@ async fn a_start_that_is_cancelled_leaves_nothing(start: Start) {
         cancel.cancel();
     });
     assert!(matches!(launched.err(), Some(LaunchError::Cancelled)));
-    // Dropped in the middle, as a caller does that is itself cancelled.
+    // Dropped in the middle, as by a caller that is itself cancelled.
     for millis in [0, 1, 5, 20, 100] {
         let launch = bench.launch(&bench.spec);
         assert!(
@@ -142,7 +142,7 @@ async fn a_start_that_is_cancelled_leaves_nothing(start: Start) {
     }
 }
 
-/// F-014: many starts at once, several times: none fails, and each kernel is its own.
+/// F-014: many simultaneous starts, several times: all succeed, and each kernel is its own.
 async fn many_kernels_start_at_once(start: Start) {
     let bench = Bench::start(start).await;
     for _ in 0..4 {
@@ -156,11 +156,11 @@ async fn many_kernels_start_at_once(start: Start) {
     }
 }
 
-/// The end of one kernel, which looks for processes it left, never takes another one for such a process.
+/// A kernel that ends searches for processes it left, and never mistakes another kernel for one.
 async fn a_kernel_that_ends_harms_none_that_starts(start: Start) {
     let mut bench = Bench::start(start).await;
     for round in 0..start.times(25) {
-        // The old one ends while the new one starts.
+        // The old kernel ends while the new one starts.
         bench.relaunch().await;
         assert_eq!(bench.value(&format!("{round}")).await, round.to_string());
     }

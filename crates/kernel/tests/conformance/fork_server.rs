@@ -1,4 +1,4 @@
-//! The fork server: kernels depend on the host, never on it; copies are independent of each other.
+//! The fork server: kernels depend on the host and not on the server; copies are independent of each other.
 
 use inkcell_kernel::{
     Backend as _, DeathCause, ForkServer, Origin, RunnerBackend, RunnerConfig, ZygoteState,
@@ -16,7 +16,7 @@ fn signal(pid: u32, name: &str) {
     assert!(status.expect("kill runs").success());
 }
 
-/// F-020 as far as the fork server goes: killing it harms no kernel, and deaths still have causes.
+/// F-020, the fork server's case: killing it harms no kernel, and deaths still have causes.
 async fn a_kernel_outlives_its_fork_server() {
     let mut bench = Bench::start(Start::Forked).await;
     bench.run("kept = 1").await.ok();
@@ -29,7 +29,7 @@ async fn a_kernel_outlives_its_fork_server() {
     assert_eq!(bench.run("kept").await.ok().result().as_deref(), Some("1"));
     let ran = bench.run("import os\nos._exit(9)").await;
     assert_eq!(ran.death.expect("a death").cause, DeathCause::Exit { code: 9 });
-    // The next kernel comes without a server, and starts a new one, of which the one after it is a copy.
+    // The next kernel comes without a server and starts a new one; the kernel after that is a copy of it.
     bench.relaunch().await;
     bench.run("1").await.ok();
     let again = async {
@@ -43,7 +43,7 @@ async fn a_kernel_outlives_its_fork_server() {
     tokio::time::timeout(LIMIT, again).await.expect("a new server");
 }
 
-/// A fork server that does not answer is let go of, and the kernel comes all the same.
+/// A fork server that does not answer is dropped, and the kernel still starts.
 async fn a_stuck_fork_server_holds_nobody_up() {
     let mut bench = Bench::empty(Start::Forked);
     let config = RunnerConfig { state_dir: state_dir(), fork_server: ForkServer::USUAL, spares: 0 };
@@ -59,8 +59,8 @@ async fn a_stuck_fork_server_holds_nobody_up() {
     assert!(crate::ledger::is_gone_soon(stuck).await, "the stuck server is ended");
 }
 
-/// F-022: closing a backend waits for everything it started. Neither the fork server nor a spare is left, not even as
-/// a status to reap, and a kernel that is wanted afterwards is started by itself.
+/// F-022: closing a backend waits for everything it started. Neither the fork server nor a spare remains, not even as
+/// a status to reap, and a later kernel starts as a new process.
 async fn nothing_is_left_of_a_closed_supply() {
     let mut bench = Bench::empty(Start::Forked);
     let fork_server = ForkServer::On { wait: LIMIT };
@@ -69,7 +69,7 @@ async fn nothing_is_left_of_a_closed_supply() {
     bench.begin(Start::Forked).await;
     until_async("a spare", async || bench.backend.spares() > 0).await;
     let server = bench.backend.fork_servers().await[0].1;
-    // Also one that does not answer.
+    // Also a server that does not answer.
     signal(server, "-STOP");
     bench.backend.close().await;
     let is_there = std::path::Path::new("/proc").join(server.to_string()).exists();
@@ -95,14 +95,14 @@ async fn copies_are_independent() {
     assert_eq!(names.result().as_deref(), Some("['In', 'Out', 'os', 'random']"));
 }
 
-/// What libraries do around a fork is done for the forks of cells, though not for the copy itself.
+/// Fork handlers of libraries run for the forks of cells, but not for the copy itself.
 async fn a_cell_of_a_copy_can_fork_beside_threads() {
     let mut bench = Bench::empty(Start::Forked);
     bench.spec.startup.preload = vec!["logging".to_owned(), "concurrent.futures.thread".to_owned()];
     bench.begin(Start::Forked).await;
     let number = "import os, threading\nthreading.main_thread().native_id == os.getpid()";
     assert_eq!(bench.value(number).await, "True");
-    // Another thread holds a lock that the child needs. A child that waits for it is ended by its clock.
+    // Another thread holds a lock that the child needs. The child's alarm ends it if it waits for the lock.
     let code = "import logging, signal\nhandler = logging.StreamHandler()\nheld, gate = threading.Event(), \
                 threading.Event()\ndef hold():\n    handler.acquire()\n    held.set()\n    gate.wait(30)\n\
                 threading.Thread(target=hold).start()\nheld.wait()\npid = os.fork()\nif pid == 0:\n    \
@@ -111,7 +111,7 @@ async fn a_cell_of_a_copy_can_fork_beside_threads() {
     assert_eq!(bench.value(code).await, "(7, True)");
 }
 
-/// S-023: a kernel holds its own descriptors and no others.
+/// S-023: a kernel holds only its own descriptors.
 async fn a_kernel_has_only_its_own_descriptors() {
     for start in [Start::Direct, Start::Forked] {
         let mut bench = Bench::start(start).await;
@@ -121,7 +121,7 @@ async fn a_kernel_has_only_its_own_descriptors() {
                     high = sorted(k for fd, k in found if fd >= 3)\n(low, high)";
         let found = bench.run(code).await.ok().result();
         // Low: the null device and two pipes. High: the host's process, the lifeline, the channel, both ends of the
-        // pipe for signals, and the copies of 0, 1 and 2 that put a closed stream back.
+        // signal pipe, and the copies of 0, 1 and 2 that restore a closed stream.
         let wanted = "(['/dev/null', 'pipe', 'pipe'], \
                       ['/dev/null', 'anon_inode', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe', 'socket'])";
         let found = found.map(|text| text.replace(",\n ", ", "));
@@ -129,7 +129,7 @@ async fn a_kernel_has_only_its_own_descriptors() {
     }
 }
 
-/// A module that can be preloaded, in the folder of `PYTHONPATH`.
+/// Writes a module to preload into the folder of `PYTHONPATH`.
 fn preload(bench: &mut Bench, name: &str, text: &str) {
     let folder = bench.cwd().join("modules");
     std::fs::create_dir_all(&folder).expect("a folder");
@@ -147,12 +147,12 @@ async fn wait_until_ready(bench: &Bench) {
 
 const THREAD: &str =
     "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()";
-/// A descriptor that says it is that of a device.
+/// A descriptor that pretends to belong to a device.
 const GPU: &str = "import os\nkept, read = open(os.devnull), os.readlink\n\
     def readlink(path, *rest, **more):\n    is_it = path == '/proc/self/fd/%d' % kept.fileno()\n    \
     return '/dev/nvidia0' if is_it else read(path, *rest, **more)\nos.readlink = readlink";
 
-/// A server that cannot be copied soundly is not copied: kernels come without it and say why.
+/// The backend never copies a server that cannot be copied soundly: kernels start without it and say why.
 async fn a_server_with_a_thread_or_a_gpu_is_not_copied() {
     let table = [
         ("threaded", THREAD, "importing threaded left 1 thread running in the fork server"),
@@ -163,13 +163,13 @@ async fn a_server_with_a_thread_or_a_gpu_is_not_copied() {
         preload(&mut bench, name, text);
         bench.relaunch().await;
         wait_until_ready(&bench).await;
-        // Nobody has asked for a copy yet.
+        // No kernel has requested a copy yet.
         let state = bench.backend.fork_servers().await[0].2.clone();
         assert_eq!(state, ZygoteState::Refused(wanted.to_owned()));
         let notice = first_notice(&mut bench).await;
         let begin = format!("python.preload cannot be used: {wanted}. ");
         assert!(notice.starts_with(&begin), "{notice}");
-        // A kernel that starts when it is known may say it once more: the first may have been gone by then.
+        // A kernel that starts at the moment of the discovery may repeat it: the first kernel may have ended by then.
         for most in [1, 0] {
             bench.relaunch().await;
             let reason = wanted.to_owned();
@@ -181,8 +181,8 @@ async fn a_server_with_a_thread_or_a_gpu_is_not_copied() {
     }
 }
 
-/// A GPU library is code like any other; `import torch` loads it on every machine. It is known only by its name, so
-/// any mapping of it does.
+/// A GPU library is ordinary code; `import torch` loads it on every machine. The check knows it only by name, so
+/// any mapping of that name will do.
 async fn a_server_with_the_library_of_a_gpu_is_copied() {
     let library = "import mmap, os\npath = os.path.join(os.path.dirname(__file__), 'libcuda.so.1')\n\
         with open(path, 'wb') as file: file.write(bytes(4096))\n\
@@ -193,7 +193,7 @@ async fn a_server_with_the_library_of_a_gpu_is_copied() {
     assert_eq!(bench.value("import sys\n'graphic' in sys.modules").await, "True");
 }
 
-/// Waits for the first notice that a kernel sends by itself.
+/// Waits for the first notice that a kernel sends unasked.
 async fn first_notice(bench: &mut Bench) -> String {
     let said = async {
         loop {
@@ -205,7 +205,7 @@ async fn first_notice(bench: &mut Bench) -> String {
     tokio::time::timeout(LIMIT, said).await.expect("a notice")
 }
 
-/// The same where kernels are made ahead of time: these are started, with the module imported, and say why.
+/// With spares, these replace the refused copies: they start as new processes, with the module imported, and say why.
 async fn a_spare_takes_the_place_of_a_copy_that_is_refused() {
     let mut bench = Bench::empty(Start::Forked);
     let config = RunnerConfig { state_dir: state_dir(), fork_server: ForkServer::USUAL, spares: 1 };

@@ -1,10 +1,10 @@
-//! Every helper of the prelude on every backend: each is called once.
+//! Every helper of the prelude on every backend: one call each.
 
 use inkcell_kernel::Prelude;
 
 use crate::bench::{Bench, Start};
 
-/// A helper, a call of it, and what the call shows. A test of the runner compares the names with the prelude's.
+/// A helper, a call of it, and its output. A test of the runner compares the names with those of the prelude.
 const CALLS: &[(&str, &str, &str)] = &[
     ("write", r"write('a.txt', 'b\na\na\n').name", "'a.txt'"),
     ("read", "read('a.txt')", r"'b\na\na\n'"),
@@ -61,7 +61,7 @@ const CALLS: &[(&str, &str, &str)] = &[
     ("tool", "tool is not None", "True"),
 ];
 
-/// What the helpers for git look at. Git would tidy up later, in a process that nobody waits for.
+/// A repository for the git helpers. Automatic maintenance is off, because it would outlive the test.
 const REPOSITORY: &str = "import subprocess\nsubprocess.run(\"git init -q . && echo x > kept && git add kept && \
                           git -c maintenance.auto=false -c user.name=a -c user.email=a@example.com commit -q -m first\", shell=True, check=True)";
 

@@ -1,4 +1,4 @@
-//! Tier 3: an interrupt ends what runs, nothing else.
+//! Tier 3: an interrupt ends the running code, and nothing else.
 
 use inkcell_kernel::{History, Outcome};
 
@@ -24,8 +24,8 @@ async fn an_interrupt_ends_the_cell_and_the_kernel_lives(start: Start) {
     }
 }
 
-/// B:R-20 Issue 21, 6: the host does not wait for the beginning: the interrupt may come before the kernel has read the
-/// request, before the first line has its turn, and right before the call of the system in which the cell waits.
+/// B:R-20 Issue 21, 6: the host does not wait for the cell to begin. The interrupt may come before the kernel has read
+/// the request, before the first line runs, or right before the system call in which the cell waits.
 async fn interrupt_right_after_the_request_ends_the_cell(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("import time").await.ok();
@@ -38,7 +38,7 @@ async fn interrupt_right_after_the_request_ends_the_cell(start: Start) {
     assert_eq!(bench.run("6 * 7").await.ok().result().as_deref(), Some("42"));
 }
 
-/// B:R-23 F-011 A signal to an idle runner is handled before the next request is read.
+/// B:R-23 F-011 An idle runner handles a signal before it reads the next request.
 async fn interrupt_of_an_idle_runner_never_reaches_the_next_cell(start: Start) {
     let mut bench = Bench::start(start).await;
     for _ in 0..100 {
@@ -54,7 +54,7 @@ async fn an_interrupt_between_cells_does_nothing(start: Start) {
         bench.kernel().interrupt().expect("the kernel is there");
         let exec = bench.post("1", History::Store);
         let ran = bench.collect(exec).await;
-        // The signal may arrive when the cell has begun; it must never do more than end that cell.
+        // The signal may arrive after the cell has begun; it must end at most that cell.
         if let Outcome::Error(error) = ran.outcome() {
             assert_eq!(error.name, "KeyboardInterrupt");
         }
@@ -62,7 +62,7 @@ async fn an_interrupt_between_cells_does_nothing(start: Start) {
     }
 }
 
-/// An interrupt in the middle of much output never tears the channel.
+/// An interrupt during much output never tears the channel.
 async fn an_interrupt_during_output_leaves_the_channel_whole(start: Start) {
     let mut bench = Bench::start(start).await;
     for _ in 0..start.times(20) {

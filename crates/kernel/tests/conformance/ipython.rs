@@ -1,6 +1,6 @@
-//! Kernels whose cells are run by the interpreter's own IPython: what they have beyond the tiers.
+//! Kernels whose cells run in the interpreter's own IPython: their features beyond the tiers.
 //!
-//! The tiers themselves run on them too, by `on_every_shell!`.
+//! The tiers themselves also run on them, by `on_every_shell!`.
 
 use std::process::Command;
 
@@ -12,12 +12,12 @@ use crate::bench::{Bench, Start};
 
 const STARTS: [Start; 2] = [Start::IPython, Start::ForkedIPython];
 
-/// The starts that the test Python allows.
+/// The starts that the test Python supports.
 fn starts(test: &str) -> impl Iterator<Item = Start> {
     STARTS.into_iter().filter(move |start| start.is_possible(test))
 }
 
-/// B:R-40: every magic is IPython's own, and what it shows comes as from any other kernel.
+/// B:R-40: every magic is IPython's own, and its output arrives as from any other kernel.
 async fn magics_are_ipythons_own() {
     for start in starts("magics_are_ipythons_own") {
         let mut bench = Bench::start(start).await;
@@ -34,7 +34,7 @@ async fn magics_are_ipythons_own() {
     }
 }
 
-/// Copies of one server share nothing, and a home is left as it was found.
+/// Copies of one server share nothing, and write nothing to the home folder.
 async fn copies_are_independent_and_write_nothing_at_home() {
     for start in starts("copies_are_independent_and_write_nothing_at_home") {
         let mut bench = Bench::empty(start);
@@ -53,7 +53,7 @@ async fn copies_are_independent_and_write_nothing_at_home() {
     }
 }
 
-/// Figures show after the cell also where matplotlib was imported before the kernel was forked.
+/// Figures appear after the cell even if matplotlib was imported before the fork.
 async fn figures_show_with_a_preloaded_matplotlib() {
     for start in starts("figures_show_with_a_preloaded_matplotlib") {
         let mut bench = Bench::empty(start);
@@ -74,7 +74,7 @@ async fn figures_show_with_a_preloaded_matplotlib() {
     }
 }
 
-/// A Python without IPython is told of with the setting and the remedy, whoever started it.
+/// Without IPython in the Python, the error names the setting and the remedy, for every start.
 async fn a_python_without_ipython_says_what_to_do() {
     for start in STARTS {
         let bench = Bench::empty(start);
@@ -84,7 +84,7 @@ async fn a_python_without_ipython_says_what_to_do() {
         assert!(venv.status().expect("the test Python").success());
         let mut spec = bench.spec.clone();
         spec.python = bare.join("bin/python");
-        // The second kernel comes from the fork server, if that is ready by then.
+        // The second kernel comes from the fork server, if the server is ready by then.
         for _ in 0..2 {
             match bench.launch(&spec).await {
                 Err(LaunchError::Startup { reason }) => {
@@ -104,7 +104,7 @@ async fn a_python_without_ipython_says_what_to_do() {
     }
 }
 
-/// Waits until the fork servers have taken the statuses of all copies that ended.
+/// Waits until the fork servers have reaped all copies that ended.
 async fn no_children_of_servers(bench: &Bench) {
     for (_, pid, _) in bench.backend.fork_servers().await {
         let children = format!("/proc/{pid}/task/{pid}/children");

@@ -1,8 +1,8 @@
-//! What only kernels over ZeroMQ have, or have in another way than the runner.
+//! Features that only kernels over ZeroMQ have, or have in a different way than the runner.
 //!
-//! IPython's kernel buffers its own output and handles its own signals, so some tiers ask less of it here than
-//! they ask of the runner elsewhere: output that was not flushed before a death, what C code holds back, and
-//! the order of two streams are beyond us.
+//! IPython's kernel buffers its own output and handles its own signals. So some tiers ask less of it than of the
+//! runner: inkcell cannot control output that was not flushed before a death, output that C code holds back, or
+//! the order of two streams.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -10,15 +10,16 @@ use std::time::Duration;
 
 use inkcell_kernel::{
     BackendKind, CodeRequest, Death, DeathCause, Direction, ExecEvent, History, KernelInfo,
-    Kernelspec, Ladder, LaunchError, Message, Messages, MimeData, Outcome, Prelude, Program, Rung,
-    Trace, Transport, ZmqBackend, ZmqConfig, ZygoteState,
+    KernelTrace, Kernelspec, Ladder, LaunchError, Message, Messages, MimeData, Outcome, Prelude,
+    Program, Rung, Transport, ZmqBackend, ZmqConfig, ZygoteState,
 };
 use inkcell_testkit::need::{is_exhaustive, skip, succeeds};
 use inkcell_testkit::wait::until_async;
 
 use crate::bench::{Bench, Start, state_dir};
+use crate::ran::Ran;
 
-/// B:X-25: nobody can type, and the code hears so at once.
+/// B:X-25: no user can type, and the code learns it at once.
 async fn input_is_refused(start: Start) {
     let mut bench = Bench::start(start).await;
     for code in ["input('name? ')", "import getpass\ngetpass.getpass()"] {
@@ -33,14 +34,14 @@ async fn input_is_refused(start: Start) {
     }
 }
 
-/// F-006: death has its cause, and what was said before it is heard.
+/// F-006: death has its cause, and output from before it arrives.
 async fn every_way_to_die_has_its_cause(start: Start) {
     let mut bench = Bench::start(start).await;
     let table = [
         ("import os\nprint('last words')\nos._exit(3)", DeathCause::Exit { code: 3 }),
         ("import os\nprint('last words')\nos.abort()", DeathCause::Signal { signal: 6 }),
         ("import os\nos.kill(os.getpid(), 9)", DeathCause::Signal { signal: 9 }),
-        // Issue 21, 19: what was flushed is on its way, and gets there.
+        // Issue 21, 19: flushed output is on its way, and arrives.
         (
             "import os\nprint('last words', flush=True)\nos.kill(os.getpid(), 15)",
             DeathCause::Signal { signal: 15 },
@@ -62,7 +63,7 @@ async fn every_way_to_die_has_its_cause(start: Start) {
 async fn an_interrupt_ends_the_cell_and_the_kernel_lives(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("import subprocess, time\nkept = 1").await.ok();
-    // Issue 21, 6: code that waits in the loop of the kernel is cancelled there, and the loop goes on.
+    // Issue 21, 6: code that waits in the kernel's event loop is cancelled there, and the loop goes on.
     let waiting = "import asyncio\nsay = lambda: print('go', flush=True)\n\
                    asyncio.get_running_loop().call_later(0.01, say)\nawait asyncio.sleep(600)";
     let exec = bench.post(waiting, History::Store);
@@ -81,7 +82,7 @@ async fn an_interrupt_ends_the_cell_and_the_kernel_lives(start: Start) {
     }
 }
 
-/// F-004 F-005 B:R-21: what cannot be interrupted is ended by force, and that is the cause.
+/// F-004 F-005 B:R-21: force ends code that ignores interrupts, and the death has that cause.
 async fn code_that_ignores_interrupts_is_ended(start: Start) {
     let grace = Ladder::new(Duration::from_millis(600));
     let table = [
@@ -101,7 +102,7 @@ async fn code_that_ignores_interrupts_is_ended(start: Start) {
     }
 }
 
-/// Trap 1, issue 7, 3: nothing is dropped in a burst of messages in one cell, however late it is read.
+/// Trap 1, issue 7, 3: a burst of messages in one cell arrives in full, even with a late reader.
 async fn nothing_is_dropped_in_a_burst(start: Start) {
     let mut bench = Bench::start(start).await;
     let count = start.times(20_000);
@@ -109,7 +110,7 @@ async fn nothing_is_dropped_in_a_burst(start: Start) {
         "for n in range({count}): display({{'text/plain': str(n)}}, raw=True)\nopen('done', 'w').close()"
     );
     let exec = bench.post(&code, History::Store);
-    // The kernel runs ahead of a reader who does nothing.
+    // The kernel runs ahead of an idle reader.
     let done = bench.cwd().join("done");
     until_async("the last display", async || done.exists()).await;
     let ran = bench.collect(exec).await.ok();
@@ -119,7 +120,7 @@ async fn nothing_is_dropped_in_a_burst(start: Start) {
     assert_eq!(ran.notices, [""; 0]);
 }
 
-/// Issue 7, 3: a message of 200 MB arrives whole; of 20 MB, unless everything is asked for.
+/// Issue 7, 3: a message of 200 MB arrives whole; only 20 MB, unless the run is exhaustive.
 async fn a_giant_arrives_whole() {
     if !Start::Ipc.is_possible("a_giant_arrives_whole") {
         return;
@@ -141,7 +142,43 @@ async fn a_giant_arrives_whole() {
     assert_eq!(bench.value("1 + 1").await, "2");
 }
 
-/// B:Z-12: displays, updates, results and widgets, in the order and the form the kernel gave them.
+/// B:Z-12: a traceback that a cell prints and survives keeps its place before later output.
+async fn a_traceback_that_the_cell_shows_keeps_its_place(start: Start) {
+    let mut bench = Bench::start(start).await;
+    let caught = |rest: &str| {
+        format!("try: 1 / 0\nexcept Exception: get_ipython().showtraceback()\nprint('on')\n{rest}")
+    };
+    let names = |ran: &Ran| -> Vec<&str> {
+        let name = |event: &ExecEvent| match event {
+            ExecEvent::Stream { name, .. } => Some(name.as_str()),
+            _ => None,
+        };
+        let mut names: Vec<&str> = ran.events.iter().filter_map(name).collect();
+        names.dedup();
+        names
+    };
+    for (code, error) in [
+        (caught(""), None),
+        (caught("nothing"), Some("NameError")),
+        ("_ = get_ipython().run_cell('1 / 0')\nprint('on')".to_owned(), None),
+        ("import asyncio\nawait asyncio.sleep(0)\n".to_owned() + &caught(""), None),
+    ] {
+        let ran = bench.run(&code).await;
+        assert_eq!(names(&ran), ["stderr", "stdout"], "{code}");
+        assert!(ran.stderr().contains("ZeroDivisionError"), "{code}");
+        match error {
+            Some(name) => assert_eq!(ran.error().name, name, "{code}"),
+            None => assert_eq!(ran.outcome(), &Outcome::Ok, "{code}"),
+        }
+    }
+    for code in ["1 / 0", "await asyncio.sleep(0)\n1 / 0", "def f(): 1 / 0\nf()", "("] {
+        let ran = bench.run(code).await;
+        assert_eq!(names(&ran), [""; 0], "{code}: the error is told once");
+        ran.error();
+    }
+}
+
+/// B:Z-12: displays, updates, results and widgets arrive in the kernel's order and form.
 async fn rich_output_arrives_as_it_was_given(start: Start) {
     let mut bench = Bench::start(start).await;
     let code = "from IPython.display import clear_output\nh = display({'b/x': 'B', 'a/x': 'A', 'application/json': \
@@ -166,12 +203,12 @@ async fn rich_output_arrives_as_it_was_given(start: Start) {
         }
         _ => panic!("{shown:?}"),
     }
-    // A channel to something that is not there is closed at once; the kernel does not mind.
+    // A comm to a target that does not exist is closed at once, without harm to the kernel.
     let code =
         "from comm import create_comm\nc = create_comm(target_name='other', data={})\nc.send({})";
     bench.run(code).await.ok();
     assert_eq!(bench.value("len(get_ipython().kernel.comm_manager.comms)").await, "0");
-    // Issue 21, 16: a result may have a display id as well.
+    // Issue 21, 16: a result may also have a display id.
     let code = "k = get_ipython().kernel\nsent = {'data': {'text/plain': '5'}, 'metadata': {}, 'execution_count': 7, \
                 'transient': {'display_id': 'r'}}\nk.session.send(k.iopub_socket, 'execute_result', sent, \
                 parent=k.get_parent())\nNone";
@@ -182,7 +219,7 @@ async fn rich_output_arrives_as_it_was_given(start: Start) {
     assert!(ran.order()[0].contains("Return the number of items"), "{:?}", ran.order());
 }
 
-/// F-033: what programs write is not cut inside of characters, wherever their pieces end.
+/// F-033: characters in the output of programs stay whole, wherever a chunk ends.
 async fn characters_of_programs_are_whole(start: Start) {
     let mut bench = Bench::start(start).await;
     let code = "import os, time\nfor byte in 'aé€😀'.encode() * 3: os.write(1, bytes([byte])); time.sleep(0.002)\n\
@@ -192,7 +229,7 @@ async fn characters_of_programs_are_whole(start: Start) {
     assert!(ran.stdout() == wanted, "{} of {} bytes", ran.stdout().len(), wanted.len());
 }
 
-/// B:Z-02 B:Z-14: the connection file is private, and nothing of it is left.
+/// B:Z-02 B:Z-14: the connection file is private, and no file remains after the kernel.
 async fn files_are_private_and_go_with_the_kernel(start: Start) {
     use std::os::unix::fs::PermissionsExt as _;
     let mut bench = Bench::start(start).await;
@@ -211,7 +248,7 @@ async fn files_are_private_and_go_with_the_kernel(start: Start) {
     assert!(list().is_empty(), "{:?}", list());
 }
 
-/// Issue 7, 6: helpers and modules are there as in the runner, and leave no name that is not theirs.
+/// Issue 7, 6: helpers and modules exist as in the runner, and add only their own names.
 async fn a_kernel_begins_with_what_it_is_to_have(start: Start) {
     let mut bench = Bench::start(start).await;
     let names = "sorted(name for name in globals() if not name.startswith('_'))";
@@ -239,7 +276,7 @@ async fn a_kernel_begins_with_what_it_is_to_have(start: Start) {
     assert_eq!(bench.run("bash('echo from a shell');").await.ok().stdout(), "from a shell\n");
 }
 
-/// S-025: a file of the working folder that has the name of a Python module does not break the start, and cells
+/// S-025: a file in the working folder with the name of a Python module does not break the start, and cells
 /// can import from the folder.
 async fn a_module_of_the_working_folder_stops_no_start(start: Start) {
     let mut bench = Bench::empty(start);
@@ -251,7 +288,7 @@ async fn a_module_of_the_working_folder_stops_no_start(start: Start) {
     assert_eq!(bench.value("import own\nown.x").await, "5");
 }
 
-/// B:Z-03 Issue 7, 1: where ipykernel is missing, the answer gives the command.
+/// B:Z-03 Issue 7, 1: without ipykernel, the error gives the command that installs it.
 async fn a_python_without_ipykernel_says_what_to_do(start: Start) {
     let bench = Bench::empty(start);
     let bare = bench.cwd().join("bare");
@@ -276,7 +313,7 @@ async fn a_python_without_ipykernel_says_what_to_do(start: Start) {
     }
 }
 
-/// Keeps what it is told.
+/// Records the trace of a backend.
 #[derive(Default)]
 struct Notes(Mutex<Vec<String>>);
 
@@ -290,7 +327,7 @@ impl Notes {
     }
 }
 
-impl Trace for Notes {
+impl KernelTrace for Notes {
     fn messages(&self) -> Messages {
         Messages::Told
     }
@@ -312,14 +349,14 @@ impl Trace for Notes {
     fn fork_server(&self, _python: &std::path::Path, _state: &ZygoteState) {}
 }
 
-/// B:C-05: each message is told by its type.
+/// B:C-05: the trace has each message by type.
 async fn each_message_is_told_by_its_type(start: Start) {
     let mut bench = Bench::empty(start);
     let notes = Arc::new(Notes::default());
     let transport = if start == Start::Ipc { Transport::Auto } else { Transport::Tcp };
     let runtime_dir = bench.cwd().with_file_name("tmp");
     let config = ZmqConfig { state_dir: state_dir(), runtime_dir, transport, pool: 0 };
-    let trace: Arc<dyn Trace> = Arc::clone(&notes) as Arc<dyn Trace>;
+    let trace: Arc<dyn KernelTrace> = Arc::clone(&notes) as Arc<dyn KernelTrace>;
     bench.zmq = Some(ZmqBackend::traced(config, trace).expect("a backend"));
     bench.relaunch().await;
     let told = notes.take();
@@ -340,7 +377,7 @@ async fn each_message_is_told_by_its_type(start: Start) {
     assert_eq!(told[told.len() - 1], "died: was shut down");
 }
 
-/// Issue 7, 1: a kernelspec says how its kernel is started, and with which variables.
+/// Issue 7, 1: a kernelspec defines the command and the variables of its kernel.
 async fn a_kernelspec_is_started_as_it_says(start: Start) {
     let mut bench = Bench::empty(start);
     let spec = Kernelspec {
@@ -370,7 +407,7 @@ async fn a_kernelspec_is_started_as_it_says(start: Start) {
     assert_eq!(bench.value("side").await, "1");
 }
 
-/// Issue 7, 5: a kernel of another language, with state, failure, an interrupt and an end.
+/// Issue 7, 5: a kernel of another language, with state, a failure, an interrupt and an end.
 async fn a_kernel_of_bash_runs_cells(start: Start) {
     let mut bench = Bench::empty(start);
     let python = bench.spec.python.display().to_string();
@@ -396,13 +433,13 @@ async fn a_kernel_of_bash_runs_cells(start: Start) {
     );
     assert_eq!(bench.run("echo $((x + 1))").await.ok().stdout(), "42\n");
     assert!(matches!(bench.run("ls /nowhere").await.outcome(), Outcome::Error(_)));
-    // A shell that is about to start a program may miss the key; one that runs does not.
+    // A shell that is about to start a program may miss the interrupt; a running program does not.
     let exec = bench.post("bash -c 'echo go; exec sleep 60'", History::Store);
     bench.wait_for_output("go").await;
     let (ran, rung) = bench.climb_to(Rung::Interrupt, exec, Ladder::new(Ladder::GRACE)).await;
     assert!(ran.death.is_none() && rung == Rung::Interrupt, "{ran:?}");
     assert_eq!(bench.run("echo $x").await.ok().stdout(), "41\n");
-    // It is made with ipykernel, which can hang at its end where nothing of ours is in it.
+    // It is built on ipykernel, which can hang at its end, even without code of ours in it.
     let death = bench.shut_down_within(Duration::from_secs(5)).await;
     assert_eq!(death.cause, DeathCause::Shutdown);
 }
@@ -415,6 +452,7 @@ crate::on_jupyter!(
     code_that_ignores_interrupts_is_ended,
     nothing_is_dropped_in_a_burst,
     rich_output_arrives_as_it_was_given,
+    a_traceback_that_the_cell_shows_keeps_its_place,
     characters_of_programs_are_whole,
     files_are_private_and_go_with_the_kernel,
     a_kernel_begins_with_what_it_is_to_have,

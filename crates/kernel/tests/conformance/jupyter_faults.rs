@@ -1,4 +1,4 @@
-//! Kernels that do something wrong, and what comes of it: `bad_kernel.py`, started as a kernelspec.
+//! Kernels that misbehave, and the effects: `bad_kernel.py`, started as a kernelspec.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use crate::bench::{Bench, LIMIT, Start};
 
 const KERNEL: &str = include_str!("bad_kernel.py");
 
-/// Does little, and that at once.
+/// A kernel with few features that starts at once.
 const LIGHT_KERNEL: &str = include_str!("light_kernel.py");
 
-/// A bench whose kernels are bad ones that start in this way.
+/// A bench whose kernels run `bad_kernel.py` in this mode.
 pub(crate) fn bad(start: Start, mode: &str) -> Bench {
     scripted(start, KERNEL, &["python", "{resource_dir}/kernel.py", mode, "{connection_file}"])
 }
 
-/// A bench whose kernels follow a script in Python.
+/// A bench whose kernels run a Python script.
 fn scripted(start: Start, script: &str, argv: &[&str]) -> Bench {
     let mut bench = Bench::empty(start);
     std::fs::write(bench.cwd().join("kernel.py"), script).expect("a file");
@@ -40,7 +40,7 @@ fn scripted(start: Start, script: &str, argv: &[&str]) -> Bench {
     bench
 }
 
-/// The same with a kernel that started well.
+/// A bench of this kind with a kernel that started well.
 async fn started(start: Start) -> Bench {
     let mut bench = bad(start, "well");
     bench.relaunch().await;
@@ -52,7 +52,7 @@ async fn fails(bench: &Bench, limit: Duration) -> LaunchError {
     bench.launch(&spec).await.err().expect("no kernel")
 }
 
-/// Trap 3, F-008: a kernel that dies at its start fails it at once, with what it said.
+/// Trap 3, F-008: a kernel that dies at its start ends the start at once, with its output.
 async fn a_kernel_that_dies_at_its_start_says_why(start: Start) {
     match fails(&bad(start, "dies"), LIMIT).await {
         LaunchError::EndedEarly { cause, stderr_tail, .. } => {
@@ -65,12 +65,12 @@ async fn a_kernel_that_dies_at_its_start_says_why(start: Start) {
     }
 }
 
-/// B:Z-04 F-008: slow is not broken; without end is.
+/// B:Z-04 F-008: a slow kernel starts; one that never answers is given up.
 async fn a_slow_kernel_is_waited_for_and_a_deaf_one_given_up(start: Start) {
     let mut bench = bad(start, "slow");
     bench.relaunch().await;
     assert_eq!(bench.run("well").await.outcome(), &Outcome::Ok);
-    // A busy machine may need more than the first for Python itself.
+    // On a busy machine Python itself may need more than the first limit.
     for seconds in [2, 10, 30] {
         match fails(&bad(start, "deaf"), Duration::from_secs(seconds)).await {
             LaunchError::TimedOut { stderr_tail, .. } if stderr_tail.is_empty() => {}
@@ -84,7 +84,7 @@ async fn a_slow_kernel_is_waited_for_and_a_deaf_one_given_up(start: Start) {
     panic!("its words do not come");
 }
 
-/// F-014: a kernel whose port somebody took is started anew, also when it lives on without it.
+/// F-014: a kernel whose port was taken is started again, even if it lives on without the port.
 async fn a_stolen_port_is_no_failure(start: Start) {
     let mut bench = bad(start, "stolen");
     bench.relaunch().await;
@@ -92,7 +92,7 @@ async fn a_stolen_port_is_no_failure(start: Start) {
     bench.run("well").await.ok();
 }
 
-/// B:Z-05: nothing of a kernel with another key is believed, and that is said.
+/// B:Z-05: messages of a kernel with another key are not believed, and the error says so.
 async fn a_kernel_with_the_wrong_key_is_never_ready(start: Start) {
     for seconds in [3, 10, 30] {
         match fails(&bad(start, "wrong key"), Duration::from_secs(seconds)).await {
@@ -107,7 +107,7 @@ async fn a_kernel_with_the_wrong_key_is_never_ready(start: Start) {
     panic!("its messages do not come");
 }
 
-/// Issue 7, 6: nothing is put into a kernel that is not Python; what it knows it can be asked.
+/// Issue 7, 6: inkcell puts nothing into a kernel that is not Python, and asks it only what it can answer.
 async fn a_kernel_of_another_language_is_left_as_it_is(start: Start) {
     let mut bench = started(start).await;
     assert_eq!(bench.kernel().info().version, "7");
@@ -137,7 +137,7 @@ async fn a_kernel_of_another_language_is_left_as_it_is(start: Start) {
     assert_eq!(bench.run("executed").await.ok().stdout(), "2 {}", "a question is no execution");
 }
 
-/// B:Z-05: what is wrongly signed, unsigned, or said twice is dropped, and told of.
+/// B:Z-05: messages with a wrong signature, without one, or repeated are dropped, with a notice.
 async fn forged_messages_are_dropped(start: Start) {
     let mut bench = started(start).await;
     let ran = bench.run("forge").await.ok();
@@ -150,7 +150,7 @@ async fn forged_messages_are_dropped(start: Start) {
     assert_eq!(bench.run("well").await.ok().notices, [""; 0]);
 }
 
-/// B:Z-08: what belongs to others ends nothing.
+/// B:Z-08: messages for other clients end nothing.
 async fn messages_of_others_end_nothing(start: Start) {
     let mut bench = started(start).await;
     for _ in 0..5 {
@@ -159,7 +159,7 @@ async fn messages_of_others_end_nothing(start: Start) {
     }
 }
 
-/// Issue 7, 3: a kernel that is idle before it has shown everything is waited for from the second time on.
+/// Issue 7, 3: if a kernel reports idle before its last output, the client waits for it from the second time on.
 async fn output_behind_the_end_is_not_lost(start: Start) {
     let mut bench = started(start).await;
     let mut is_in_time = false;
@@ -170,7 +170,7 @@ async fn output_behind_the_end_is_not_lost(start: Start) {
     assert!(is_in_time, "it is known to be late by now");
 }
 
-/// Trap 1: an end that does not come is given up, and told of; the kernel goes on.
+/// Trap 1: the client gives up on a missing end, with a notice; the kernel goes on.
 async fn an_end_that_does_not_come_is_given_up(start: Start) {
     let mut bench = started(start).await;
     for (code, wanted) in
@@ -183,12 +183,12 @@ async fn an_end_that_does_not_come_is_given_up(start: Start) {
     }
 }
 
-/// B:Z-07 F-013: shell stuck while the heart beats: the cell can be ended. Without a heartbeat cells run as ever.
+/// B:Z-07 F-013: the shell hangs while the heartbeat works: the cell can be ended. Without a heartbeat cells still run.
 async fn no_channel_alone_decides_about_life(start: Start) {
     let mut bench = started(start).await;
     let exec = bench.post("stuck", History::Store);
     bench.wait_for_output("go").await;
-    // The kernel takes the interrupt as the end of the cell, but forgets to say so.
+    // The kernel takes the interrupt as the end of the cell, but never reports it.
     let (ran, rung) = bench.climb(exec, Ladder::new(Duration::from_millis(600))).await;
     assert_eq!((rung, ran.cause()), (Rung::Terminate, &DeathCause::IgnoredInterrupt));
     let mut bench = bad(start, "no heartbeat");
@@ -196,7 +196,7 @@ async fn no_channel_alone_decides_about_life(start: Start) {
     let next = tokio::time::timeout(LIMIT, bench.events.next()).await.expect("in time");
     let Some(KernelEvent::Notice(text)) = next else { panic!("{next:?}") };
     assert!(text.contains("heartbeat"), "{text}");
-    // Trap 6: one that was not answered does not keep us from asking again.
+    // Trap 6: the client asks again after a heartbeat without an answer.
     let beats = bench.run("beats").await.ok().stdout();
     assert!(beats.parse::<u32>().expect("a number") >= 2, "{beats}");
 }
@@ -210,7 +210,7 @@ async fn a_kernel_that_ignores_everything_is_killed(start: Start) {
     assert_eq!((rung, ran.cause()), (Rung::Kill, &DeathCause::IgnoredInterrupt));
 }
 
-/// Trap 2: a death is an event at once, and so is a connection that only its kernel closed.
+/// Trap 2: a death is reported at once, and so is a connection that only its kernel closed.
 async fn a_death_in_a_cell_is_told_at_once(start: Start) {
     let mut bench = started(start).await;
     let ran = bench.run("dies").await;
@@ -220,7 +220,7 @@ async fn a_death_in_a_cell_is_told_at_once(start: Start) {
     assert!(matches!(ran.cause(), DeathCause::Protocol { .. }), "{:?}", ran.cause());
 }
 
-/// Issue 7, 3: nothing is dropped of 20,000 messages a second, though the reader takes none for a while.
+/// Issue 7, 3: 20,000 messages a second all arrive, although the reader pauses for a while.
 async fn a_flood_of_messages_is_not_dropped(start: Start) {
     let mut bench = started(start).await;
     let exec = bench.post("flood", History::Store);
@@ -231,7 +231,7 @@ async fn a_flood_of_messages_is_not_dropped(start: Start) {
     assert!(ran.stdout() == wanted, "{} of {} bytes", ran.stdout().len(), wanted.len());
 }
 
-/// B:X-25: a kernel that asks all the same gets an empty line, and that is told.
+/// B:X-25: a kernel that asks for input against its orders gets an empty line, and the request is reported.
 async fn a_kernel_that_asks_gets_an_empty_line(start: Start) {
     let mut bench = started(start).await;
     let ran = bench.run("ask").await.ok();
@@ -240,7 +240,7 @@ async fn a_kernel_that_asks_gets_an_empty_line(start: Start) {
     assert_eq!(ran.stdout(), "got ''");
 }
 
-/// B:Z-09: what is sent is what the protocol wants, no more and no less.
+/// B:Z-09: a request has exactly the fields of the protocol.
 async fn a_request_says_what_the_protocol_wants(start: Start) {
     let mut bench = started(start).await;
     let wanted = |silent: bool| {
@@ -263,9 +263,9 @@ async fn every_status_has_its_outcome(start: Start) {
     assert_eq!(bench.run("well").await.outcome(), &Outcome::Ok);
 }
 
-/// F-014: eight starts at once, fifty times: none fails, and each is its own. That the choice of ports is sound does
-/// not depend on what listens there, so this kernel is one that is there at once; eight of IPython's at once are
-/// started in `faults_start`.
+/// F-014: eight starts at once, fifty times: all succeed, and each kernel is its own. The choice of ports does
+/// not depend on the program that listens there, so this test uses a kernel that starts at once. `faults_start`
+/// starts eight of IPython's kernels at once.
 async fn many_starts_at_once_never_fail(start: Start) {
     let argv = ["python", "-I", "-S", "{resource_dir}/kernel.py", "{connection_file}"];
     let bench = scripted(start, LIGHT_KERNEL, &argv);
@@ -278,7 +278,7 @@ async fn many_starts_at_once_never_fail(start: Start) {
     }
 }
 
-/// Trap 4: a connection that is cut off while it is made is made anew.
+/// Trap 4: a connection that is reset during its start is made again.
 async fn a_connection_that_is_reset_is_tried_again(start: Start) {
     let mut bench = bad(start, "resets");
     bench.relaunch().await;
@@ -286,7 +286,7 @@ async fn a_connection_that_is_reset_is_tried_again(start: Start) {
     bench.run("well").await.ok();
 }
 
-/// F-014: a port that belonged to a kernel which ends is connected to anew.
+/// F-014: if a port belonged to a dying kernel, the client connects again.
 async fn a_connection_that_closes_before_an_answer_is_made_anew(start: Start) {
     let mut bench = bad(start, "hangs up");
     bench.relaunch().await;
@@ -294,7 +294,7 @@ async fn a_connection_that_closes_before_an_answer_is_made_anew(start: Start) {
     bench.run("well").await.ok();
 }
 
-/// Trap 5: a welcome to everybody proves nothing about our own subscription; that to our own topic does.
+/// Trap 5: a welcome to every subscriber proves nothing about our own subscription; one for our own topic does.
 async fn only_our_own_welcome_counts(start: Start) {
     let mut bench = bad(start, "welcomes");
     bench.relaunch().await;
@@ -302,7 +302,7 @@ async fn only_our_own_welcome_counts(start: Start) {
     bench.run("well").await.ok();
 }
 
-/// Trap 7: one odd message is told of and harms no other.
+/// Trap 7: an odd message causes a notice and harms no other message.
 async fn odd_messages_harm_no_other(start: Start) {
     let mut bench = started(start).await;
     let ran = bench.run("odd").await.ok();

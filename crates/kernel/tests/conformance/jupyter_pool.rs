@@ -1,5 +1,5 @@
-//! Kernels that were started ahead of time: whom they are given to, and that they are no other than those that
-//! were not.
+//! Kernels started ahead of time: the launches that get them, and that they match kernels started on
+//! request.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::faults_death::kill;
 use crate::jupyter_faults::bad;
 use crate::ledger::{carriers, is_alive, is_gone_soon, variable};
 
-/// Everything a cell can see of how its kernel was started, but for what is its own.
+/// Everything that a cell can see of the start of its kernel, without the values unique to each kernel.
 const SEEN: &str = "import os, sys, threading\n\
     env = {k: v for k, v in os.environ.items() if k not in ('INKCELL_KERNEL', 'JPY_PARENT_PID')}\n\
     print([sorted(env.items()), os.getcwd(), sys.path, [a for a in sys.argv if 'kernel.json' not in a], sys.flags, \
@@ -28,7 +28,7 @@ fn waited(bench: &mut Bench) -> bool {
     matches!(bench.kernel().info().origin, Origin::Spare { .. })
 }
 
-/// The processes of kernels that nobody has.
+/// The processes of kernels without an owner.
 fn idle(bench: &mut Bench) -> Vec<u32> {
     let own = bench.kernel.as_ref().and_then(|kernel| kernel.info().pid);
     let is_kernel = |(_, command): &(u32, String)| command.contains("kernel.json");
@@ -36,7 +36,7 @@ fn idle(bench: &mut Bench) -> Vec<u32> {
     all.filter(|pid| Some(*pid) != own).collect()
 }
 
-/// Issue 7: what a launch wants is there as if its kernel had been started for it.
+/// Issue 7: a spare fulfils a launch as if its kernel had been started for it.
 async fn a_kernel_that_waited_is_as_if_started_now(start: Start) {
     let mut bench = Bench::empty(start);
     let path = bench.cwd().join("extension.py");
@@ -54,7 +54,7 @@ async fn a_kernel_that_waited_is_as_if_started_now(start: Start) {
     bench.relaunch().await;
     assert!(waited(&mut bench));
     assert_eq!(bench.run(SEEN).await.ok().stdout(), fresh);
-    // What can be changed in a kernel that runs may differ from launch to launch.
+    // Properties that a running kernel can change may differ from launch to launch.
     ready(&bench, 1).await;
     bench.spec.env.insert("PI_SESSION_FILE".to_owned(), "two".to_owned());
     bench.spec.startup.prelude = Prelude::Off;
@@ -66,7 +66,7 @@ async fn a_kernel_that_waited_is_as_if_started_now(start: Start) {
     assert_eq!(bench.value(names).await, "('two', False, False)");
 }
 
-/// Issue 7: whoever wants another environment or folder gets a kernel that was started there.
+/// Issue 7: a launch with another environment or folder gets a kernel started there.
 async fn another_wish_is_another_kernel(start: Start) {
     let mut bench = Bench::start(start).await;
     let old = bench.spec.clone();
@@ -75,7 +75,7 @@ async fn another_wish_is_another_kernel(start: Start) {
     bench.relaunch().await;
     assert!(!waited(&mut bench));
     assert_eq!(bench.value("import os\nos.environ['OTHER']").await, "'1'");
-    // Its own kind waits now, and not one more than may.
+    // A kernel of the new kind waits now, and no more than the limit.
     bench.settle(start).await;
     let other = old.cwd.join("other");
     std::fs::create_dir(&other).expect("a folder");
@@ -86,7 +86,7 @@ async fn another_wish_is_another_kernel(start: Start) {
     assert_eq!(bench.value("import os\nos.getcwd()").await, shown);
 }
 
-/// A kernel that ended while it waited is not given to anybody, and there is another soon.
+/// A kernel that died while waiting is given to no launch, and soon replaced.
 async fn a_kernel_that_died_while_it_waited_is_not_given(start: Start) {
     let mut bench = Bench::start(start).await;
     ready(&bench, 1).await;
@@ -102,7 +102,7 @@ async fn a_kernel_that_died_while_it_waited_is_not_given(start: Start) {
     assert!(waited(&mut bench));
 }
 
-/// Those that wait end with their backend, also one that is just being started.
+/// Waiting kernels end with their backend, including one that is just starting.
 async fn kernels_that_wait_end_with_the_backend(start: Start) {
     let mut bench = Bench::start(start).await;
     ready(&bench, 1).await;
@@ -111,12 +111,12 @@ async fn kernels_that_wait_end_with_the_backend(start: Start) {
     bench.shut_down().await;
     drop(bench.zmq.take());
     assert!(is_gone_soon(idle[0]).await);
-    // `ledger` sees what becomes of this one.
+    // `ledger` checks the end of this one.
     let bench = Bench::empty(start);
     bench.zmq.as_ref().expect("a backend").warm(&bench.spec);
 }
 
-/// Many launches at once get kernels of their own, some that waited and some that did not.
+/// Simultaneous launches get separate kernels, some spare and some new.
 async fn many_launches_share_the_pool(start: Start) {
     let mut bench = Bench::empty(start);
     let runtime_dir = bench.cwd().with_file_name("tmp");
@@ -135,7 +135,7 @@ async fn many_launches_share_the_pool(start: Start) {
     assert_eq!(pids.len(), 4);
 }
 
-/// A kernel of another language waits only for who wants it exactly so: nothing of it can be changed.
+/// A kernel of another language waits only for an exactly equal launch: inkcell cannot change it.
 async fn a_kernel_of_another_language_waits_too(start: Start) {
     let mut bench = bad(start, "well");
     bench.relaunch().await;

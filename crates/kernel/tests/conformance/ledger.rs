@@ -1,7 +1,7 @@
-//! What a test may leave behind: nothing. Checked after every test, without the test's doing.
+//! Checks after every test that it left nothing behind; the test itself does nothing for this.
 //!
-//! Owns the mark that every process of a test carries in its environment, whoever started it, and the
-//! search for those that are still there when the test is over.
+//! Owns the mark that every process of a test carries in its environment, whichever process started it,
+//! and the search for those that remain after the test.
 
 use std::cell::RefCell;
 use std::fs;
@@ -10,15 +10,15 @@ use std::path::Path;
 use inkcell_testkit::wait::holds_in_time;
 use tempfile::TempDir;
 
-/// What every process of a test carries.
+/// The variable that every process of a test carries.
 const MARK: &str = "INKCELL_TEST_MARK";
 
 thread_local! {
-    /// The test that runs on this thread, and the folders it used.
+    /// The mark of the test that runs on this thread, and the folders it used.
     static OPEN: RefCell<Option<(String, Vec<TempDir>)>> = const { RefCell::new(None) };
 }
 
-/// Runs a test and then looks for what it left behind.
+/// Runs a test, then checks that nothing remains of it.
 pub(crate) async fn leaving_nothing(test: impl Future<Output = ()>) {
     let mut random = [0u8; 8];
     rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty())
@@ -30,7 +30,7 @@ pub(crate) async fn leaving_nothing(test: impl Future<Output = ()>) {
     assert!(nothing_carries(&mark).await, "processes are left: {:?}", carriers(&mark));
     assert!(no_zombie().await, "children are left that nobody waited for: {:?}", zombies());
     for folder in folders {
-        // A process that ends has no environment any more some time before it is a zombie.
+        // A process that ends has lost its environment some time before it becomes a zombie.
         let left = || names(&folder.path().join("tmp"));
         let is_clean = holds_in_time(|| left().is_empty()).await;
         assert!(is_clean, "temporary files are left: {:?}", left());
@@ -42,14 +42,14 @@ pub(crate) async fn leaving_nothing(test: impl Future<Output = ()>) {
     assert!(!left.iter().any(|name| name.starts_with(&own)), "in the runner's folder: {left:?}");
 }
 
-/// Runs a host for another test, which marked it and looks for what it leaves.
+/// Runs a host for another test, which set the mark and checks what the host leaves.
 pub(crate) async fn adopting(host: impl Future<Output = ()>) {
     let mark = std::env::var(MARK).expect("the mark of the test that started this host");
     OPEN.set(Some((mark, Vec::new())));
     host.await;
 }
 
-/// The variable that makes a process of this test known.
+/// The variable that identifies a process of this test.
 pub(crate) fn variable() -> (String, String) {
     let mark = OPEN.with_borrow(|open| open.as_ref().map(|(mark, _)| mark.clone()));
     let why =
@@ -57,7 +57,7 @@ pub(crate) fn variable() -> (String, String) {
     (MARK.to_owned(), mark.expect(why))
 }
 
-/// A folder that is looked at, and removed, after the test.
+/// Registers a folder to check and remove after the test.
 pub(crate) fn keep(folder: TempDir) {
     OPEN.with_borrow_mut(|open| {
         if let Some((_, folders)) = open {
@@ -66,12 +66,12 @@ pub(crate) fn keep(folder: TempDir) {
     });
 }
 
-/// Whether no process carries this mark any more, now or soon.
+/// Waits until no process carries this mark; false if one still does at the end.
 pub(crate) async fn nothing_carries(mark: &str) -> bool {
     holds_in_time(|| carriers(mark).is_empty()).await
 }
 
-/// The processes that carry this mark, with their command lines.
+/// The processes with this mark, each with its command line.
 pub(crate) fn carriers(mark: &str) -> Vec<(u32, String)> {
     let wanted = format!("{MARK}={mark}");
     let carries = |pid: &u32| {
@@ -90,7 +90,7 @@ async fn no_zombie() -> bool {
     holds_in_time(|| zombies().is_empty()).await
 }
 
-/// Children of this process that have ended and still have an entry in the table, as that shows them.
+/// Ended children of this process that were not reaped, as their lines in the process table.
 fn zombies() -> Vec<String> {
     let me = std::process::id().to_string();
     let entry = |pid: u32| fs::read_to_string(format!("/proc/{pid}/stat")).ok();
@@ -106,13 +106,13 @@ fn pids() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Whether this process is there and no zombie.
+/// True if this process exists and has not become a zombie.
 pub(crate) fn is_alive(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat"))
         .is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or("").trim_start().starts_with('Z'))
 }
 
-/// Whether this process ends, now or soon.
+/// Waits for the end of this process; false if it still lives at the end.
 pub(crate) async fn is_gone_soon(pid: u32) -> bool {
     holds_in_time(|| !is_alive(pid)).await
 }

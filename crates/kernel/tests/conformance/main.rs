@@ -1,10 +1,10 @@
 //! The contract of `kernel.rs`, checked on every backend by one suite in tiers.
 //!
-//! A backend takes part by a `Bench` that can launch its kernels; the tests do not know which it is. After
-//! every test `ledger` looks for processes and files it left behind.
+//! A backend takes part through a `Bench` that can launch its kernels; the tests do not know which it is. After
+//! every test, `ledger` searches for processes and files that it left behind.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-/// Makes tests of functions that take a `Start`, one for each way to a kernel.
+/// Makes tests of functions that take a `Start`, one for each way to start the runner.
 macro_rules! on_every_backend {
     ($($name:ident),* $(,)?) => {
         crate::starting!(direct, Direct, $($name),*);
@@ -13,8 +13,8 @@ macro_rules! on_every_backend {
 }
 pub(crate) use on_every_backend;
 
-/// The same for IPython's kernel over ZeroMQ, by sockets in a folder and by ports. What is not listed where
-/// other tests are is the runner's own, or beyond what that kernel can do.
+/// As `on_every_backend!`, for IPython's kernel over ZeroMQ, through sockets in a folder and through ports. A test
+/// that other macros list and this one omits concerns the runner alone, or asks more than that kernel can do.
 macro_rules! on_jupyter {
     ($($name:ident),* $(,)?) => {
         crate::starting!(ipc, Ipc, $($name),*);
@@ -23,26 +23,26 @@ macro_rules! on_jupyter {
 }
 pub(crate) use on_jupyter;
 
-/// The same by sockets in a folder alone, for what is above the transport: messages and their meaning.
+/// As `on_jupyter!`, only through sockets in a folder: for messages and their meaning, above the transport.
 macro_rules! on_ipc {
     ($($name:ident),* $(,)?) => { crate::starting!(ipc, Ipc, $($name),*); };
 }
 pub(crate) use on_ipc;
 
-/// Lists functions that take a `Start` for the tests on real servers: a server takes long to start, so the modules
-/// share a few (`on_servers`). What is not listed where other tests are is beyond what a kernel elsewhere can do.
+/// Lists functions that take a `Start` for the tests on real servers. A server takes long to start, so the modules
+/// share a few (`on_servers`). A test that this macro omits asks more than a remote kernel can do.
 macro_rules! on_gateways {
     ($($name:ident),* $(,)?) => { crate::listing!(on_gateways, $($name),*); };
 }
 pub(crate) use on_gateways;
 
-/// The same for kernels that know nothing of this machine.
+/// As `on_gateways!`, for kernels that know nothing of this machine.
 macro_rules! on_another_machine {
     ($($name:ident),* $(,)?) => { crate::listing!(on_another_machine, $($name),*); };
 }
 pub(crate) use on_another_machine;
 
-/// Makes one function of several, for a server that is there.
+/// Makes one function of several, for a running server.
 macro_rules! listing {
     ($module:ident, $($name:ident),*) => {
         pub(crate) mod $module {
@@ -57,7 +57,7 @@ macro_rules! listing {
 }
 pub(crate) use listing;
 
-/// The same, and also for kernels whose cells are run by the interpreter's own IPython.
+/// As `on_every_backend!`, and also for kernels whose cells run in the interpreter's own IPython.
 macro_rules! on_every_shell {
     ($($name:ident),* $(,)?) => {
         crate::on_every_backend!($($name),*);
@@ -67,19 +67,19 @@ macro_rules! on_every_shell {
 }
 pub(crate) use on_every_shell;
 
-/// The same for kernels that were started ahead of time, where that may make a difference.
+/// As `on_every_backend!`, for kernels started ahead of time, where that may make a difference.
 macro_rules! on_spares {
     ($($name:ident),* $(,)?) => { crate::starting!(spare, Spare, $($name),*); };
 }
 pub(crate) use on_spares;
 
-/// The same for IPython's kernels that were started ahead of time, where that may make a difference.
+/// As `on_jupyter!`, for kernels started ahead of time, where that may make a difference.
 macro_rules! on_pooled {
     ($($name:ident),* $(,)?) => { crate::starting!(pooled, Pooled, $($name),*); };
 }
 pub(crate) use on_pooled;
 
-/// Makes tests of functions that take a `Start`, for one way to a kernel.
+/// Makes tests of functions that take a `Start`, for one way to start a kernel.
 macro_rules! starting {
     ($module:ident, $start:ident, $($name:ident),*) => {
         mod $module {
@@ -94,7 +94,7 @@ macro_rules! starting {
 }
 pub(crate) use starting;
 
-/// Makes tests of functions that get their kernels themselves.
+/// Makes tests of functions that start their kernels themselves.
 macro_rules! alone {
     ($($name:ident),* $(,)?) => {
         mod alone {

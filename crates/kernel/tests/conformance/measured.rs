@@ -1,4 +1,4 @@
-//! Times that users are promised. These tests have the machine to themselves.
+//! Time limits promised to users. These tests have the machine to themselves.
 
 use std::time::{Duration, Instant};
 
@@ -35,7 +35,7 @@ async fn a_death_between_cells_is_told_within_a_second(start: Start) {
     assert!(took < SECOND, "{took:?}");
 }
 
-/// The runner holds output for 0.1 s, and IPython's kernel for 0.2 s.
+/// The runner holds output back for 0.1 s, and IPython's kernel for 0.2 s.
 async fn output_is_seen_within_a_second(start: Start) {
     let longest = longest_delay(start).await;
     assert!(longest < 1.0, "{longest} s");

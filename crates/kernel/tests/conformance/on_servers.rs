@@ -1,13 +1,13 @@
-//! The contract on kernels of real servers: which modules share a server.
+//! The contract on kernels of real servers, and the modules that share a server.
 //!
-//! A server takes seconds to start, so each serves several modules, one after another. What runs is printed, so that
-//! a failure names its function.
+//! A server takes seconds to start, so each serves several modules, one after another. Each function prints its name
+//! before it runs, so that a failure shows where it happened.
 
 use crate::bench::Start;
 use crate::ledger;
 use crate::served::Served;
 
-/// Makes one test of the lists of several modules, on one real server.
+/// Makes one test from the lists of several modules, on one real server.
 macro_rules! serving {
     ($test:ident, $start:ident, $list:ident: $($module:ident),* $(,)?) => {
         #[tokio::test]
@@ -26,8 +26,8 @@ macro_rules! serving {
     };
 }
 
-// Both servers speak the same protocol to the same kernels. What is above it is shown on one of them; on the other, that
-// kernels start, run, fail and end.
+// Both servers speak the same protocol to the same kernels. One of them runs the tests of all layers above the
+// protocol; the other shows that kernels start, run, fail and end.
 serving!(server_calls, Server, on_gateways: basic, ask, asking, environment, helpers);
 serving!(server_output, Server, on_gateways: output, interrupt, death);
 serving!(server_faults, Server, on_gateways: served_faults, faults_death, faults_output);

@@ -1,4 +1,4 @@
-//! Tier 2: everything that is written arrives, in order, before the end.
+//! Tier 2: all output arrives, in order, before the end.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -23,7 +23,7 @@ async fn streams_and_displays_keep_the_order_they_were_written_in(start: Start) 
     assert_eq!(ran.order(), wanted);
 }
 
-/// F-045: what C code and children write is there before the end.
+/// F-045: output of C code and children arrives before the end.
 async fn output_of_c_code_and_children_is_caught(start: Start) {
     let mut bench = Bench::start(start).await;
     let ran =
@@ -62,10 +62,10 @@ async fn nothing_is_lost_of_much_output(start: Start) {
     assert_eq!(ran.stdout().lines().count(), lines);
 }
 
-/// Output is shown soon although it is buffered.
+/// Buffered output still appears soon.
 async fn output_shows_while_the_cell_runs(start: Start) {
     let mut bench = Bench::start(start).await;
-    // A signal that comes right before a long sleep would wait for its end; short ones leave no such gap.
+    // A signal right before a long sleep would take effect only at its end; short sleeps have no such gap.
     let code = "import time\nprint('early', end='')\nwhile True: time.sleep(0.01)";
     let exec = bench.post(code, History::Store);
     bench.wait_for_output("early").await;
@@ -73,13 +73,13 @@ async fn output_shows_while_the_cell_runs(start: Start) {
     assert_eq!(bench.collect(exec).await.error().name, "KeyboardInterrupt");
 }
 
-/// What waited for the end of the cell, or for more output, would never come.
+/// Output that waited for the end of the cell, or for more output, would never arrive.
 async fn output_is_seen_although_the_cell_goes_on(start: Start) {
     longest_delay(start).await;
 }
 
-/// The longest time in seconds, by the clock of who wrote it, until output is seen of a cell that goes on: a part of
-/// a line, lines with pauses between them, and the last of a flood.
+/// The longest time in seconds, by the writer's clock, until output of a running cell arrives: a part of
+/// a line, lines with pauses between them, and the end of a flood.
 pub(crate) async fn longest_delay(start: Start) -> f64 {
     let mut longest = 0.0_f64;
     let mut bench = Bench::start(start).await;
@@ -141,14 +141,14 @@ async fn streams_are_whole_again_in_the_next_cell(start: Start) {
     assert_eq!(bench.run("os.system('echo child');").await.ok().stdout(), "child\n");
 }
 
-/// F-038: output between cells belongs to none.
+/// F-038: output between cells belongs to no cell.
 async fn a_thread_that_goes_on_is_no_part_of_a_cell(start: Start) {
     let mut bench = Bench::start(start).await;
     let code = "import threading, time\ngate = threading.Event()\ndone = threading.Event()\n\
                 def later():\n    gate.wait(20)\n    print('late')\n    done.set()\n\
                 threading.Thread(target=later).start()";
     bench.run(code).await.ok();
-    // The thread prints while this cell runs, and then belongs to it.
+    // The thread prints while this cell runs, so its output belongs to this cell.
     let ran = bench.run("gate.set()\ndone.wait(20)").await.ok();
     assert_eq!(ran.stdout(), "late\n");
     let code = "import os\ndef idle():\n    while not os.path.exists('over'): time.sleep(0.01)\n    \

@@ -1,12 +1,12 @@
-//! One execution as a test saw it, from its start to its end.
+//! One execution as a test observed it, from its start to its end.
 //!
-//! Owns looking at events. It must not know how they were got.
+//! Owns the inspection of events. It must not know where they came from.
 
 use inkcell_kernel::{
     Death, DeathCause, ExecEvent, MimeBundle, MimeData, Outcome, PyError, StreamName,
 };
 
-/// One execution, from its start to its end.
+/// One execution with its events, and the death of the kernel if it died meanwhile.
 #[derive(Debug, Default)]
 pub(crate) struct Ran {
     pub(crate) events: Vec<ExecEvent>,
@@ -16,12 +16,12 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// What was written to a stream, byte for byte.
+    /// The output on a stream, byte for byte.
     pub(crate) fn bytes(&self, name: StreamName) -> Vec<u8> {
         written(&self.events, name)
     }
 
-    /// How often it asked for a line.
+    /// The number of requests for a line.
     pub(crate) fn asked(&self) -> usize {
         let is_it = |event: &&ExecEvent| matches!(event, ExecEvent::InputRequested { .. });
         self.events.iter().filter(is_it).count()
@@ -35,14 +35,14 @@ impl Ran {
         String::from_utf8_lossy(&self.bytes(StreamName::Stderr)).into_owned()
     }
 
-    /// What came on either stream and belongs to no execution.
+    /// The output on both streams that belongs to no execution.
     pub(crate) fn orphaned(&self) -> String {
         let mut bytes = written(&self.orphans, StreamName::Stdout);
         bytes.extend(written(&self.orphans, StreamName::Stderr));
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Why the kernel died of this.
+    /// The cause of the kernel's death; fails if it lives.
     pub(crate) fn cause(&self) -> &DeathCause {
         match &self.death {
             Some(death) => &death.cause,
@@ -77,7 +77,7 @@ impl Ran {
         })
     }
 
-    /// Streams, displays and results as one line each, in order; pieces of one stream joined.
+    /// Streams, displays and results in order, one line each; consecutive pieces of a stream are joined.
     pub(crate) fn order(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         let mut last = None;

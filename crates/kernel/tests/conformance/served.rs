@@ -1,14 +1,16 @@
-//! Real servers for tests: Jupyter's kernel gateway and Jupyter's own server, on this machine, one for a test.
+//! Real servers on this machine: Jupyter's kernel gateway and Jupyter's own server, one for each test.
 //!
-//! Owns the process, which is gone when the test is over. Which Python has them is told by
-//! `INKCELL_TEST_JUPYTER_PYTHON`.
+//! Owns the process, which ends with the test. `INKCELL_TEST_JUPYTER_PYTHON` names the Python that has the
+//! servers.
 
 use std::cell::RefCell;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use inkcell_kernel::{GatewayBackend, GatewayConfig, GatewayUrl, Place, PlainHttp, Token, Whose};
+use inkcell_kernel::{
+    GatewayBackend, GatewayConfig, GatewayLocation, GatewayUrl, PlainHttp, Token, Whose,
+};
 use inkcell_testkit::ports::{free_port, terminate};
 use inkcell_testkit::wait::until_async;
 use tempfile::TempDir;
@@ -16,50 +18,50 @@ use tempfile::TempDir;
 use crate::bench::Start;
 use crate::ledger;
 
-/// What opens them.
+/// The token of every such server.
 pub(crate) const TOKEN: &str = "a-token-of-the-tests";
 
 thread_local! {
-    /// Where the server of the test on this thread is.
+    /// The address and the manner of the server of the test on this thread.
     static URL: RefCell<Option<(GatewayUrl, Manner)>> = const { RefCell::new(None) };
-    /// What it proves itself with, if it does.
+    /// Its certificate, if it has one.
     static CERTIFICATE: RefCell<Option<PathBuf>> = const { RefCell::new(None) };
 }
 
-/// The Python that has servers.
+/// The Python with the servers.
 pub(crate) fn python() -> Option<PathBuf> {
     std::env::var_os("INKCELL_TEST_JUPYTER_PYTHON").map(PathBuf::from)
 }
 
-/// A server that runs. Dropped, it is killed.
+/// A running server. Dropping it kills the process.
 pub(crate) struct Served {
     child: Child,
     folder: TempDir,
     port: u16,
 }
 
-/// What a server asks of whom, and what it holds back.
+/// The demands of a server on its clients, and the output it holds back.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// It wants a token, and passes everything on.
+    /// Demands a token, and passes all output on.
     Usual,
-    /// It lets everybody in.
+    /// Accepts every client without a token.
     Open,
-    /// It drops output that comes too fast, as servers do when nothing is said.
+    /// Drops output that comes too fast, as servers do by default.
     Limited,
-    /// It speaks TLS, with a certificate that nobody knows.
+    /// Speaks TLS, with a certificate of an unknown authority.
     Tls,
 }
 
 impl Served {
-    /// Starts one, and waits until it answers.
+    /// Starts a server, and waits until it answers.
     pub(crate) async fn start(start: Start) -> Served {
         Served::in_manner(start, Manner::Usual).await
     }
 
     pub(crate) async fn in_manner(start: Start, manner: Manner) -> Served {
         let folder = TempDir::new().expect("a folder");
-        // Where it is looked for what other tests leave; these have a state folder each.
+        // `ledger` expects this folder in the shared state folder, while these tests have a state folder each.
         std::fs::create_dir_all(crate::bench::state_dir().join("runner")).expect("a folder");
         let port = free_port();
         let scheme = if manner == Manner::Tls { "https" } else { "http" };
@@ -85,7 +87,7 @@ impl Served {
         .await;
     }
 
-    /// Ends it as its user would.
+    /// Ends it as a user would.
     pub(crate) async fn stop(mut self) {
         terminate(&self.child, self.port);
         let log = self.folder.path().join("log");
@@ -114,7 +116,11 @@ pub(crate) fn backend(start: Start, folder: &Path) -> GatewayBackend {
         url,
         token: Token::parse(if manner == Manner::Open { "" } else { TOKEN }).expect("a token"),
         whose: Whose::External,
-        place: if start == Start::Elsewhere { Place::Elsewhere } else { Place::Here },
+        place: if start == Start::Elsewhere {
+            GatewayLocation::Elsewhere
+        } else {
+            GatewayLocation::Here
+        },
         kernel_name: None,
         env: std::collections::BTreeMap::new(),
         user: None,
@@ -126,7 +132,7 @@ pub(crate) fn backend(start: Start, folder: &Path) -> GatewayBackend {
     })
 }
 
-/// From here on nothing is known about the server's certificate.
+/// Makes later backends distrust the server's certificate.
 pub(crate) fn forget_certificate() {
     CERTIFICATE.set(None);
 }
@@ -146,7 +152,7 @@ fn certificate(folder: &Path) -> PathBuf {
     path
 }
 
-/// From here on the server is spoken to by another way.
+/// Makes later backends connect through this port.
 pub(crate) fn go_through(port: u16) {
     let url = format!("http://127.0.0.1:{port}");
     let url = GatewayUrl::parse(&url, PlainHttp::OnlyHere).expect("an address").0;
@@ -183,7 +189,7 @@ fn command(start: Start, manner: Manner, port: u16, folder: &Path) -> Command {
         .arg("-m");
     let class = match start {
         Start::Gateway => {
-            // A test looks for its kernel.
+            // A test lists the kernels to find its own.
             command.args(["kernel_gateway", "--JupyterWebsocketPersonality.list_kernels=True"]);
             "KernelGatewayApp"
         }

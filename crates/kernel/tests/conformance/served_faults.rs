@@ -1,4 +1,4 @@
-//! What only kernels on servers have: connections that are cut, servers that drop, refuse and remove.
+//! Faults that only kernels on servers have: cut connections, and servers that drop, refuse and remove.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use inkcell_testkit::wait::until_async;
 use crate::bench::{Bench, Start};
 use crate::served::{self, Manner, Served, TOKEN};
 
-/// A way to a server that can be cut.
+/// A proxy to a server whose connections can be cut.
 struct Cut {
     port: u16,
     open: Arc<Mutex<Vec<TcpStream>>>,
@@ -49,7 +49,7 @@ impl Cut {
     }
 }
 
-/// F-111: a real server keeps what a kernel says while nobody listens, and sends it to whoever comes back.
+/// F-111: a real server keeps a kernel's messages while no client is connected, and sends them after the reconnect.
 async fn a_connection_that_is_cut_is_opened_again(start: Start) {
     let server = served::port();
     let way = Cut::to(server);
@@ -60,13 +60,13 @@ async fn a_connection_that_is_cut_is_opened_again(start: Start) {
     let exec = bench.post(code, History::Store);
     bench.wait_for_output("a").await;
     way.cut();
-    // It is asked whether the kernel is there, and then it is spoken to.
+    // The client asks whether the kernel exists, and then connects to it.
     until_async("a new connection", async || way.open.lock().unwrap().len() >= 4).await;
     std::fs::write(bench.cwd().join("go"), "").unwrap();
     let ran = bench.collect(exec).await.ok();
     assert_eq!((ran.stdout().as_str(), ran.result().as_deref()), ("b\n", Some("5")));
     assert!(ran.notices[0].contains("lost for a moment"), "{:?}", ran.notices);
-    // While nothing runs, nobody need know.
+    // Between cells, a cut needs no notice.
     way.cut();
     until_async("a new connection", async || way.open.lock().unwrap().len() >= 4).await;
     assert_eq!(bench.value("6").await, "6");
@@ -74,7 +74,7 @@ async fn a_connection_that_is_cut_is_opened_again(start: Start) {
     served::go_through(server);
 }
 
-/// F-001: a kernel that is killed is missed, and nothing is run again.
+/// F-001: the death of a killed kernel is noticed, and nothing runs again.
 async fn a_killed_kernel_is_missed(start: Start) {
     let mut bench = Bench::start(start).await;
     let code =
@@ -86,7 +86,7 @@ async fn a_killed_kernel_is_missed(start: Start) {
     assert_eq!(bench.value("1").await, "1");
 }
 
-/// F-117: a kernel that the server removes while nothing runs is dead before the next cell.
+/// F-117: a kernel that the server removes between cells is dead before the next cell.
 async fn a_kernel_that_was_removed_is_dead(start: Start) {
     let mut bench = Bench::start(start).await;
     let ask = |request: &str| {
@@ -111,7 +111,7 @@ crate::on_gateways!(
     a_kernel_that_was_removed_is_dead,
 );
 
-/// A server without a token wants to see what it said itself before anything is changed.
+/// A server without a token demands proof of an earlier answer of its own before any change.
 async fn a_server_without_a_token_is_used() {
     if !Start::Server.is_possible("a_server_without_a_token_is_used") {
         return;
@@ -123,7 +123,7 @@ async fn a_server_without_a_token_is_used() {
     server.stop().await;
 }
 
-/// Output that a server drops is told as a loss; the cell ends all the same.
+/// A notice reports output that a server dropped; the cell still ends.
 async fn output_beyond_the_limits_is_told() {
     let start = Start::Server;
     if !start.is_possible("output_beyond_the_limits_is_told") {
@@ -131,7 +131,7 @@ async fn output_beyond_the_limits_is_told() {
     }
     let server = Served::in_manner(start, Manner::Limited).await;
     let mut bench = Bench::start(start).await;
-    // More than the megabyte a second, for three seconds, that a server passes on.
+    // More than a server passes on: a megabyte a second, for three seconds.
     let code =
         "import sys\nfor n in range(8): sys.stdout.write('x' * 1000_000); sys.stdout.flush()";
     let ran = bench.run(code).await.ok();
@@ -141,7 +141,7 @@ async fn output_beyond_the_limits_is_told() {
     server.stop().await;
 }
 
-/// A server that proves itself is used; one that does not gets nothing.
+/// A client uses a server with a trusted certificate, and sends nothing to one without.
 async fn a_server_is_spoken_to_over_tls() {
     let test = "a_server_is_spoken_to_over_tls";
     if !Start::Server.is_possible(test) {

@@ -1,17 +1,17 @@
-//! What a backend tells whoever writes it down: each message by its type, and never what one says.
+//! The trace of a backend: each message by its type, and never the content of one.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use inkcell_kernel::{
-    Death, Direction, ForkServer, KernelInfo, Message, Messages, RunnerBackend, RunnerConfig,
-    Trace, ZygoteState,
+    Death, Direction, ForkServer, KernelInfo, KernelTrace, Message, Messages, RunnerBackend,
+    RunnerConfig, ZygoteState,
 };
 
 use crate::bench::{Bench, LIMIT, Start, state_dir};
 
-/// Keeps what it is told.
+/// Records the trace of a backend.
 struct Notes {
     messages: Messages,
     told: Mutex<Vec<String>>,
@@ -30,13 +30,13 @@ impl Notes {
         std::mem::take(&mut *self.told.lock().expect("nobody failed"))
     }
 
-    /// What was told besides the end of a kernel that another took the place of, which may come late.
+    /// The notes without the deaths of replaced kernels, which may come late.
     fn take_living(&self) -> Vec<String> {
         self.take().into_iter().filter(|note| !note.starts_with("died")).collect()
     }
 }
 
-impl Trace for Notes {
+impl KernelTrace for Notes {
     fn messages(&self) -> Messages {
         self.messages
     }
@@ -78,7 +78,7 @@ fn traced(bench: &mut Bench, start: Start, notes: &Arc<Notes>) {
 
 crate::on_every_backend!(each_message_is_told_by_its_type, without_messages_only_lives_are_told);
 
-/// B:C-05: type, id, channel and direction, in the order in which they went.
+/// B:C-05: type, id, channel and direction, in the order of the messages.
 async fn each_message_is_told_by_its_type(start: Start) {
     let notes = Notes::of(Messages::Told);
     let mut bench = Bench::empty(start);
@@ -111,7 +111,7 @@ async fn each_message_is_told_by_its_type(start: Start) {
     assert!(told.iter().any(|note| note.starts_with("died: ")), "{told:?}");
 }
 
-/// Whoever wants no messages is asked once and then left alone.
+/// A log that wants no messages is asked once and gets none.
 async fn without_messages_only_lives_are_told(start: Start) {
     let notes = Notes::of(Messages::Untold);
     let mut bench = Bench::empty(start);

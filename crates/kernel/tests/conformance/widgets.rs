@@ -1,13 +1,13 @@
-//! Widgets of kernels that have channels for them: their state, and output that one captures.
+//! Widgets of kernels that have comms: their state, and output that a widget captures.
 //!
-//! The cells speak as ipywidgets does, so that it need not be installed.
+//! The cells speak the protocol of ipywidgets, so that it need not be installed.
 
 use inkcell_kernel::ExecEvent;
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, Ran, Start};
 
-/// `Output`, as far as it speaks to a front end.
+/// The parts of `Output` that talk to a frontend.
 const OUTPUT: &str = r#"
 import sys
 from comm import create_comm
@@ -37,7 +37,7 @@ class Output:
         return True
 "#;
 
-/// The widgets that were told of, by the name of their model.
+/// The states of the reported widgets, in the order of their ids.
 fn states(ran: &Ran) -> Vec<Value> {
     let told = ran.events.iter().find_map(|event| match event {
         ExecEvent::Widgets(states) => Some(states),
@@ -47,7 +47,7 @@ fn states(ran: &Ran) -> Vec<Value> {
     models.map(|model| serde_json::from_str(model).expect("JSON")).collect()
 }
 
-/// Issue 21, 15: what is written inside of an `Output` is not the cell's, and clearing it does not clear the cell.
+/// Issue 21, 15: output inside of an `Output` does not belong to the cell, and clearing it does not clear the cell.
 async fn an_output_captures_what_is_written_inside(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run(OUTPUT).await.ok();
@@ -63,13 +63,13 @@ async fn an_output_captures_what_is_written_inside(start: Start) {
     assert_eq!(outputs[0], stream);
     assert_eq!(outputs[1]["data"], json!({"text/plain": "'shown'"}));
     assert_eq!((&outputs[2]["ename"], outputs.len()), (&json!("ZeroDivisionError"), 3));
-    // The kernel has them too.
+    // The kernel has the outputs too.
     assert_eq!(bench.value("len(out.outputs)").await, "3");
     let ran = bench.run("with out:\n    clear_output(wait=True)\n    print('new')").await.ok();
     assert_eq!(states(&ran)[0]["state"]["outputs"][0]["text"], "new\n");
 }
 
-/// Issue 21, 13: the state of widgets is told as a notebook stores it, when it has changed.
+/// Issue 21, 13: the state of widgets arrives in the form of a notebook, after each change.
 async fn the_state_of_widgets_is_told(start: Start) {
     let mut bench = Bench::start(start).await;
     let code = "from comm import create_comm\nstate = {'_model_name': 'ImageModel', '_model_module': 'm', 'width': '1'}\n\

@@ -1,5 +1,5 @@
-//! Kernels on gateways, the managed environment, and modules that kernels load: all that is about one kind of kernel
-//! and so not in `conformance`.
+//! Tests of gateways, the managed environment and extension modules. Each concerns one kind of kernel, so it does
+//! not belong in `conformance`.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod gateway;

@@ -1,5 +1,5 @@
-//! The user's and the project's own modules in a real kernel: found, loaded, and in the way of a start
-//! when they fail.
+//! Extension modules of the user and the project in a real kernel: found, loaded, and a start that fails
+//! with them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,11 +16,11 @@ use tokio_util::sync::CancellationToken;
 
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// A user and a project with modules of their own.
+/// A user and a project with modules.
 struct Place {
     temp: tempfile::TempDir,
     search: ModuleSearch,
-    /// It outlives its kernels: they end with it.
+    /// Outlives its kernels: they end with it.
     backend: RunnerBackend,
 }
 
@@ -71,8 +71,8 @@ impl Place {
     }
 }
 
-/// All that a kernel reports up to the end of the first execution: the plain text of its result, and
-/// whatever else was shown.
+/// Runs code and collects all events up to its end: the plain text of its result, and every other event
+/// with content.
 async fn evaluate(launched: &mut Launched, code: &str) -> (Option<String>, Vec<KernelEvent>) {
     let exec = ExecId(1);
     let (code, env) = (code.to_owned(), Vec::new());
@@ -96,8 +96,8 @@ async fn evaluate(launched: &mut Launched, code: &str) -> (Option<String>, Vec<K
     }
 }
 
-/// B:E-50 B:E-51 B:E-52: the project's file in place of the user's, in the order of names, after the
-/// prelude, in the user's namespace, silent, and in no history.
+/// B:E-50 B:E-51 B:E-52: the project's file replaces the user's. Modules load in the order of names, after the
+/// prelude, in the user's namespace, silently, and outside of the history.
 #[tokio::test]
 async fn modules_are_loaded_and_replace_each_other() {
     let mut place = Place::new();
@@ -120,7 +120,7 @@ async fn modules_are_loaded_and_replace_each_other() {
     }
 }
 
-/// B:E-51: the first failure is the end of the start, in these words.
+/// B:E-51: the first failure ends the start, with these words.
 #[tokio::test]
 async fn a_module_that_fails_is_the_end_of_the_start() {
     let place = Place::new();
@@ -143,7 +143,7 @@ async fn a_module_that_fails_is_the_end_of_the_start() {
     }
 }
 
-/// B:E-51: what cannot be read is the end too, whether it is seen at once or only by the kernel.
+/// B:E-51: an unreadable module ends the start too, whether the host or only the kernel notices it.
 #[tokio::test]
 async fn a_module_that_cannot_be_read_is_the_end_of_the_start() {
     let place = Place::new();

@@ -30,23 +30,6 @@ fn ids_that_nbformat_does_not_allow_are_told() {
     check("a\n", false);
 }
 
-/// B:N-07 B:N-08 B:N-09
-#[test]
-fn sources_are_split_as_jupyter_stores_them() {
-    let check = |source: &str, expected: &[&str]| {
-        assert_eq!(split_lines(source), expected, "{source:?}");
-        assert_eq!(split_lines(source).concat(), source);
-    };
-    check("", &[]);
-    check("a", &["a"]);
-    check("a\n", &["a\n"]);
-    check("a\nb", &["a\n", "b"]);
-    check("\n", &["\n"]);
-    check("\n\n", &["\n", "\n"]);
-    check("a\r\nb\rc", &["a\r\n", "b\rc"]);
-    check("a\u{c}b\u{2028}c\u{85}d\u{b}e\n", &["a\u{c}b\u{2028}c\u{85}d\u{b}e\n"]);
-}
-
 #[test]
 fn kinds_are_named_in_lower_case_only() {
     for kind in CellKind::ALL {

@@ -1,8 +1,8 @@
 use super::*;
-use crate::{
-    CellRef, EditError, EditOp, IdSource, MarkerIds, Oddity, OpError, OutputsAfter, Place,
-};
-use crate::{SourceShape, TextError};
+use crate::cell::{CellKind, CellRef, IdSource};
+use crate::edit::{CellPlace, EditOp, OutputsAfter, SourceShape};
+use crate::error::{EditError, NotebookError, Oddity, OpError, ReadOnly, TextError};
+use crate::text::MarkerIds;
 use inkcell_testkit::notebooks;
 
 fn parse(text: impl AsRef<[u8]>) -> Notebook {
@@ -17,7 +17,7 @@ fn error(text: impl AsRef<[u8]>) -> NotebookError {
 }
 
 fn append(notebook: &mut Notebook) -> Result<(), EditError> {
-    let op = EditOp::Insert { at: Place::End, kind: CellKind::Code, source: "new".to_owned() };
+    let op = EditOp::Insert { at: CellPlace::End, kind: CellKind::Code, source: "new".to_owned() };
     notebook.apply(&[op], &mut IdSource::seeded(1)).map(|_| ())
 }
 
@@ -138,7 +138,7 @@ fn depth_is_counted_from_the_top_of_the_file() {
     };
     let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     let is_notebook = |text: String| Notebook::parse(text.into_bytes()).is_ok();
-    // The notebook is one level; the notebook, its cells and a cell are three.
+    // The notebook alone is one level; the notebook, its cells and a cell are three.
     assert!(is_notebook(with(&nested(994), "{}")));
     assert!(!is_notebook(with(&nested(995), "{}")));
     assert!(is_notebook(with("{}", &nested(992))));
@@ -179,7 +179,7 @@ fn many_cells_and_many_keys_are_read_and_edited() {
 #[test]
 fn duplicate_keys_are_kept_or_the_edit_is_refused() {
     let cell = r#"{"cell_type": "raw", "metadata": {"a": 1, "a": 2}, "source": "x"}"#;
-    // In metadata, and in keys that are not known: kept to the byte.
+    // Duplicates in metadata and in unknown keys are kept to the byte.
     let text = format!(
         "{{\"cells\": [{cell}], \"x\": 1, \"x\": 2, \"metadata\": {{\"b\": 1, \"b\": 2}}, \"nbformat\": 4}}"
     );
@@ -187,7 +187,8 @@ fn duplicate_keys_are_kept_or_the_edit_is_refused() {
     notebook.apply(&[replace(0, "y")], &mut IdSource::seeded(1)).unwrap();
     assert_eq!(notebook.to_bytes(), text.replace(": \"x\"", ": \"y\"").as_bytes());
 
-    // A key of the notebook that an edit depends on: read-only, with a sentence.
+    // A duplicate of a notebook key that an edit depends on makes the file read-only, with a
+    // message.
     for key in ["cells", "metadata", "nbformat", "nbformat_minor"] {
         let value = if key == "cells" { "[]" } else { "4" };
         let text = format!(
@@ -201,7 +202,7 @@ fn duplicate_keys_are_kept_or_the_edit_is_refused() {
         assert_eq!(notebook.len(), 1, "the last one counts, as in Python");
     }
 
-    // A key of the cell that is edited.
+    // A duplicate key in the edited cell.
     let text = r#"{"cells": [{"cell_type": "code", "source": "one", "source": "two", "metadata": {}, "outputs": [1], "execution_count": 2}], "nbformat": 4}"#;
     let mut notebook = parse(text);
     assert_eq!(notebook.cell(0).unwrap().source().text, "two");
@@ -209,7 +210,7 @@ fn duplicate_keys_are_kept_or_the_edit_is_refused() {
     let problem = OpError::DuplicateKey { index: 0, key: "source".to_owned() };
     assert_eq!(found, EditError::Op { op: 0, problem });
     assert_eq!(notebook.to_bytes(), text.as_bytes());
-    // Other keys of that cell can be edited, and the duplicate is kept.
+    // Other keys of that cell can be edited, and the duplicate stays.
     let clear = EditOp::Clear { cell: None };
     notebook.apply(&[clear], &mut IdSource::seeded(1)).unwrap();
     let expected = text.replace("[1]", "[]").replace("_count\": 2", "_count\": null");
@@ -323,7 +324,7 @@ fn a_new_notebook_is_as_jupyter_writes_it() {
 fn what_is_not_changed_is_written_from_the_original() {
     let text = notebooks::small();
     let mut notebook = parse(&text);
-    // How many bytes of what would be written lie in the bytes that were parsed.
+    // The number of written bytes that are borrowed from the bytes that were parsed.
     let kept = |notebook: &Notebook| -> usize {
         let original = notebook.original_bytes().as_ptr_range();
         let chunks = notebook.chunks();

@@ -1,7 +1,9 @@
 #![allow(clippy::needless_pass_by_value, reason = "a table reads better without references")]
 
 use super::*;
-use crate::error::{Candidate, OpError};
+use crate::cell::{CellKind, CellRef, IdSource};
+use crate::document::{NbOutput, Notebook};
+use crate::error::{CellCandidate, EditError, OpError};
 use inkcell_testkit::notebooks;
 
 fn parse(text: &str) -> Notebook {
@@ -35,7 +37,7 @@ fn sub(old: &str, new: &str, matches: Matches, outputs: OutputsAfter) -> EditOp 
 }
 
 /// Applies one operation and compares the whole file and the notes.
-fn check(before: &str, op: EditOp, after: &str, notes: &[Note]) {
+fn check(before: &str, op: EditOp, after: &str, notes: &[EditNote]) {
     let mut notebook = parse(before);
     let report = notebook.apply(std::slice::from_ref(&op), &mut IdSource::seeded(1)).unwrap();
     assert_eq!(String::from_utf8(notebook.to_bytes()).unwrap(), after, "{op:?}");
@@ -59,24 +61,24 @@ fn outputs_after_a_change_of_the_source() {
     let ran = |source: &str| code("7", "[{\"a\": 1}, {}]", source);
     let cleared = |source: &str| code("null", "[]", source);
     let (a, b) = ("[\"a\"]", "[\"b\"]");
-    let gone = Note::OutputsCleared(2);
+    let gone = EditNote::OutputsCleared(2);
     // replace
     check(&ran(a), replace("b", None, ClearIfChanged), &cleared(b), &[gone]);
     check(&ran(a), replace("b", None, Keep), &ran(b), &[]);
     check(&ran(a), replace("b", None, Clear), &cleared(b), &[gone]);
-    // The same source changes no byte, unless clearing was asked for.
-    check(&ran(a), replace("a", None, ClearIfChanged), &ran(a), &[Note::Unchanged]);
-    check(&ran(a), replace("a", None, Keep), &ran(a), &[Note::Unchanged]);
+    // The same source changes no byte, unless the operation clears outputs.
+    check(&ran(a), replace("a", None, ClearIfChanged), &ran(a), &[EditNote::Unchanged]);
+    check(&ran(a), replace("a", None, Keep), &ran(a), &[EditNote::Unchanged]);
     check(&ran(a), replace("a", None, Clear), &cleared(a), &[gone]);
     // sub
     let one = Matches::One;
     check(&ran(a), sub("a", "b", one, ClearIfChanged), &cleared(b), &[gone]);
     check(&ran(a), sub("a", "b", one, Keep), &ran(b), &[]);
-    check(&ran(a), sub("a", "a", one, ClearIfChanged), &ran(a), &[Note::Unchanged]);
-    // A count without outputs is cleared, and nothing is counted.
+    check(&ran(a), sub("a", "a", one, ClearIfChanged), &ran(a), &[EditNote::Unchanged]);
+    // A count without outputs is cleared, and no outputs are reported.
     check(&code("7", "[]", a), replace("b", None, ClearIfChanged), &cleared(b), &[]);
     check(&cleared(a), replace("b", None, ClearIfChanged), &cleared(b), &[]);
-    // Prose has none of this.
+    // Prose has no outputs to clear.
     let prose = |source: &str| {
         cell(&format!("\"cell_type\": \"markdown\", \"metadata\": {{}}, \"source\": {source}"))
     };
@@ -93,21 +95,21 @@ fn outputs_after_a_change_of_the_kind() {
     };
     let ran = code("7", "[{}]", "[\"a\"]");
     let fresh = code("null", "[]", "[\"a\"]");
-    check(&ran, retype(markdown), &prose("markdown"), &[Note::OutputsCleared(1)]);
-    check(&ran, retype(raw), &prose("raw"), &[Note::OutputsCleared(1)]);
+    check(&ran, retype(markdown), &prose("markdown"), &[EditNote::OutputsCleared(1)]);
+    check(&ran, retype(raw), &prose("raw"), &[EditNote::OutputsCleared(1)]);
     check(&fresh, retype(raw), &prose("raw"), &[]);
-    check(&ran, retype(CellKind::Code), &ran, &[Note::Unchanged]);
+    check(&ran, retype(CellKind::Code), &ran, &[EditNote::Unchanged]);
     check(&prose("markdown"), retype(CellKind::Code), &fresh, &[]);
     check(&prose("raw"), retype(CellKind::Code), &fresh, &[]);
     check(&prose("raw"), retype(markdown), &prose("markdown"), &[]);
-    // With a new source at the same time, whatever is asked of the outputs.
+    // With a new source at the same time, for every choice about outputs.
     for outputs in [OutputsAfter::ClearIfChanged, OutputsAfter::Keep, OutputsAfter::Clear] {
         let to = |kind| replace("b", Some(kind), outputs);
         let new = |text: &str| text.replace("[\"a\"]", "[\"b\"]");
-        check(&ran, to(markdown), &new(&prose("markdown")), &[Note::OutputsCleared(1)]);
+        check(&ran, to(markdown), &new(&prose("markdown")), &[EditNote::OutputsCleared(1)]);
         check(&prose("raw"), to(CellKind::Code), &new(&fresh), &[]);
     }
-    // Stale fields of an earlier tool go; missing ones come.
+    // Stale fields of another tool are removed; missing fields are added.
     let stale = cell(
         "\"cell_type\": \"raw\", \"execution_count\": 1, \"metadata\": {}, \"outputs\": [], \"source\": [\"a\"]",
     );
@@ -118,7 +120,7 @@ fn outputs_after_a_change_of_the_kind() {
     let attached = cell(
         "\"attachments\": {\"a.png\": {}}, \"cell_type\": \"markdown\", \"metadata\": {}, \"source\": [\"a\"]",
     );
-    check(&attached, retype(CellKind::Code), &fresh, &[Note::AttachmentsRemoved]);
+    check(&attached, retype(CellKind::Code), &fresh, &[EditNote::AttachmentsRemoved]);
     let kept = attached.replace("markdown", "raw");
     check(&attached, retype(raw), &kept, &[]);
 }
@@ -127,11 +129,11 @@ fn outputs_after_a_change_of_the_kind() {
 fn clearing_one_cell_or_all() {
     let ran = code("7", "[{}, {}]", "\"a\"");
     let fresh = code("null", "[]", "\"a\"");
-    let gone = [Note::OutputsCleared(2)];
+    let gone = [EditNote::OutputsCleared(2)];
     check(&ran, EditOp::Clear { cell: Some(first()) }, &fresh, &gone);
-    check(&fresh, EditOp::Clear { cell: Some(first()) }, &fresh, &[Note::Unchanged]);
+    check(&fresh, EditOp::Clear { cell: Some(first()) }, &fresh, &[EditNote::Unchanged]);
     check(&ran, EditOp::Clear { cell: None }, &fresh, &gone);
-    check(&fresh, EditOp::Clear { cell: None }, &fresh, &[Note::Unchanged]);
+    check(&fresh, EditOp::Clear { cell: None }, &fresh, &[EditNote::Unchanged]);
 
     let text = notebooks::small();
     let mut notebook = parse(&text);
@@ -140,16 +142,16 @@ fn clearing_one_cell_or_all() {
     assert_eq!((report.changes[0].index, &report.changes[0].notes[..]), (None, &gone[..]));
     let left: usize = notebook.cells().map(|cell| cell.outputs().len()).sum();
     assert_eq!(left, 0);
-    // The second time there is nothing to do, also without reading the file again.
+    // The second time nothing changes, even without parsing the file again.
     let report = notebook.apply(&[EditOp::Clear { cell: None }], &mut ids).unwrap();
-    assert_eq!(report.changes[0].notes, [Note::Unchanged]);
+    assert_eq!(report.changes[0].notes, [EditNote::Unchanged]);
 }
 
 #[test]
 fn a_substitution_must_match_once_unless_told_otherwise() {
     let text = code("null", "[]", r#"["x = 1\n", "y = 1\n", "print(x)"]"#);
     let keep = OutputsAfter::Keep;
-    let cell = || Candidate { index: 0, id: None };
+    let cell = || CellCandidate { index: 0, id: None };
     let new = code("null", "[]", r#"["x = 2\n", "y = 2\n", "print(x)"]"#);
     check(&text, sub("= 1", "= 2", Matches::All, keep), &new, &[]);
     let new = code("null", "[]", r#"["x = 1\n", "z\n", "print(x)"]"#);
@@ -195,7 +197,7 @@ fn metadata_of_a_cell_is_changed_in_place() {
     let set = |set: &[(&str, &str)]| on_cell(meta(set, &[]));
     check(&old, set(&[("b", "2")]), &with(r#"{"b":  2, "x": {"deep": [1,2]}}"#), &[]);
     for same in ["1.0", "1.00", "1", "10e-1"] {
-        check(&old, set(&[("b", same)]), &old, &[Note::Unchanged]);
+        check(&old, set(&[("b", same)]), &old, &[EditNote::Unchanged]);
     }
     check(
         &with(r#"{"n": 12345678901234567}"#),
@@ -203,11 +205,11 @@ fn metadata_of_a_cell_is_changed_in_place() {
         &with(r#"{"n": 12345678901234568}"#),
         &[],
     );
-    // An equal value keeps its layout, whatever that is.
+    // An equal value keeps its layout, even an odd one.
     let odd = with(r#"{"x": {"a":[ 1,2 ],   "b": "\u00e9"}, "y":{ }}"#);
     let equal = [("x", r#"{"b": "é", "a": [1, 2]}"#), ("y", "{}")];
-    check(&odd, set(&equal), &odd, &[Note::Unchanged]);
-    check(&odd, set(&[("y", "1"), ("y", " {} ")]), &odd, &[Note::Unchanged]);
+    check(&odd, set(&equal), &odd, &[EditNote::Unchanged]);
+    check(&odd, set(&[("y", "1"), ("y", " {} ")]), &odd, &[EditNote::Unchanged]);
     for other in [r#"{"b": "e", "a": [1, 2]}"#, r#"{"b": "é", "a": [1]}"#, r#"{"b": "é"}"#, "[]"]
     {
         let mut notebook = parse(&odd);
@@ -217,7 +219,7 @@ fn metadata_of_a_cell_is_changed_in_place() {
     let tagged = with(r#"{"b":  1.0, "tags": ["a", "b"], "x": {"deep": [1,2]}}"#);
     check(&old, set(&[("tags", "[\"a\",\"b\"]")]), &tagged, &[]);
     check(&tagged, on_cell(meta(&[], &["tags"])), &old, &[]);
-    check(&old, on_cell(meta(&[], &["missing"])), &old, &[Note::Unchanged]);
+    check(&old, on_cell(meta(&[], &["missing"])), &old, &[EditNote::Unchanged]);
     check(&old, on_cell(meta(&[], &["b", "x"])), &with("{}"), &[]);
     // A number keeps its spelling, and of several changes of one key the last counts.
     check(&with("{}"), set(&[("n", "1E+2"), ("n", "1e400")]), &with("{\"n\": 1e400}"), &[]);
@@ -227,10 +229,10 @@ fn metadata_of_a_cell_is_changed_in_place() {
         &with(r#"{"x": {"deep": [1,2]}}"#),
         &[],
     );
-    // Keys in no order get a new one at their end, whatever they are.
+    // If the keys are not sorted, a new key goes to the end.
     let mixed = with(r#"{"cell_type": 1, "b": 2}"#);
     check(&mixed, set(&[("c", "3")]), &with(r#"{"cell_type": 1, "b": 2, "c": 3}"#), &[]);
-    // A cell without metadata gets some.
+    // A cell without metadata gets an object.
     let bare = cell("\"cell_type\": \"raw\", \"source\": \"\"");
     check(&bare, set(&[("a", "true")]), &with("{\"a\": true}"), &[]);
 }
@@ -246,17 +248,17 @@ fn tags_are_added_and_removed() {
         add: owned(add),
         remove: owned(remove),
     };
-    let same = &[Note::Unchanged];
+    let same = &[EditNote::Unchanged];
     let two = with(r#"{"a": 1, "tags": ["x","\u0079"]}"#);
     let bare = with(r#"{"a": 1}"#);
     check(&bare, tags(&["x", "x"], &[]), &with(r#"{"a": 1, "tags": ["x"]}"#), &[]);
-    // What stays keeps its spelling and its place.
+    // A tag that stays keeps its spelling and its position.
     check(&two, tags(&["z"], &[]), &with(r#"{"a": 1, "tags": ["x", "\u0079", "z"]}"#), &[]);
     check(&two, tags(&["z"], &["x"]), &with(r#"{"a": 1, "tags": ["\u0079", "z"]}"#), &[]);
     check(&two, tags(&["y", "x"], &[]), &two, same);
     check(&two, tags(&["y"], &["y", "q"]), &two, same);
     check(&two, tags(&[], &[]), &two, same);
-    // The last tag takes the key with it; an empty list that was there stays.
+    // Removing the last tag removes the key; an empty list in the file stays.
     check(&two, tags(&[], &["x", "y"]), &bare, &[]);
     let empty = with(r#"{"tags": [ ]}"#);
     check(&empty, tags(&[], &["x"]), &empty, same);
@@ -272,7 +274,7 @@ fn tags_are_added_and_removed() {
         let found = problem(&two, tags(&[bad], &[]));
         assert!(matches!(&found, OpError::BadMetadata { key, .. } if key == "tags"), "{found:?}");
     }
-    // A list that is not valid can be made so, but is not written as it is.
+    // A change may make an invalid list valid, but an invalid list is never written.
     let odd = with(r#"{"tags": ["a,b", "c"]}"#);
     assert!(matches!(problem(&odd, tags(&["d"], &[])), OpError::BadMetadata { .. }));
     check(&odd, tags(&["d"], &["a,b"]), &with(r#"{"tags": ["c", "d"]}"#), &[]);
@@ -292,8 +294,8 @@ fn metadata_of_the_notebook_is_changed_in_place() {
     let after = "{\n  \"cells\": [],\n  \"metadata\": {\n    \"a\": 1.0,\n    \"title\": \"T\"\n  },\n  \"nbformat\": 4\n}\n";
     check(before, op(meta(&[("title", "\"T\"")], &[])), after, &[]);
     check(after, op(meta(&[], &["title"])), before, &[]);
-    check(before, op(meta(&[("a", "1.0")], &["z"])), before, &[Note::Unchanged]);
-    // A notebook without metadata gets some, at its end.
+    check(before, op(meta(&[("a", "1.0")], &["z"])), before, &[EditNote::Unchanged]);
+    // A notebook without metadata gets the key at its end.
     let bare = "{\n  \"cells\": [],\n  \"nbformat\": 4\n}\n";
     let with = "{\n  \"cells\": [],\n  \"nbformat\": 4,\n  \"metadata\": {\n    \"a\": {\n      \"b\": []\n    }\n  }\n}\n";
     check(bare, op(meta(&[("a", "{\"b\":[ ]}")], &[])), with, &[]);
@@ -301,7 +303,7 @@ fn metadata_of_the_notebook_is_changed_in_place() {
     // Two changes in two batches, beside a change of the cells.
     let mut notebook = parse(before);
     let mut ids = IdSource::seeded(1);
-    let insert = EditOp::Insert { at: Place::End, kind: CellKind::Raw, source: String::new() };
+    let insert = EditOp::Insert { at: CellPlace::End, kind: CellKind::Raw, source: String::new() };
     notebook.apply(&[op(meta(&[("b", "2")], &[])), insert], &mut ids).unwrap();
     notebook.apply(&[op(meta(&[("c", "3")], &["a"]))], &mut ids).unwrap();
     let again = Notebook::parse(notebook.to_bytes()).unwrap();
@@ -341,7 +343,7 @@ fn metadata_that_nbformat_does_not_allow_is_refused() {
     for value in ["", "{", "nul", "1 2", "\"\n\""] {
         refused(true, "any", value);
     }
-    // A value may be as deep as a file can hold it where it is put.
+    // A value may be as deep as a file can hold at that place.
     let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
     refused(true, "any", &nested(992));
     refused(false, "any", &nested(994));
@@ -392,7 +394,7 @@ fn an_entry_that_is_no_cell_can_only_be_moved_or_deleted() {
         assert_eq!(problem(text, op), OpError::NotACell { index: 0 });
     }
     let moved = r#"{"cells": [{"cell_type": "raw"}, 7], "nbformat": 4}"#;
-    check(text, EditOp::Move { cell: first(), to: Place::End }, moved, &[]);
+    check(text, EditOp::Move { cell: first(), to: CellPlace::End }, moved, &[]);
     let left = r#"{"cells": [{"cell_type": "raw"}], "nbformat": 4}"#;
     check(text, EditOp::Delete { cell: first() }, left, &[]);
 }

@@ -1,26 +1,24 @@
-//! A notebook as Markdown.
+//! Renders a notebook as Markdown.
 //!
-//! Owns which form of an output is shown, and how text is kept inside its fence. It must not know
+//! Owns the choice of the form of an output, and fences that text cannot break. It must not know
 //! how outputs are stored beyond their forms.
 
 use crate::cell::CellKind;
-use crate::document::Notebook;
+use crate::document::{Notebook, OutputDigest, OutputView, join_source};
 use crate::json;
-use crate::output::{OutputDigest, OutputView};
-use crate::view::joined;
 
-/// How outputs appear in Markdown.
+/// The rendering of outputs in Markdown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outputs {
-    /// Not at all.
+    /// Leave out all outputs.
     None,
-    /// One line each.
+    /// Write one line for each, such as *image/png 3.2KB*.
     Digest,
-    /// Their text; what has none as one line.
+    /// Write the text of each; one line for an output without text.
     Full,
 }
 
-/// The notebook as Markdown: prose as it is, code and text outputs in fences.
+/// Renders the notebook: prose as it is, code and text outputs in fences.
 pub fn to_markdown(notebook: &Notebook, outputs: Outputs) -> String {
     let language = notebook.language().unwrap_or_else(|| "python".to_owned());
     let mut blocks: Vec<String> = Vec::new();
@@ -29,15 +27,15 @@ pub fn to_markdown(notebook: &Notebook, outputs: Outputs) -> String {
         match cell.kind() {
             Some(CellKind::Markdown) => blocks.push(source.trim_end().to_owned()),
             _ if source.trim().is_empty() => {}
-            Some(CellKind::Code) => blocks.push(fenced(&source, &language)),
-            _ => blocks.push(fenced(&source, "")),
+            Some(CellKind::Code) => blocks.push(fence_code(&source, &language)),
+            _ => blocks.push(fence_code(&source, "")),
         }
         match outputs {
             Outputs::None => {}
             Outputs::Digest => {
-                blocks.extend(cell.outputs().iter().map(|output| one_line(&output.digest())));
+                blocks.extend(cell.outputs().iter().map(|output| render_digest(&output.digest())));
             }
-            Outputs::Full => blocks.extend(cell.outputs().iter().map(full)),
+            Outputs::Full => blocks.extend(cell.outputs().iter().map(render_output)),
         }
     }
     blocks.retain(|block| !block.is_empty());
@@ -48,45 +46,45 @@ pub fn to_markdown(notebook: &Notebook, outputs: Outputs) -> String {
     out
 }
 
-/// An output by the form that says most to a reader. A picture cannot be shown here, and its text
-/// (`<Figure size 640x480>`) says less than what it is.
-fn full(output: &OutputView<'_>) -> String {
+/// Renders the form of an output that tells a reader most. Markdown cannot hold a picture, and the
+/// text form of one (`<Figure size 640x480>`) tells less than its digest.
+fn render_output(output: &OutputView<'_>) -> String {
     let digest = output.digest();
     let OutputDigest::Data { forms, is_result } = &digest else {
         return match (output.text(), &digest) {
-            (Some(text), OutputDigest::Stream { .. }) => fenced_text(&text, "text"),
+            (Some(text), OutputDigest::Stream { .. }) => fence_text(&text, "text"),
             (Some(text), OutputDigest::Error { .. }) if !text.trim().is_empty() => {
-                fenced_text(&text, "text")
+                fence_text(&text, "text")
             }
-            _ => one_line(&digest),
+            _ => render_digest(&digest),
         };
     };
     let is_image = |form: &&(String, usize)| form.0.starts_with("image/");
     let images: Vec<(String, usize)> = forms.iter().filter(is_image).cloned().collect();
     if !images.is_empty() {
-        return one_line(&OutputDigest::Data { forms: images, is_result: *is_result });
+        return render_digest(&OutputDigest::Data { forms: images, is_result: *is_result });
     }
     let data = json::get(output.json(), "data").unwrap_or(b"{}");
     let form = |mime: &str| {
-        let text = joined(json::get(data, mime)?).text;
+        let text = join_source(json::get(data, mime)?).text;
         (!text.trim().is_empty()).then(|| text.into_owned())
     };
     if let Some(text) = form("text/markdown") {
-        return without_escapes(&text).trim_end().to_owned();
+        return strip_escapes(&text).trim_end().to_owned();
     }
     if let Some(text) = form("text/plain") {
-        return fenced_text(&text, "text");
+        return fence_text(&text, "text");
     }
     if let Some(text) = form("text/html") {
-        return fenced_text(&text, "html");
+        return fence_text(&text, "html");
     }
-    one_line(&digest)
+    render_digest(&digest)
 }
 
-/// A digest in italics. Its words come from the file and may hold anything.
-fn one_line(digest: &OutputDigest) -> String {
+/// Renders a digest in italics. Its words come from the file and may hold anything.
+fn render_digest(digest: &OutputDigest) -> String {
     let mut out = String::from("*");
-    for c in without_escapes(&digest.to_string()).trim().chars() {
+    for c in strip_escapes(&digest.to_string()).trim().chars() {
         match c {
             '*' | '`' | '<' | '[' | '\\' => out.extend(['\\', c]),
             '\u{2028}' | '\u{2029}' => out.push(' '),
@@ -98,24 +96,24 @@ fn one_line(digest: &OutputDigest) -> String {
     out
 }
 
-/// What a program wrote, as a terminal would have left it. Nothing when there is nothing to see.
-fn fenced_text(text: &str, language: &str) -> String {
-    let text = without_overprints(&without_escapes(text));
-    if text.trim().is_empty() { String::new() } else { fenced(&text, language) }
+/// Fences the text of a program as a terminal would leave it; empty if nothing is visible.
+fn fence_text(text: &str, language: &str) -> String {
+    let text = strip_overprints(&strip_escapes(text));
+    if text.trim().is_empty() { String::new() } else { fence_code(&text, language) }
 }
 
-/// A fence longer than any run of backticks in the text.
-fn fenced(text: &str, language: &str) -> String {
+/// Fences code with more backticks than any run in the text.
+fn fence_code(text: &str, language: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat((longest + 1).max(3));
-    // The name comes from the file; a backtick or a line end in it would undo the fence.
+    // The language name comes from the file; a backtick or line end in it would break the fence.
     let is_plain = |c: &char| c.is_ascii_alphanumeric() || "_+#.-".contains(*c);
     let language: String = language.chars().filter(is_plain).collect();
     format!("{fence}{language}\n{}\n{fence}", text.trim_end_matches(['\n', '\r']))
 }
 
-/// Of each line what was written last over it, as progress bars do.
-fn without_overprints(text: &str) -> String {
+/// Keeps what was written last on each line, as progress bars overwrite it.
+fn strip_overprints(text: &str) -> String {
     let last = |line: &str| {
         let line = line.trim_end_matches('\r');
         line.rsplit('\r').next().unwrap_or_default().to_owned()
@@ -124,20 +122,21 @@ fn without_overprints(text: &str) -> String {
     lines.join("\n")
 }
 
-/// Text without the sequences that colour it, move the cursor, or name links and titles.
-fn without_escapes(text: &str) -> String {
+/// Removes escape sequences that colour text, move the cursor, or set links and titles.
+fn strip_escapes(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find(['\u{1b}', '\u{9b}']) {
         out.push_str(&rest[..at]);
-        rest = after_escape(&rest[at..]);
+        rest = skip_escape(&rest[at..]);
     }
     out.push_str(rest);
     out
 }
 
-/// What follows the sequence this text begins with. One that breaks off ends where it does.
-fn after_escape(text: &str) -> &str {
+/// Skips the escape sequence at the start of the text. An incomplete sequence ends where it breaks
+/// off.
+fn skip_escape(text: &str) -> &str {
     let within = |text: &str, low: char, high: char| {
         text.find(|c| !(low..=high).contains(&c)).unwrap_or(text.len())
     };

@@ -1,28 +1,28 @@
-//! A notebook as a script in the percent format.
+//! Exports a notebook as a script in the percent format.
 //!
-//! Owns what becomes of each cell. Text that is no code must not be able to leave its comment, and a
-//! Python notebook whose Python is valid must become a valid file. Two things only a notebook can do
-//! are left as they are: `await` outside a function, and commands without their `%` (`cd ..`), which
-//! cannot be told from Python.
+//! Owns the translation of each cell. Prose must not be able to leave its comment, and a Python
+//! notebook whose Python is valid must become a valid file. Two things that only a notebook can do
+//! stay as they are: `await` outside a function, and commands without their `%` (`cd ..`), which look
+//! like Python.
 
 use std::borrow::Cow;
 
-use super::python::{self, Kind, Statement};
 use crate::cell::CellKind;
 use crate::document::Notebook;
+use crate::python::{Statement, StatementKind, split_statements};
 
-/// Cell magics that run the rest of their cell in the session, as Python.
+/// Cell magics that run the rest of their cell as Python in the session.
 const PYTHON_MAGICS: [&str; 4] = ["time", "timeit", "capture", "prun"];
 
-/// Everything that some language, editor or tool takes for the end of a line.
+/// Every character that some language, editor or tool treats as a line end.
 const LINE_ENDS: [char; 10] =
     ['\n', '\r', '\x0b', '\x0c', '\x1c', '\x1d', '\x1e', '\u{85}', '\u{2028}', '\u{2029}'];
 
-/// A first line that every editor understands, and that no program takes for the start of a cell.
+/// A first line that every editor understands, and that no program mistakes for the start of a cell.
 const ENCODING: &str = "# -*- coding: utf-8 -*-\n";
 
-/// How a language begins a comment that runs to the end of the line.
-fn comment_prefix(language: &str) -> &'static str {
+/// The token that begins a comment up to the end of the line.
+fn choose_comment_prefix(language: &str) -> &'static str {
     match language.to_lowercase().as_str() {
         "javascript" | "typescript" | "c" | "c++" | "cpp" | "java" | "scala" | "rust" | "go"
         | "c#" | "csharp" | "f#" | "fsharp" | "kotlin" | "swift" | "groovy" | "php" => "//",
@@ -33,16 +33,16 @@ fn comment_prefix(language: &str) -> &'static str {
     }
 }
 
-/// The notebook as a script: code as it is, prose and raw cells as comments, and Python lines that
-/// only IPython understands as comments too, so that the file can be run.
+/// Converts the notebook: code as it is, prose and raw cells as comments. Python lines that only
+/// IPython understands become comments too, so that the file runs.
 pub fn to_script(notebook: &Notebook) -> String {
     let language = notebook.language().unwrap_or_else(|| "python".to_owned());
     let is_python = language.to_lowercase().contains("python");
-    let mut script = Script::new(comment_prefix(&language));
+    let mut script = Script::new(choose_comment_prefix(&language));
     for cell in notebook.cells() {
         let source = cell.source().text;
         if cell.kind() != Some(CellKind::Code) {
-            // A kind the format does not know is any text the file holds.
+            // The kind comes from the file; if the format does not define it, it may be any text.
             let is_plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
             let kind: String = cell.kind_name().chars().filter(is_plain).collect();
             script.begin_cell(&format!(" [{kind}]"));
@@ -60,37 +60,37 @@ pub fn to_script(notebook: &Notebook) -> String {
     }
     let has_code = notebook.cells().any(|cell| cell.kind() == Some(CellKind::Code));
     let text = if is_python { script.into_python_file() } else { script.out };
-    // With markers of prose alone, it would look like the text form of a notebook.
+    // A script with markers of prose alone would look like virtual text.
     if !has_code && text.starts_with("# %%") { format!("{ENCODING}{text}") } else { text }
 }
 
-/// A script while it is written.
+/// A script in progress.
 struct Script {
     out: String,
-    comment_prefix: &'static str,
-    /// Some statement is written, so no `from __future__ import` may follow.
+    prefix: &'static str,
+    /// A statement was written, so no `from __future__ import` may follow.
     has_statement: bool,
-    /// Those that would have followed.
+    /// `from __future__` imports that came after a statement.
     futures: Vec<String>,
 }
 
 impl Script {
-    fn new(comment_prefix: &'static str) -> Script {
-        Script { out: String::new(), comment_prefix, has_statement: false, futures: Vec::new() }
+    fn new(prefix: &'static str) -> Script {
+        Script { out: String::new(), prefix, has_statement: false, futures: Vec::new() }
     }
 
     fn begin_cell(&mut self, title: &str) {
         if !self.out.is_empty() {
             self.out.push('\n');
         }
-        self.out.push_str(&format!("{} %%{title}\n", self.comment_prefix));
+        self.out.push_str(&format!("{} %%{title}\n", self.prefix));
     }
 
-    /// Text as comments, one for each of its lines.
+    /// Writes text as comments, one for each line.
     fn comment(&mut self, indent: &str, text: &str) {
-        for line in lines(text) {
-            // A file that holds a null character is refused, wherever it stands.
-            let line = format!("{} {}", self.comment_prefix, line.replace('\0', "\u{fffd}"));
+        for line in split_at_line_ends(text) {
+            // Python refuses a file that contains a null character, even in a comment.
+            let line = format!("{} {}", self.prefix, line.replace('\0', "\u{fffd}"));
             self.out.push_str(indent);
             self.out.push_str(line.trim_end());
             self.out.push('\n');
@@ -98,15 +98,15 @@ impl Script {
     }
 
     fn python_cell(&mut self, source: &str) {
-        let mut text = universal_newlines(source);
-        // What remains below a magic is read as a cell, and may begin with a magic again.
+        let mut text = normalize_newlines(source);
+        // IPython reads the lines below a magic as a cell, which may begin with a magic again.
         let mut start = 0;
         loop {
-            if let Cow::Owned(changed) = without_prompts(without_margin(&text[start..])) {
+            if let Cow::Owned(changed) = strip_prompts(strip_margin(&text[start..])) {
                 (text, start) = (Cow::Owned(changed), 0);
             }
             let body = text[start..].trim_start();
-            let Some(name) = cell_magic(body) else { break };
+            let Some(name) = find_cell_magic(body) else { break };
             let blank_lines = text[start..text.len() - body.len()].matches('\n').count();
             self.out.extend(std::iter::repeat_n('\n', blank_lines));
             if !PYTHON_MAGICS.contains(&name) {
@@ -116,7 +116,7 @@ impl Script {
             self.comment("", head);
             start = text.len() - below.len();
         }
-        for statement in python::statements(&text[start..]) {
+        for statement in split_statements(&text[start..]) {
             self.statement(statement);
         }
         if !self.out.ends_with('\n') {
@@ -127,22 +127,23 @@ impl Script {
     fn statement(&mut self, statement: Statement<'_>) {
         let Statement { kind, text } = statement;
         match kind {
-            Kind::Command => self.command(statement.indent(), text),
-            Kind::Future if self.has_statement => {
+            StatementKind::Command => self.command(statement.indent(), text),
+            StatementKind::Future if self.has_statement => {
                 let moved = text.trim().trim_end_matches(';').to_owned();
                 if !self.futures.contains(&moved) {
                     self.futures.push(moved);
                 }
                 self.comment("", text);
             }
-            Kind::Empty | Kind::Future | Kind::Python => {
-                self.has_statement |= kind == Kind::Python;
+            StatementKind::Empty | StatementKind::Future | StatementKind::Python => {
+                self.has_statement |= kind == StatementKind::Python;
                 self.out.push_str(text);
             }
         }
     }
 
-    /// A command as a comment. Inside a block it may be the only statement, so `pass` takes its place.
+    /// Writes a command as a comment. Inside a block it may be the only statement, so `pass` replaces
+    /// it.
     fn command(&mut self, indent: &str, text: &str) {
         if indent.is_empty() {
             return self.comment("", text);
@@ -150,13 +151,13 @@ impl Script {
         let (first, more) = text.split_once('\n').unwrap_or((text, ""));
         self.has_statement = true;
         self.out.push_str(&format!("{indent}pass  "));
-        // A line that some tool would break goes on as comments below.
+        // If some tool would break this line, the rest continues as comments below.
         self.comment("", first.trim_start());
         let more: Vec<&str> = more.lines().map(str::trim_start).collect();
         self.comment(indent, &more.join("\n"));
     }
 
-    /// The whole file, with what has to stand at its top.
+    /// Assembles the file, with the lines that must be at its top.
     fn into_python_file(self) -> String {
         let mut top = String::new();
         for future in &self.futures {
@@ -167,8 +168,8 @@ impl Script {
             top.push('\n');
         }
         let file = top + &self.out;
-        // Prose such as `Encoding: latin` in one of the first two lines would name the encoding of
-        // the file. The first line that names one is the one that counts.
+        // Prose such as `Encoding: latin` in one of the first two lines would name the encoding of the
+        // file. The first line that names an encoding wins.
         let names_encoding = |line: &str| line.contains("coding:") || line.contains("coding=");
         if file.lines().take(2).any(names_encoding) {
             return format!("{ENCODING}{file}");
@@ -177,8 +178,8 @@ impl Script {
     }
 }
 
-/// The lines of a text, by every kind of line end.
-fn lines(text: &str) -> Vec<&str> {
+/// Splits a text into lines at every character of [`LINE_ENDS`].
+fn split_at_line_ends(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find(LINE_ENDS) {
@@ -193,7 +194,7 @@ fn lines(text: &str) -> Vec<&str> {
 }
 
 /// Python reads `\r\n` and a lone `\r` as `\n`, inside strings too.
-fn universal_newlines(source: &str) -> Cow<'_, str> {
+fn normalize_newlines(source: &str) -> Cow<'_, str> {
     if source.contains('\r') {
         Cow::Owned(source.replace("\r\n", "\n").replace('\r', "\n"))
     } else {
@@ -201,9 +202,9 @@ fn universal_newlines(source: &str) -> Cow<'_, str> {
     }
 }
 
-/// A cell may be indented as a whole: the margin of its first statement is taken from every line
-/// that has it.
-fn without_margin(source: &str) -> Cow<'_, str> {
+/// Removes the margin of a cell that is indented as a whole: the indentation of its first statement
+/// goes from every line that has it.
+fn strip_margin(source: &str) -> Cow<'_, str> {
     let is_statement = |line: &&str| !matches!(line.trim_start().chars().next(), None | Some('#'));
     let first = source.lines().find(is_statement).unwrap_or_default();
     let margin = &first[..first.len() - first.trim_start_matches([' ', '\t']).len()];
@@ -214,8 +215,8 @@ fn without_margin(source: &str) -> Cow<'_, str> {
     Cow::Owned(lines.map(|line| line.strip_prefix(margin).unwrap_or(line)).collect())
 }
 
-/// A cell pasted from a Python prompt, as IPython reads it.
-fn without_prompts(source: Cow<'_, str>) -> Cow<'_, str> {
+/// Removes Python prompts from a pasted cell, as IPython does.
+fn strip_prompts(source: Cow<'_, str>) -> Cow<'_, str> {
     fn unprompted<'a>(line: &'a str, prompt: &str) -> Option<&'a str> {
         let rest = line.strip_prefix(prompt)?;
         rest.strip_prefix(' ').or((rest.trim_end_matches('\n').is_empty()).then_some(rest))
@@ -229,8 +230,8 @@ fn without_prompts(source: Cow<'_, str>) -> Cow<'_, str> {
     Cow::Owned(lines.map(strip).collect())
 }
 
-/// The name of the magic that takes the whole cell; `%%name?` only asks about it.
-fn cell_magic(body: &str) -> Option<&str> {
+/// Finds the name of the magic that takes the whole cell; `%%name?` only asks for help about it.
+fn find_cell_magic(body: &str) -> Option<&str> {
     let head = body.strip_prefix("%%")?;
     let name = head.split(char::is_whitespace).next().unwrap_or_default();
     let asked = name.trim_end_matches('?');

@@ -1,13 +1,13 @@
-//! Strings between their JSON spelling and Rust.
+//! Converts strings between their JSON spelling and Rust.
 //!
 //! Owns the escapes, both ways.
 
 use std::borrow::Cow;
 
-/// A decoded string, and whether it held something no Rust string can hold.
+/// A decoded string, and whether decoding lost something.
 pub(crate) struct Decoded<'a> {
     pub(crate) text: Cow<'a, str>,
-    /// A lone surrogate was shown as U+FFFD.
+    /// U+FFFD replaced a lone surrogate, which a Rust string cannot hold.
     pub(crate) lossy: bool,
 }
 
@@ -36,7 +36,7 @@ pub(crate) fn decode(quoted: &[u8]) -> Decoded<'_> {
     Decoded { text: Cow::Owned(text), lossy }
 }
 
-/// The character an escape stands for (none for a lone surrogate) and the bytes it takes.
+/// Decodes an escape: its character (none for a lone surrogate) and its length in bytes.
 pub(crate) fn unescape(escape: &[u8]) -> (Option<char>, usize) {
     let simple = match escape.get(1) {
         Some(b'b') => '\u{8}',
@@ -61,7 +61,7 @@ pub(crate) fn unescape(escape: &[u8]) -> (Option<char>, usize) {
     (Some(simple), 2)
 }
 
-/// Whether text outside ASCII is written as it is or as `\uXXXX`.
+/// The spelling of text outside ASCII: raw or as `\uXXXX`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NonAscii {
     Raw,

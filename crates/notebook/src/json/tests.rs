@@ -1,3 +1,4 @@
+use super::scan::MAX_DEPTH;
 use super::*;
 use proptest::prelude::*;
 
@@ -128,7 +129,7 @@ fn strings_are_those_of_python() {
     let good: [&[u8]; 11] = [
         br#""\"\\\/\b\f\n\r\t""#,
         br#""\u0000\uFFFF\uabCD""#,
-        // Lone and swapped surrogates: Python takes them when they are escaped.
+        // Lone and swapped surrogates: Python accepts them as escapes.
         br#""\ud800""#,
         br#""\udc00\ud800x""#,
         br#""\ud83d\ude00""#,
@@ -192,13 +193,13 @@ fn depth_is_counted_and_not_recursed() {
     refuses(objects(MAX_DEPTH + 1), MAX_DEPTH * 5);
     refuses(nested(100_000, "[", "]"), MAX_DEPTH);
     refuses("[".repeat(100_000), MAX_DEPTH);
-    // What stands around a value counts too.
+    // Containers around a value count too.
     assert_eq!(check(nested(MAX_DEPTH - 4, "[", "]").as_bytes(), 4), Ok(()));
     let error = check(nested(MAX_DEPTH - 3, "[", "]").as_bytes(), 4).unwrap_err();
     assert_eq!(error.problem, "values are nested more than 995 deep");
-    // Closing and opening again does not add up.
+    // Containers that were closed do not count.
     accepts(format!("[{}]", vec![nested(MAX_DEPTH - 1, "[", "]"); 3].join(",")));
-    // The kind of each open container is remembered across words of the bit set.
+    // The kind of each open container survives across words of the bit set.
     let mixed = |depth: usize| {
         let open: String = (0..depth).map(|at| ["[", "{\"a\":"][at % 2]).collect();
         let close: String = (0..depth).rev().map(|at| ["]", "}"][at % 2]).collect();
@@ -219,7 +220,7 @@ fn integers_are_as_long_as_python_takes_them() {
     accepts(format!("-{}", nines(4300)));
     refuses(nines(4301), 0);
     refuses(format!("[-{}]", nines(4301)), 1);
-    // With a fraction or an exponent it is no integer.
+    // A number with a fraction or an exponent is not an integer, so it may be longer.
     accepts(format!("{}.5", nines(5000)));
     accepts(format!("{}e1", nines(5000)));
     accepts(format!("1.{}", nines(5000)));
@@ -277,7 +278,7 @@ fn the_habit_of_escaping_is_noticed() {
     check(r#"["é"]"#, true, false);
     check(r#"{"\u00e9": 1}"#, false, true);
     check(r#"["\u2028", "é"]"#, true, true);
-    // A pair could have been written raw, a lone surrogate could not.
+    // A surrogate pair could be raw, a lone surrogate could not.
     check(r#""\ud83d\ude00""#, false, true);
     check(r#""\ud83d""#, false, false);
     check(r#""\ude00\ud83d""#, false, false);
@@ -291,7 +292,7 @@ fn of_duplicate_keys_the_last_counts() {
     assert_eq!(get(b"[1]", "a"), None);
 }
 
-// Random JSON text, with the places of all values as the generator knows them.
+// Random JSON text, with the spans of all values as the generator made them.
 
 #[derive(Clone, Debug)]
 enum Value {
@@ -332,7 +333,7 @@ fn value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Writes the value and says where its entries are: keys (for objects) and values.
+/// Writes the value and returns the spans of its entries: keys (for objects) and values.
 fn write(value: &Value, out: &mut String) -> Vec<(Option<Span>, Span)> {
     let mut places = Vec::new();
     match value {
@@ -369,7 +370,7 @@ fn write(value: &Value, out: &mut String) -> Vec<(Option<Span>, Span)> {
     places
 }
 
-/// The same places, as the cursor walks them.
+/// The same spans, as the cursor walks them.
 fn by_cursor(text: &[u8]) -> Vec<(Option<Span>, Span)> {
     let mut cursor = Cursor::new(text);
     let mut found = Vec::new();

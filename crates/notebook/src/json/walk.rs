@@ -1,12 +1,12 @@
-//! Walkers over JSON text that has been checked.
+//! Walkers over checked JSON text.
 //!
-//! They look for ends only, so they are several times quicker than the scanner, and they cannot fail;
-//! on unchecked text they would give wrong spans but stay inside it.
+//! They only look for ends, so they are several times faster than the scanner and cannot fail. On
+//! unchecked text they return wrong spans, but stay inside the text.
 
 use super::Span;
 use super::string::decode;
 
-/// The offset just past the value at `at`.
+/// Returns the offset past the value at `at`.
 pub(crate) fn skip(bytes: &[u8], at: usize) -> usize {
     match bytes.get(at) {
         Some(b'"') => skip_string(bytes, at),
@@ -53,14 +53,14 @@ fn skip_string(bytes: &[u8], open: usize) -> usize {
     bytes.len()
 }
 
-fn space(bytes: &[u8], mut at: usize) -> usize {
+fn skip_space(bytes: &[u8], mut at: usize) -> usize {
     while let Some(b' ' | b'\n' | b'\r' | b'\t') = bytes.get(at) {
         at += 1;
     }
     at
 }
 
-/// One `"key": value` of an object.
+/// A `"key": value` pair of an object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
     /// The key with its quotes.
@@ -69,20 +69,20 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// From the key's opening quote to the end of the value.
+    /// The span from the key's opening quote to the end of the value.
     pub(crate) fn whole(self) -> Span {
         Span { start: self.key.start, end: self.value.end }
     }
 }
 
-/// The first key of the checked object that starts at `bytes[0]`, and where its value begins. Unlike
-/// [`members`] this does not walk over the rest.
+/// Finds the first key of the checked object at `bytes[0]`, and the start of its value. Unlike
+/// [`members`] it does not walk over the rest.
 pub(crate) fn first_key(bytes: &[u8]) -> Option<(Span, usize)> {
     let mut cursor = Cursor { bytes, at: 0 };
     (cursor.enter(b'{') && cursor.next_entry()).then(|| (cursor.key(), cursor.at))
 }
 
-/// The members of the checked object that starts at `bytes[0]`; nothing for any other value.
+/// The members of the checked object at `bytes[0]`; empty for any other value.
 pub(crate) fn members(bytes: &[u8]) -> Vec<Member> {
     let mut found = Vec::new();
     let mut cursor = Cursor { bytes, at: 0 };
@@ -94,7 +94,7 @@ pub(crate) fn members(bytes: &[u8]) -> Vec<Member> {
     found
 }
 
-/// The items of the checked array that starts at `bytes[0]`; nothing for any other value.
+/// The items of the checked array at `bytes[0]`; empty for any other value.
 pub(crate) fn items(bytes: &[u8]) -> Vec<Span> {
     let mut found = Vec::new();
     let mut cursor = Cursor { bytes, at: 0 };
@@ -106,7 +106,7 @@ pub(crate) fn items(bytes: &[u8]) -> Vec<Span> {
     found
 }
 
-/// A place in checked text that walks into containers, so that nested values are passed only once.
+/// A position in checked text that walks into containers, so that nested values are passed only once.
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -114,25 +114,25 @@ pub(crate) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     pub(crate) fn new(bytes: &'a [u8]) -> Cursor<'a> {
-        Cursor { bytes, at: space(bytes, 0) }
+        Cursor { bytes, at: skip_space(bytes, 0) }
     }
 
     pub(crate) fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
 
-    /// Steps behind this opening bracket; stays when something else is here.
+    /// Steps past this opening bracket; false if another byte is here.
     pub(crate) fn enter(&mut self, bracket: u8) -> bool {
         let is_here = self.peek() == Some(bracket);
         self.at += usize::from(is_here);
         is_here
     }
 
-    /// Steps to the next entry of the container the cursor is in, or past its closing bracket.
+    /// Steps to the next entry of the current container, or past its closing bracket.
     pub(crate) fn next_entry(&mut self) -> bool {
-        self.at = space(self.bytes, self.at);
+        self.at = skip_space(self.bytes, self.at);
         if self.peek() == Some(b',') {
-            self.at = space(self.bytes, self.at + 1);
+            self.at = skip_space(self.bytes, self.at + 1);
         }
         match self.peek() {
             Some(b']' | b'}') => {
@@ -148,7 +148,7 @@ impl<'a> Cursor<'a> {
     pub(crate) fn key(&mut self) -> Span {
         let end = skip_string(self.bytes, self.at);
         let key = Span::new(self.at, end);
-        self.at = space(self.bytes, space(self.bytes, end) + 1);
+        self.at = skip_space(self.bytes, skip_space(self.bytes, end) + 1);
         key
     }
 
@@ -179,7 +179,7 @@ impl<'a> Cursor<'a> {
         (Span::new(start, self.at), feeds)
     }
 
-    /// Steps over a value.
+    /// Steps over a value and returns its span.
     pub(crate) fn value(&mut self) -> Span {
         let end = skip(self.bytes, self.at);
         let value = Span::new(self.at, end);
@@ -188,7 +188,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// The value of `key` in a checked object. Of duplicate keys the last one counts, as in Python.
+/// The value of `key` in a checked object. The last of duplicate keys counts, as in Python.
 pub(crate) fn get<'a>(object: &'a [u8], key: &str) -> Option<&'a [u8]> {
     let is_key = |member: &Member| decode(member.key.of(object)).text == key;
     members(object).into_iter().rfind(is_key).map(|member| member.value.of(object))

@@ -1,68 +1,69 @@
-//! What a notebook says about its parameters: names, defaults, types and words, read from the cell with the defaults.
+//! Reads the parameters of a notebook from the cell with the defaults: names, types, defaults and help.
 //!
-//! Owns what counts as the definition of a parameter in Python: an assignment to a name at the top of the cell, with its
-//! annotation or type comment, and the comment behind it. Nothing is run.
+//! Owns what counts as the definition of a parameter in Python: an assignment to a name at the top level of the cell,
+//! with its annotation or type comment, and the comment behind it. It runs no code.
 
-use super::{ParameterError, ParameterLanguage};
+use super::language::{ParameterError, ParameterLanguage};
 use crate::cell::CellKind;
 use crate::document::Notebook;
-use crate::export::{PythonKind, python_statements};
+use crate::python::{Statement, StatementKind, split_statements};
 
-/// A parameter that a notebook has.
+/// A parameter that a notebook defines.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Parameter {
-    /// Its name.
+    /// The name to which the cell assigns the default.
     pub name: String,
-    /// The type that is written with it: an annotation, else a type comment.
+    /// The type in the source: an annotation, else a type comment.
     pub declared: Option<String>,
-    /// Its default, as it is written.
+    /// The default as source code.
     pub default: String,
-    /// The comment behind it.
+    /// The text of the comment behind the definition.
     pub help: String,
 }
 
 impl Parameter {
-    /// Its type: as it is written, else that of its default where that can be seen.
+    /// The type in the source, else the type of the default if it is a literal.
     pub fn type_name(&self) -> Option<&str> {
-        self.declared.as_deref().or_else(|| literal_type(&self.default))
+        self.declared.as_deref().or_else(|| guess_type(&self.default))
     }
 }
 
-/// Why nothing can be said about the parameters of a notebook.
+/// The reason why the parameters of a notebook cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NoParameters {
-    /// There is no such cell.
+    /// No cell has the tag `parameters`.
     #[error("no cell has the tag parameters")]
     NoCell,
-    /// It is in a language that is not read here.
+    /// The notebook is in a language other than Python.
     #[error("the notebook is in {0}, and only parameters in Python can be read")]
     Language(ParameterLanguage),
-    /// It holds no code.
+    /// The tagged cell is not a code cell.
     #[error(
         "cell {cell} has the tag parameters and is no code ({kind}); tag the code cell that sets the defaults"
     )]
     NoCode {
-        /// Where it is.
+        /// Position of the cell, from 0.
         cell: usize,
-        /// What it is instead.
+        /// The cell's kind, as the file names it.
         kind: String,
     },
-    /// It would not run.
+    /// The tagged cell is not valid Python, so it would not run.
     #[error(
         "cell {cell}, which has the tag parameters, is no whole Python: {problem} in line {line}"
     )]
     Broken {
-        /// Where it is.
+        /// Position of the cell, from 0.
         cell: usize,
-        /// The line of the cell in which that shows, from 1 on.
+        /// Line of the cell in which the problem shows, from 1.
         line: usize,
-        /// What is wrong, in a few words.
+        /// The problem in a few words.
         problem: &'static str,
     },
 }
 
 impl Notebook {
-    /// The parameters of the cell with the defaults, each name once.
+    /// Reads the parameters of the cell with the defaults, each name once; the last definition counts.
     pub fn parameters(&self, language: ParameterLanguage) -> Result<Vec<Parameter>, NoParameters> {
         if language != ParameterLanguage::Python {
             return Err(NoParameters::Language(language));
@@ -73,11 +74,11 @@ impl Notebook {
             let kind = cell.kind_name().into_owned();
             return Err(NoParameters::NoCode { cell: at, kind });
         }
-        if let Some((line, problem)) = broken(&cell.source().text) {
+        if let Some((line, problem)) = find_fault(&cell.source().text) {
             return Err(NoParameters::Broken { cell: at, line, problem });
         }
         let mut found: Vec<Parameter> = Vec::new();
-        for parameter in definitions(&cell.source().text) {
+        for parameter in read_definitions(&cell.source().text) {
             match found.iter_mut().find(|known| known.name == parameter.name) {
                 Some(known) => *known = parameter,
                 None => found.push(parameter),
@@ -87,13 +88,14 @@ impl Notebook {
     }
 }
 
-/// The line in which a cell is certainly no Python, and why. It is no parser: what passes may still be wrong.
-pub(super) fn broken(source: &str) -> Option<(usize, &'static str)> {
+/// Finds the first line that cannot be Python, and the reason. This is not a parser: code that passes may still be
+/// wrong.
+pub(super) fn find_fault(source: &str) -> Option<(usize, &'static str)> {
     let source = source.replace("\r\n", "\n");
     let mut line = 1;
-    for statement in python_statements(&source) {
-        if statement.kind == PythonKind::Python
-            && let Some((below, problem)) = statement_trouble(statement.text)
+    for statement in split_statements(&source) {
+        if statement.kind == StatementKind::Python
+            && let Some((below, problem)) = check_statement(statement.text)
         {
             return Some((line + below, problem));
         }
@@ -102,15 +104,15 @@ pub(super) fn broken(source: &str) -> Option<(usize, &'static str)> {
     None
 }
 
-/// What is wrong with a statement, and in which of its lines.
-fn statement_trouble(statement: &str) -> Option<(usize, &'static str)> {
+/// Finds the problem of a statement, and the line of the statement that has it, from 0.
+fn check_statement(statement: &str) -> Option<(usize, &'static str)> {
     let mut brackets: Vec<(char, usize)> = Vec::new();
     let (mut rest, mut line) = (statement, 0);
     while let Some(first) = rest.chars().next() {
         let mut taken = first.len_utf8();
         match first {
             '"' | '\'' => {
-                taken = string_len(rest, first);
+                taken = measure_string(rest, first);
                 let string = &rest[..taken];
                 let triple = String::from(first).repeat(3);
                 let is_long = string.starts_with(&triple);
@@ -118,7 +120,7 @@ fn statement_trouble(statement: &str) -> Option<(usize, &'static str)> {
                     true => taken >= 6 && string.ends_with(&triple),
                     false => taken >= 2 && string.ends_with(first),
                 };
-                // A short one may go on only behind a backslash.
+                // A short string may continue only behind a backslash.
                 let breaks = string.replace("\\\n", "").contains('\n');
                 if !is_closed || !is_long && breaks {
                     return Some((line, "a text is not closed"));
@@ -139,11 +141,11 @@ fn statement_trouble(statement: &str) -> Option<(usize, &'static str)> {
         return Some((*line, "a bracket is not closed"));
     }
     let Pieces { parts, .. } = Pieces::of(statement);
-    parts.iter().find_map(|part| Some((0, assignment_trouble(part)?)))
+    parts.iter().find_map(|part| Some((0, check_assignment(part)?)))
 }
 
-/// What is wrong with the parts of an assignment, or with a statement that is none.
-fn assignment_trouble(parts: &[String]) -> Option<&'static str> {
+/// Finds the problem of an assignment, given in parts; none for any other statement.
+fn check_assignment(parts: &[String]) -> Option<&'static str> {
     let (value, targets) = parts.split_last()?;
     let is_blank = |part: &String| part.trim().is_empty();
     if targets.is_empty() {
@@ -163,7 +165,7 @@ fn assignment_trouble(parts: &[String]) -> Option<&'static str> {
     if targets.iter().any(|target| is_word_of_python(target.trim())) {
         return Some(NO_NAME);
     }
-    // In `if x: y = 1`, or behind lambda, an equals sign has other neighbours.
+    // In `if x: y = 1`, or behind lambda, other words may precede an equals sign.
     let first = targets.first()?.split_whitespace().next()?;
     let has_other_words = is_word_of_python(first.trim_end_matches(':'))
         || matches!(first, "type" | "match" | "case")
@@ -171,25 +173,25 @@ fn assignment_trouble(parts: &[String]) -> Option<&'static str> {
     let is_words = |target: &String| {
         let name = name(target);
         let is_word = |c: char| c.is_alphanumeric() || c == '_' || c.is_whitespace();
-        name.chars().all(is_word) && named(&name).is_none()
+        name.chars().all(is_word) && parse_target(&name).is_none()
     };
     (!has_other_words && targets.iter().any(is_words)).then_some(NO_NAME)
 }
 
 const NO_NAME: &str = "a value is given to what is no name";
 
-/// The parameters that a Python cell defines, in order.
-pub(super) fn definitions(source: &str) -> Vec<Parameter> {
+/// Reads the parameters that a Python cell defines, in order.
+pub(super) fn read_definitions(source: &str) -> Vec<Parameter> {
     let source = source.replace("\r\n", "\n");
-    let statements = python_statements(&source);
-    let is_top = |statement: &&crate::export::PythonStatement<'_>| {
-        statement.kind == PythonKind::Python && statement.indent().is_empty()
+    let statements = split_statements(&source);
+    let is_top = |statement: &&Statement<'_>| {
+        statement.kind == StatementKind::Python && statement.indent().is_empty()
     };
-    statements.iter().filter(is_top).flat_map(|statement| defined(statement.text)).collect()
+    statements.iter().filter(is_top).flat_map(|statement| read_statement(statement.text)).collect()
 }
 
-/// What one logical line defines: nothing, one name, or several where they share a value or a line.
-fn defined(statement: &str) -> Vec<Parameter> {
+/// Reads the parameters of one logical line: several if they share a value or a line.
+fn read_statement(statement: &str) -> Vec<Parameter> {
     let Pieces { parts, comment } = Pieces::of(statement);
     let (type_comment, help) = match comment.strip_prefix("type:") {
         Some(rest) => {
@@ -203,7 +205,7 @@ fn defined(statement: &str) -> Vec<Parameter> {
     for part in &parts {
         let Some((value, targets)) = part.split_last() else { continue };
         let targets: Option<Vec<(&str, Option<&str>)>> =
-            targets.iter().map(|target| named(target)).collect();
+            targets.iter().map(|target| parse_target(target)).collect();
         for (name, annotation) in targets.unwrap_or_default() {
             found.push(Parameter {
                 name: name.to_owned(),
@@ -216,8 +218,8 @@ fn defined(statement: &str) -> Vec<Parameter> {
     found
 }
 
-/// A target that is a name, with its annotation.
-fn named(target: &str) -> Option<(&str, Option<&str>)> {
+/// Parses a target that is a name, with its annotation.
+fn parse_target(target: &str) -> Option<(&str, Option<&str>)> {
     let (name, annotation) = match target.split_once(':') {
         Some((name, annotation)) => (name.trim(), Some(annotation.trim())),
         None => (target.trim(), None),
@@ -230,16 +232,16 @@ fn named(target: &str) -> Option<(&str, Option<&str>)> {
     is_name.then_some((name, annotation))
 }
 
-/// The assignments of a logical line.
+/// A logical line, split into its assignments.
 struct Pieces {
-    /// Statements between semicolons, each in its parts between `=`; the last is the value.
+    /// Statements between semicolons, each split at `=`; the last part is the value.
     parts: Vec<Vec<String>>,
-    /// The comment at its end, without its sign.
+    /// The comment at the end of the line, without `#`.
     comment: String,
 }
 
 impl Pieces {
-    /// Comments on the way are left out, and lines of one statement are put together.
+    /// Splits a statement. Drops comments inside it and joins its lines.
     fn of(statement: &str) -> Pieces {
         let mut parts = vec![vec![String::new()]];
         let mut comment = String::new();
@@ -255,7 +257,7 @@ impl Pieces {
             let mut taken = first.len_utf8();
             match first {
                 '"' | '\'' => {
-                    taken = string_len(rest, first);
+                    taken = measure_string(rest, first);
                     put(&mut parts, &rest[..taken]);
                 }
                 '#' => {
@@ -263,7 +265,7 @@ impl Pieces {
                     comment = rest[1..taken].trim().to_owned();
                 }
                 '\n' => {
-                    // A comment in the middle belongs to a part of the value.
+                    // A comment in the middle describes a part of the value.
                     comment.clear();
                     if let Some(part) = parts.last_mut().and_then(|part| part.last_mut()) {
                         part.truncate(part.trim_end().len());
@@ -303,8 +305,8 @@ impl Pieces {
     }
 }
 
-/// How long a string is that begins here, with its quotes.
-fn string_len(text: &str, quote: char) -> usize {
+/// Measures the string that begins here, quotes included, in bytes.
+fn measure_string(text: &str, quote: char) -> usize {
     let triple = String::from(quote).repeat(3);
     let (open, close) = match text.starts_with(&triple) {
         true => (3, triple.as_str()),
@@ -325,8 +327,8 @@ fn string_len(text: &str, quote: char) -> usize {
     text.len()
 }
 
-/// The type of a literal, by how it begins and ends.
-fn literal_type(code: &str) -> Option<&'static str> {
+/// Guesses the type of a literal from its first and last characters.
+fn guess_type(code: &str) -> Option<&'static str> {
     let code = code.trim();
     let is_around = |open: char, close: char| code.starts_with(open) && code.ends_with(close);
     let unsigned = code.trim_start_matches(['+', '-']);
@@ -345,26 +347,26 @@ fn literal_type(code: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether the text is one string and nothing else.
+/// True if the text is one string and nothing else.
 fn is_string(code: &str) -> bool {
     let unprefixed = code.trim_start_matches(['r', 'R', 'f', 'F', 'u', 'U']);
     let is_prefixed_shortly = code.len() - unprefixed.len() <= 2;
     match unprefixed.chars().next() {
         Some(quote @ ('"' | '\'')) if is_prefixed_shortly => {
-            let len = string_len(unprefixed, quote);
+            let len = measure_string(unprefixed, quote);
             len == unprefixed.len() && len > 1 && unprefixed.ends_with(quote)
         }
         _ => false,
     }
 }
 
-/// Whether the bracket that begins a text ends with it.
+/// True if the opening bracket of a text closes at its end.
 fn is_whole(code: &str) -> bool {
     let mut depth = 0usize;
     let mut rest = code;
     while let Some(first) = rest.chars().next() {
         let taken = match first {
-            '"' | '\'' => string_len(rest, first),
+            '"' | '\'' => measure_string(rest, first),
             _ => first.len_utf8(),
         };
         match first {
@@ -385,7 +387,7 @@ fn has_colon(code: &str) -> bool {
     while let Some(first) = rest.chars().next() {
         let taken = match first {
             ':' => return true,
-            '"' | '\'' => string_len(rest, first),
+            '"' | '\'' => measure_string(rest, first),
             _ => first.len_utf8(),
         };
         rest = &rest[taken..];

@@ -1,35 +1,35 @@
-//! The languages in which parameters can be written: their names, comments, and what may be a name in them.
+//! Languages in which parameters can be written: their names, comments and rules for identifiers.
 //!
-//! Owns that table. How values are written is `literal.rs`'s.
+//! Owns that table, and the errors for values that cannot be written. `literal.rs` owns the form of values.
 
-use super::ParameterError;
+use crate::error::EditError;
 
-/// A language that has literals for parameters.
+/// A language in which parameters can be written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum ParameterLanguage {
-    /// Python.
+    /// Python, with IPython and PySpark.
     Python,
-    /// R.
+    /// R, and R in SparkR.
     R,
-    /// Scala.
+    /// Scala, and Scala in Spark.
     Scala,
-    /// Julia.
+    /// Julia, in any version.
     Julia,
-    /// MATLAB.
+    /// MATLAB, where a mapping is a `containers.Map`.
     Matlab,
-    /// C#.
+    /// C# of .NET Interactive.
     CSharp,
-    /// F#.
+    /// F# of .NET Interactive.
     FSharp,
-    /// PowerShell.
+    /// PowerShell, with .NET Interactive.
     PowerShell,
-    /// Bash.
+    /// Bash, without nested lists and mappings.
     Bash,
 }
 
 use ParameterLanguage::{Bash, CSharp, FSharp, Julia, Matlab, PowerShell, Python, R, Scala};
 
-/// Words that cannot be assigned to, by language.
+/// Reserved words, by language.
 const PYTHON_WORDS: &[&str] = &[
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
     "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
@@ -73,11 +73,11 @@ const JULIA_WORDS: &[&str] = &[
 ];
 
 impl ParameterLanguage {
-    /// All of them, in the order they are listed to people.
+    /// All languages, in the order in which messages list them.
     pub const ALL: [ParameterLanguage; 9] =
         [Python, R, Scala, Julia, Matlab, CSharp, FSharp, PowerShell, Bash];
 
-    /// Its name for people.
+    /// Name of the language as messages spell it.
     pub fn name(self) -> &'static str {
         match self {
             Python => "Python",
@@ -98,8 +98,8 @@ impl ParameterLanguage {
         format!("{} and {last}", others.join(", "))
     }
 
-    /// The language of a notebook by what it says of its kernel and its language. The kernel's name counts first: some
-    /// kernels share a language name that says little. A notebook that says nothing is in Python.
+    /// The language of a notebook, from the names of its kernel and its language. The kernel's name counts first,
+    /// because several kernels share a vague language name. A notebook that names neither is in Python.
     pub fn of(
         kernel: Option<&str>,
         language: Option<&str>,
@@ -126,7 +126,7 @@ impl ParameterLanguage {
             "f#" | "fsharp" | ".net-fsharp" => FSharp,
             "powershell" | "pwsh" | ".net-powershell" | ".net-pwsh" => PowerShell,
             "bash" => Bash,
-            // Kernels of Julia carry its version in their name.
+            // Names of Julia kernels contain the version.
             _ if name.starts_with("julia-") => Julia,
             _ => return None,
         })
@@ -141,10 +141,10 @@ impl ParameterLanguage {
         }
     }
 
-    /// The name as it is written, or why it is none.
+    /// Returns the name as the cell spells it, or an error if the language does not allow it.
     pub(super) fn checked(self, name: &str) -> Result<&str, ParameterError> {
         let written = match self {
-            // No name of R begins with this, so it is left out, as others do.
+            // A name in R cannot begin with an underscore, so the underscore is dropped, as other tools do.
             R => name.trim_start_matches('_'),
             _ => name,
         };
@@ -176,4 +176,54 @@ impl std::fmt::Display for ParameterLanguage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
     }
+}
+
+/// The reason why values cannot be put into a notebook.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ParameterError {
+    /// The notebook's language does not allow this name.
+    #[error(
+        "{name:?} cannot be the name of a parameter in {language}: names are made of letters, digits and _, and do \
+         not begin with a digit"
+    )]
+    Name {
+        /// The name that the caller gave.
+        name: String,
+        /// The language of the notebook.
+        language: ParameterLanguage,
+    },
+    /// The name is a reserved word of the language.
+    #[error(
+        "{name} is a word of {language} itself and cannot be the name of a parameter; choose another name"
+    )]
+    Keyword {
+        /// The name that the caller gave.
+        name: String,
+        /// The language of the notebook.
+        language: ParameterLanguage,
+    },
+    /// The language cannot express this kind of value.
+    #[error(
+        "the parameter {name} is {kind}, which cannot be written in {language}; give it as text"
+    )]
+    Value {
+        /// Name of the parameter.
+        name: String,
+        /// The kind of value that cannot be written: the value itself, or one inside it.
+        kind: &'static str,
+        /// The language of the notebook.
+        language: ParameterLanguage,
+    },
+    /// Parameters cannot be written in this language.
+    #[error(
+        "parameters cannot be written in {language}; they can be in {}",
+        ParameterLanguage::list()
+    )]
+    Language {
+        /// Name of the language in the notebook or its kernel.
+        language: String,
+    },
+    /// The notebook refused the edit.
+    #[error(transparent)]
+    Edit(#[from] EditError),
 }

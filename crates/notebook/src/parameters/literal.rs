@@ -1,18 +1,19 @@
-//! Values as code: how each language writes a number, a text, a list.
+//! Writes values as code: numbers, texts and lists in each language.
 //!
-//! Owns the literals. They are what papermill writes, wherever that is the same value in the language; text that would
-//! become another text, such as one with a dollar sign in Julia, is written as the language wants it. It must not know
-//! cells.
+//! Owns the literals. They match papermill's wherever papermill's mean the same value in the language. Text that
+//! would become another text, such as one with a dollar sign in Julia, is written as the language requires. It must
+//! not know cells.
 
 use std::fmt::Write as _;
 
+use super::language::ParameterError;
 use super::language::ParameterLanguage::{
     self, Bash, CSharp, FSharp, Julia, Matlab, PowerShell, Python, R, Scala,
 };
-use super::{ParameterError, ParameterValue, WholeNumber};
+use super::value::{ParameterValue, WholeNumber, format_float};
 
-/// The line that sets a parameter.
-pub(super) fn assignment(
+/// Writes the line that sets a parameter.
+pub(super) fn write_assignment(
     language: ParameterLanguage,
     name: &str,
     value: &ParameterValue,
@@ -32,7 +33,7 @@ pub(super) fn assignment(
     })
 }
 
-/// What cannot be written, by its name.
+/// The name of a kind of value for which the language has no literal.
 type Unwritable = &'static str;
 
 struct Literals {
@@ -94,7 +95,7 @@ impl Literals {
 
     fn float(&self, number: f64) -> String {
         if number.is_finite() {
-            return float(number);
+            return format_float(number);
         }
         let [nan, plus, minus] = match self.language {
             Python => ["float('nan')", "float('inf')", "float('-inf')"],
@@ -117,25 +118,25 @@ impl Literals {
 
     fn text(&self, text: &str) -> Result<String, Unwritable> {
         Ok(match self.language {
-            Python => format!("\"{}\"", escaped(text, python_escape)),
+            Python => format!("\"{}\"", escape_text(text, escape_for_python)),
             R => {
                 if text.contains('\0') {
                     return Err("text with a NUL");
                 }
-                // `\x` is a byte, and R takes no text that has both `\x` and `\u` in it.
-                let escape = if text.is_ascii() { python_escape } else { dotnet_escape };
-                format!("\"{}\"", escaped(text, escape))
+                // `\x` is a byte in R, and R refuses a text with both `\x` and `\u`.
+                let escape = if text.is_ascii() { escape_for_python } else { escape_for_dotnet };
+                format!("\"{}\"", escape_text(text, escape))
             }
-            Scala => format!("\"{}\"", escaped(text, scala_escape)),
-            Julia => format!("\"{}\"", escaped(text, julia_escape)),
-            CSharp | FSharp => format!("\"{}\"", escaped(text, dotnet_escape)),
-            PowerShell => format!("\"{}\"", escaped(text, powershell_escape)),
-            Matlab => matlab_string(text),
+            Scala => format!("\"{}\"", escape_text(text, escape_for_scala)),
+            Julia => format!("\"{}\"", escape_text(text, escape_for_julia)),
+            CSharp | FSharp => format!("\"{}\"", escape_text(text, escape_for_dotnet)),
+            PowerShell => format!("\"{}\"", escape_text(text, escape_for_powershell)),
+            Matlab => quote_for_matlab(text),
             Bash => {
                 if text.contains('\0') {
                     return Err("text with a NUL");
                 }
-                shell_quoted(text)
+                quote_for_shell(text)
             }
         })
     }
@@ -153,7 +154,7 @@ impl Literals {
             R => format!("list({})", comma()?),
             Scala => format!("Seq({})", comma()?),
             Matlab => format!("{{{}}}", comma()?),
-            // Without a common type an array must be told its own.
+            // An array without a common type needs an explicit one.
             CSharp if is_one_type(items) => format!("new [] {{ {} }}", comma()?),
             CSharp => format!("new object[] {{ {} }}", comma()?),
             FSharp => format!("[ {} ]", self.all(items, "; ")?),
@@ -188,7 +189,8 @@ impl Literals {
             Scala => format!("Map({})", pairs(&|key, value| format!("{key} -> {value}"), ", ")?),
             Julia => format!("Dict({})", pairs(&|key, value| format!("{key} => {value}"), ", ")?),
             Matlab => {
-                let keys: Vec<String> = entries.iter().map(|(key, _)| matlab_chars(key)).collect();
+                let keys: Vec<String> =
+                    entries.iter().map(|(key, _)| quote_matlab_key(key)).collect();
                 let values = entries.iter().map(|(_, value)| self.value(value));
                 let values: Vec<String> = values.collect::<Result<_, _>>()?;
                 format!("containers.Map({{{}}}, {{{}}})", keys.join(", "), values.join(", "))
@@ -209,39 +211,21 @@ impl Literals {
     }
 }
 
-/// Whether all items of a list have one type that C# can find by itself.
+/// True if all items of a list have one type that C# infers.
 fn is_one_type(items: &[ParameterValue]) -> bool {
     let Some(first) = items.first() else { return false };
     let is_simple = !matches!(first, ParameterValue::Null | ParameterValue::List(_));
     is_simple && items.iter().all(|item| item.kind() == first.kind())
 }
 
-/// A number as Python's `repr` writes it.
-pub(super) fn float(number: f64) -> String {
-    if number.is_nan() {
-        return "nan".to_owned();
-    }
-    if number.is_infinite() {
-        return if number < 0.0 { "-inf" } else { "inf" }.to_owned();
-    }
-    let short = format!("{number:e}");
-    let (mantissa, exponent) = short.split_once('e').unwrap_or((&short, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or_default();
-    if (-4..16).contains(&exponent) {
-        return format!("{number:?}");
-    }
-    let sign = if exponent < 0 { '-' } else { '+' };
-    format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs())
-}
-
-fn escaped(text: &str, escape: fn(char, &mut String)) -> String {
+fn escape_text(text: &str, escape: fn(char, &mut String)) -> String {
     let mut out = String::with_capacity(text.len());
     text.chars().for_each(|character| escape(character, &mut out));
     out
 }
 
-/// The escapes that all languages with a backslash share; says whether it was one of them.
-fn common_escape(character: char, out: &mut String) -> bool {
+/// Writes an escape that all languages with a backslash share; false if the character has none.
+fn escape_common(character: char, out: &mut String) -> bool {
     let escape = match character {
         '\\' => "\\\\",
         '"' => "\\\"",
@@ -258,11 +242,11 @@ fn common_escape(character: char, out: &mut String) -> bool {
     true
 }
 
-/// As Python's `unicode_escape` does it.
-fn python_escape(character: char, out: &mut String) {
-    if !common_escape(character, out) {
+/// Escapes like Python's `unicode_escape`.
+fn escape_for_python(character: char, out: &mut String) {
+    if !escape_common(character, out) {
         let code = character as u32;
-        // Writing into a string cannot fail.
+        // Writes into a string cannot fail.
         let _ = match code {
             0..0x100 => write!(out, "\\x{code:02x}"),
             0x100..0x10000 => write!(out, "\\u{code:04x}"),
@@ -271,18 +255,18 @@ fn python_escape(character: char, out: &mut String) {
     }
 }
 
-/// `\x` is a byte, and bytes above 7F are no characters.
-fn julia_escape(character: char, out: &mut String) {
+/// `\x` is a byte in Julia, and a byte above 7F is not a character.
+fn escape_for_julia(character: char, out: &mut String) {
     match character {
         '$' => out.push_str("\\$"),
         '\u{80}'..'\u{100}' => drop(write!(out, "\\u{:04x}", character as u32)),
-        _ => python_escape(character, out),
+        _ => escape_for_python(character, out),
     }
 }
 
-/// `\x` takes as many digits as follow in C#.
-fn dotnet_escape(character: char, out: &mut String) {
-    if !common_escape(character, out) {
+/// `\x` in C# takes as many digits as follow, so this avoids it.
+fn escape_for_dotnet(character: char, out: &mut String) {
+    if !escape_common(character, out) {
         let code = character as u32;
         let _ = match code {
             0..0x10000 => write!(out, "\\u{code:04x}"),
@@ -291,17 +275,17 @@ fn dotnet_escape(character: char, out: &mut String) {
     }
 }
 
-/// Characters beyond the first 65,536 are two.
-fn scala_escape(character: char, out: &mut String) {
-    if !common_escape(character, out) {
+/// Scala needs two `\u` escapes for a character beyond the first 65,536.
+fn escape_for_scala(character: char, out: &mut String) {
+    if !escape_common(character, out) {
         for unit in character.encode_utf16(&mut [0; 2]) {
             let _ = write!(out, "\\u{unit:04x}");
         }
     }
 }
 
-/// The backslash means nothing here, and the dollar sign does.
-fn powershell_escape(character: char, out: &mut String) {
+/// In PowerShell the backslash is an ordinary character, and the dollar sign is special.
+fn escape_for_powershell(character: char, out: &mut String) {
     match character {
         '`' => out.push_str("``"),
         '"' => out.push_str("`\""),
@@ -309,7 +293,7 @@ fn powershell_escape(character: char, out: &mut String) {
         '\n' => out.push_str("`n"),
         '\r' => out.push_str("`r"),
         '\t' => out.push_str("`t"),
-        // Other quotes end a text here, too.
+        // Typographic quotes end a text in PowerShell, too.
         '\u{201c}' | '\u{201d}' | '\u{201e}' => {
             out.push('`');
             out.push(character);
@@ -319,17 +303,17 @@ fn powershell_escape(character: char, out: &mut String) {
     }
 }
 
-/// Nothing is escaped in MATLAB's text but its quote; what cannot be typed is added to it.
-fn matlab_string(text: &str) -> String {
+/// Quotes a text for MATLAB, which escapes only the quote itself. Control characters are appended as `char(N)`.
+fn quote_for_matlab(text: &str) -> String {
     let plain = |text: &str| format!("\"{}\"", text.replace('"', "\"\""));
-    let parts = matlab_parts(text, plain);
+    let parts = split_for_matlab(text, plain);
     if parts.is_empty() { "\"\"".to_owned() } else { parts.join(" + ") }
 }
 
-/// The same as characters, which keys of maps are.
-fn matlab_chars(text: &str) -> String {
+/// Quotes a text as a character vector, the type of map keys.
+fn quote_matlab_key(text: &str) -> String {
     let plain = |text: &str| format!("'{}'", text.replace('\'', "''"));
-    let parts = matlab_parts(text, plain);
+    let parts = split_for_matlab(text, plain);
     match parts.as_slice() {
         [] => "''".to_owned(),
         [one] => one.clone(),
@@ -337,7 +321,7 @@ fn matlab_chars(text: &str) -> String {
     }
 }
 
-fn matlab_parts(text: &str, plain: impl Fn(&str) -> String) -> Vec<String> {
+fn split_for_matlab(text: &str, plain: impl Fn(&str) -> String) -> Vec<String> {
     let mut parts = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
@@ -351,15 +335,15 @@ fn matlab_parts(text: &str, plain: impl Fn(&str) -> String) -> Vec<String> {
             rest = &rest[control.len_utf8()..];
         }
     }
-    // What begins with a character alone would add numbers.
+    // A sum that begins with `char(N)` would add numbers.
     if parts.first().is_some_and(|first| first.starts_with("char(")) {
         parts.insert(0, plain(""));
     }
     parts
 }
 
-/// As Python's `shlex.quote` does it.
-fn shell_quoted(text: &str) -> String {
+/// Quotes like Python's `shlex.quote`.
+fn quote_for_shell(text: &str) -> String {
     let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || b"_@%+=:,./-".contains(&byte);
     if !text.is_empty() && text.bytes().all(is_safe) {
         return text.to_owned();

@@ -1,6 +1,9 @@
 use inkcell_testkit::notebooks;
 
 use super::*;
+use crate::cell::{CellKind, CellRef, IdSource};
+use crate::document::Notebook;
+use crate::edit::{EditOp, OutputsAfter, SourceShape};
 
 fn int(number: i64) -> ParameterValue {
     ParameterValue::Int(number.into())
@@ -14,7 +17,7 @@ fn one(value: ParameterValue) -> Parameters {
     [("x".to_owned(), value)].into_iter().collect()
 }
 
-/// The line that sets a value.
+/// Returns the line that sets a value.
 fn line(language: ParameterLanguage, value: ParameterValue) -> String {
     let cell = parameters_cell(&one(value), language).unwrap();
     cell.split_once('\n').unwrap().1.trim_end_matches('\n').to_owned()
@@ -24,7 +27,7 @@ fn parse(text: &str) -> Notebook {
     Notebook::parse(text.as_bytes().to_vec()).unwrap()
 }
 
-/// A notebook whose cells have these tags.
+/// Makes a notebook whose cells have these tags.
 fn tagged(tags: &[&str]) -> Notebook {
     let cell = |(at, tag): (usize, &&str)| {
         let tags = if tag.is_empty() { String::new() } else { format!("\"tags\": [\"{tag}\"]") };
@@ -40,7 +43,7 @@ fn tagged(tags: &[&str]) -> Notebook {
     ))
 }
 
-fn inject(notebook: &mut Notebook, parameters: &Parameters) -> Injected {
+fn inject(notebook: &mut Notebook, parameters: &Parameters) -> Injection {
     notebook.inject(parameters, ParameterLanguage::Python, &mut IdSource::seeded(3)).unwrap()
 }
 
@@ -50,33 +53,33 @@ fn sources(notebook: &Notebook) -> Vec<String> {
 
 #[test]
 fn values_stand_after_the_defaults_or_in_place_of_earlier_ones_or_at_the_top() {
-    let cases: [(&[&str], usize, InjectedWay); 7] = [
-        (&["", "parameters", ""], 2, InjectedWay::AfterDefaults),
-        (&["", "parameters", "parameters"], 2, InjectedWay::AfterDefaults),
-        (&["parameters", "", "injected-parameters"], 2, InjectedWay::InPlace),
-        (&["injected-parameters", "parameters"], 0, InjectedWay::InPlace),
-        (&["injected-parameters", "injected-parameters"], 0, InjectedWay::InPlace),
-        (&["", ""], 0, InjectedWay::AtTop),
-        (&[], 0, InjectedWay::AtTop),
+    let cases: [(&[&str], usize, InjectionWay); 7] = [
+        (&["", "parameters", ""], 2, InjectionWay::AfterDefaults),
+        (&["", "parameters", "parameters"], 2, InjectionWay::AfterDefaults),
+        (&["parameters", "", "injected-parameters"], 2, InjectionWay::InPlace),
+        (&["injected-parameters", "parameters"], 0, InjectionWay::InPlace),
+        (&["injected-parameters", "injected-parameters"], 0, InjectionWay::InPlace),
+        (&["", ""], 0, InjectionWay::AtTop),
+        (&[], 0, InjectionWay::AtTop),
     ];
     for (tags, index, way) in cases {
         let mut notebook = tagged(tags);
         let before = sources(&notebook);
         let injected = inject(&mut notebook, &one(int(5)));
-        assert_eq!(injected, Injected { index, way }, "{tags:?}");
+        assert_eq!(injected, Injection { index, way }, "{tags:?}");
         let mut after = sources(&notebook);
         assert_eq!(after.remove(index), "# Parameters\nx = 5\n", "{tags:?}");
         let stayed: Vec<&String> = (0..before.len())
-            .filter(|at| way != InjectedWay::InPlace || *at != index)
+            .filter(|at| way != InjectionWay::InPlace || *at != index)
             .map(|at| &before[at])
             .collect();
         assert_eq!(after.iter().collect::<Vec<_>>(), stayed, "{tags:?}");
         let cell = notebook.cell(index).unwrap();
         assert_eq!(cell.tags(), ["injected-parameters"]);
         assert_eq!(cell.kind(), Some(CellKind::Code));
-        // Where each cell is now is known.
+        // `moved` gives the new position of every cell.
         for (at, source) in before.iter().enumerate() {
-            if way != InjectedWay::InPlace || at != index {
+            if way != InjectionWay::InPlace || at != index {
                 let moved = injected.moved(at);
                 assert_eq!(&notebook.cell(moved).unwrap().source().text, source, "{tags:?}");
             }
@@ -94,7 +97,8 @@ fn a_cell_of_values_that_is_no_code_becomes_code() {
     assert_eq!(notebook.cell(0).unwrap().kind(), Some(CellKind::Code));
 }
 
-/// The laws, on odd notebooks: values twice are the later ones once, and what is no value keeps its bytes.
+/// Laws, on odd notebooks: injecting twice equals injecting the later values once, and other cells keep their
+/// bytes.
 #[test]
 fn putting_values_in_twice_is_putting_the_later_ones_in_once() {
     let mut seen = 0;
@@ -110,13 +114,13 @@ fn putting_values_in_twice_is_putting_the_later_ones_in_once() {
             [("x".to_owned(), int(1)), ("y".to_owned(), text("earlier\n"))].into_iter().collect();
         let injected = inject(&mut once, &later);
         inject(&mut twice, &first);
-        // Where the cell is new, both write the same file; else the cell keeps how it was spelled at first.
+        // If the cell is new, both notebooks are equal; otherwise the cell keeps its first spelling.
         inject(&mut twice, &later);
         assert_eq!(twice.to_bytes(), once.to_bytes(), "{name}");
         let again = once.to_bytes();
         inject(&mut once, &later);
         assert_eq!(once.to_bytes(), again, "{name}: the same values change nothing");
-        if injected.way != InjectedWay::InPlace && !notebook.is_empty() {
+        if injected.way != InjectionWay::InPlace && !notebook.is_empty() {
             let gone = EditOp::Delete { cell: CellRef::Index(injected.index as i64) };
             once.apply(&[gone], &mut IdSource::seeded(3)).unwrap();
             assert_eq!(once.to_bytes(), bytes, "{name}: every other byte is as it was");
@@ -222,7 +226,7 @@ fn numbers_are_written_as_python_writes_them() {
         (f64::NAN, "nan"),
         (f64::NEG_INFINITY, "-inf"),
     ] {
-        assert_eq!(literal::float(number), wanted);
+        assert_eq!(value::format_float(number), wanted);
     }
     for (given, wanted) in [
         ("007", Some("7")),
@@ -237,7 +241,7 @@ fn numbers_are_written_as_python_writes_them() {
     }
 }
 
-/// Where papermill writes something that is another value in the language, or no value at all, ours is the value.
+/// Papermill writes another value or invalid code for these texts; inkcell writes the value.
 #[test]
 fn text_that_a_language_would_read_differently_is_written_its_way() {
     use ParameterLanguage::{Bash, CSharp, FSharp, Julia, Matlab, PowerShell, R, Scala};
@@ -298,13 +302,13 @@ fn values_as_json_keep_what_json_can_hold() {
     serde_json::from_str::<serde_json::Value>(&given.to_json()).unwrap();
 }
 
-/// One definition as `name|type|default|help`.
+/// Formats each definition as `name|type|default|help`.
 fn told(source: &str) -> Vec<String> {
     let shown = |found: &Parameter| {
         let declared = found.declared.as_deref().unwrap_or("-");
         format!("{}|{declared}|{}|{}", found.name, found.default, found.help)
     };
-    inspect::definitions(source).iter().map(shown).collect()
+    inspect::read_definitions(source).iter().map(shown).collect()
 }
 
 #[test]
@@ -365,7 +369,7 @@ fn a_type_that_is_not_written_is_seen_from_the_default() {
         ("date.today()", None),
         ("'", None),
     ] {
-        let found = inspect::definitions(&format!("x = {default}"));
+        let found = inspect::read_definitions(&format!("x = {default}"));
         let kind = found.first().and_then(Parameter::type_name);
         assert_eq!(kind, wanted, "{default}");
     }
@@ -391,7 +395,7 @@ fn of_a_name_that_is_set_twice_the_later_default_counts() {
     assert_eq!(refused(&tagged(&[""]), ParameterLanguage::Python), NoParameters::NoCell);
 }
 
-/// What is certainly no Python is told by its line; what may be is taken as it is.
+/// An error names the line of code that cannot be Python; code that may be Python passes.
 #[test]
 fn a_broken_cell_is_told_by_its_line() {
     let (open, text) = ("a bracket is not closed", "a text is not closed");
@@ -417,7 +421,7 @@ fn a_broken_cell_is_told_by_its_line() {
         ("type X = int\nx = '''a\nb'''\ny = 'a\\\nb'\nz = f'{x}' 'more'\nassert x == 1", None),
         ("%time x = 1\n!ls (\nx = !ls", None),
     ] {
-        assert_eq!(inspect::broken(source), wanted, "{source}");
+        assert_eq!(inspect::find_fault(source), wanted, "{source}");
     }
     let mut markdown = tagged(&["parameters"]);
     let op = EditOp::SetKind { cell: CellRef::Index(0), kind: CellKind::Markdown };
@@ -427,7 +431,7 @@ fn a_broken_cell_is_told_by_its_line() {
     assert_eq!(told, wanted);
 }
 
-/// R refuses a text that has `\x` beside `\u`, so there is none.
+/// R refuses a text with both `\x` and `\u`, so inkcell never writes one.
 #[test]
 fn texts_of_r_have_one_kind_of_escape() {
     let text = || ParameterValue::Text("\u{1}\u{e9}\u{2028}\u{1f600}\n".to_owned());

@@ -1,10 +1,10 @@
-//! Makes control characters visible, so that no reader obeys them.
+//! Makes control characters visible, so that no terminal obeys them.
 //!
-//! Owns how each is shown. A text that was shown this way and comes back counts as unchanged.
+//! Owns the visible form of each. A text that comes back in this form counts as unchanged.
 
 use std::borrow::Cow;
 
-/// The visible form of a character that must not be obeyed: its picture if Unicode has one, else its number.
+/// The visible form of a control character: its picture if Unicode has one, else its number.
 pub fn visible_char(c: char) -> Cow<'static, str> {
     match c {
         '\0'..='\u{1f}' => char::from_u32(0x2400 + c as u32).unwrap_or('?').to_string().into(),
@@ -13,7 +13,7 @@ pub fn visible_char(c: char) -> Cow<'static, str> {
     }
 }
 
-/// A text of any number of lines with its control characters made visible. Tabs and line ends stay, CR LF among them.
+/// Makes the control characters of a text visible. Tabs and line ends stay, CR LF among them.
 pub fn visible_controls(text: &str) -> Cow<'_, str> {
     let is_hidden = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
     if !text.contains(is_hidden) {
@@ -26,6 +26,21 @@ pub fn visible_controls(text: &str) -> Cow<'_, str> {
             '\r' if characters.peek() == Some(&'\n') => out.push(c),
             c if is_hidden(c) => out.push_str(&visible_char(c)),
             c => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Makes the control characters of a single line, such as a path, visible, including tabs and line ends.
+pub fn visible_line(text: &str) -> Cow<'_, str> {
+    if !text.contains(char::is_control) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c.is_control() {
+            true => out.push_str(&visible_char(c)),
+            false => out.push(c),
         }
     }
     Cow::Owned(out)
@@ -46,6 +61,17 @@ mod tests {
         ] {
             assert_eq!(visible_controls(given), wanted);
             assert_eq!(visible_controls(wanted), wanted, "shown once is shown");
+        }
+    }
+
+    #[test]
+    fn a_line_stays_one_line() {
+        for (given, wanted) in [
+            ("a/b c.ipynb", "a/b c.ipynb"),
+            ("a\nb\r\n\tc", "a␊b␍␊␉c"),
+            ("\u{1b}[2J\u{85}", "␛[2J\\u{85}"),
+        ] {
+            assert_eq!(visible_line(given), wanted);
         }
     }
 }

@@ -1,16 +1,19 @@
 use super::*;
-use crate::error::EditError;
+use crate::cell::{CellKind, CellRef, IdSource};
+use crate::document::{CellView, Notebook};
+use crate::edit::{EditOp, EditReport, Matches, OutputsAfter, SourceShape};
+use crate::error::{EditError, SubError, TextError};
 use inkcell_testkit::notebooks;
 
 const RULES: TextRules =
-    TextRules { drop: Drop::Exactly(0), outputs: OutputsAfter::Keep, shape: SourceShape::Keep };
-const REFERENCE: TextRules = TextRules { drop: Drop::Any, ..RULES };
+    TextRules { drop: DropRule::Exactly(0), outputs: OutputsAfter::Keep, shape: SourceShape::Keep };
+const REFERENCE: TextRules = TextRules { drop: DropRule::Any, ..RULES };
 
 fn parse(text: &str) -> Notebook {
     Notebook::parse(text.as_bytes().to_vec()).unwrap()
 }
 
-/// A notebook of raw cells without ids, with these sources.
+/// Makes a notebook of raw cells without ids, with these sources.
 fn raws(sources: &[&str]) -> Notebook {
     let cells: Vec<String> = sources
         .iter()
@@ -26,7 +29,7 @@ fn apply(notebook: &mut Notebook, text: &str, rules: TextRules) -> Result<EditRe
     notebook.apply_text(text, rules, &mut IdSource::seeded(1))
 }
 
-/// Id (or `-`), kind and source of every cell.
+/// Lists id (or `-`), kind and source of every cell.
 fn cells(notebook: &Notebook) -> Vec<String> {
     let line = |cell: CellView<'_>| {
         let id = cell.id().map_or("-".to_owned(), |id| id.into_owned());
@@ -40,7 +43,7 @@ fn cells(notebook: &Notebook) -> Vec<String> {
 fn a_notebook_is_rendered_as_marked_cells() {
     let check = |sources: &[&str], expected: &str| {
         assert_eq!(raws(sources).to_text(MarkerIds::Off).unwrap(), expected);
-        // Without ids in the file there are none in the markers.
+        // Markers have no ids if the cells have none.
         assert_eq!(raws(sources).to_text(MarkerIds::Auto).unwrap(), expected);
     };
     check(&[], "");
@@ -49,7 +52,7 @@ fn a_notebook_is_rendered_as_marked_cells() {
     check(&["a\nb", "c"], "# %% [raw] cell:0\na\nb\n# %% [raw] cell:1\nc");
     check(&["a\n", "", "b"], "# %% [raw] cell:0\na\n\n# %% [raw] cell:1\n# %% [raw] cell:2\nb");
     check(&["\n"], "# %% [raw] cell:0\n\n");
-    // Only sources are shown.
+    // Virtual text shows only sources.
     let small = parse(&notebooks::small());
     assert_eq!(
         small.to_text(MarkerIds::Off).unwrap(),
@@ -84,7 +87,7 @@ fn markers_carry_ids_that_are_well_formed_and_unique() {
 
 /// B:V-06 B:V-26
 #[test]
-fn the_grammar_of_markers() {
+fn a_line_outside_the_grammar_of_markers_is_source() {
     let check = |line: &str, kind: CellKind, number: Option<usize>, id: Option<&str>| {
         let expected = TextCell { kind, number, id: id.map(str::to_owned), source: String::new() };
         assert_eq!(parse_text(line), Ok(vec![expected]), "{line}");
@@ -99,7 +102,7 @@ fn the_grammar_of_markers() {
     let huge = "# %% [code] cell:99999999999999999999999999";
     check(huge, CellKind::Code, Some(usize::MAX), None);
 
-    // Ordinary text, which is the source of the cell before it.
+    // Ordinary text, which belongs to the source of the cell before it.
     let long = format!("# %% [code] id:{}", "x".repeat(65));
     let ordinary = [
         "# %%",
@@ -173,7 +176,7 @@ fn lines_that_look_like_markers_are_escaped() {
     check("# %%% [raw] cell:3 id:x", "# %%%% [raw] cell:3 id:x");
     check("# %%%%% [markdown]\nx", "# %%%%%% [markdown]\nx");
     check("a\n# %% [code]\r\nb", "a\n# %%% [code]\r\nb");
-    // What is no marker gains nothing.
+    // A line that is not a marker gets no escape.
     for source in ["# %%", "# %% code", "# %%% [code] ", "#%% [code]", " # %% [code]", "# % [code]"]
     {
         check(source, source);
@@ -217,7 +220,7 @@ fn a_text_saved_with_crlf_is_the_same_text() {
     apply(&mut other, &text.replace('\n', "\r\n"), RULES).unwrap();
     assert_eq!(notebook.to_bytes(), other.to_bytes());
     assert_eq!(notebook.cell(1).unwrap().source().text, "x = 9\nprint(x)");
-    // A marker that ends in CR is a marker also where the other lines do not.
+    // A marker that ends in CR counts even if the other lines do not end in CR.
     assert_eq!(parse_text("# %% [raw]\na\n# %% [raw]\r\nb").unwrap().len(), 2);
 }
 
@@ -232,7 +235,7 @@ fn a_marked_cell_is_the_one_with_that_id_or_number() {
             cells(&notebook).iter().map(|cell| cell.replace(new.as_str(), "NEW")).collect();
         assert_eq!(found, expected, "{text}");
     };
-    // Reordered by number, by id, and one dropped.
+    // Cells reordered by number and by id, and one dropped.
     check(
         "# %% [code] cell:2\nc\n# %% [markdown] cell:0\na",
         &["bbbb2222 code c", "intro-md markdown a"],
@@ -243,18 +246,18 @@ fn a_marked_cell_is_the_one_with_that_id_or_number() {
     );
     // The id wins over the number.
     check("# %% [code] cell:1 id:bbbb2222\nc", &["bbbb2222 code c"]);
-    // No number, a number out of range, and a number used before: fresh cells.
+    // No number, a number out of range, or a number used before makes a new cell.
     check("# %% [code]\nx", &["NEW code x"]);
     check("# %% [code] cell:3\nx", &["NEW code x"]);
     check("# %% [code] cell:99999999999999999999\nx", &["NEW code x"]);
     check("# %% [code] cell:1\nx\n# %% [code] cell:1\ny", &["aaaa1111 code x", "NEW code y"]);
-    // An unknown id, even with a good number, and an id used before.
+    // An unknown id, even with a valid number, or an id used before makes a new cell.
     check("# %% [raw] cell:1 id:nope\nx", &["NEW raw x"]);
     check(
         "# %% [code] id:aaaa1111\nx\n# %% [code] cell:2 id:aaaa1111\ny",
         &["aaaa1111 code x", "NEW code y"],
     );
-    // A cell taken by its id is not there for its number any more.
+    // A cell matched by its id is no longer available by its number.
     check("# %% [code] id:aaaa1111\nx\n# %% [code] cell:1\ny", &["aaaa1111 code x", "NEW code y"]);
 }
 
@@ -276,7 +279,7 @@ fn what_is_not_in_the_text_is_kept() {
     let one = EditOp::Clear { cell: Some(CellRef::Index(1)) };
     cleared.apply(&[one], &mut IdSource::seeded(1)).unwrap();
     check("x = 1", "x = 2", clear, String::from_utf8(cleared.to_bytes()).unwrap());
-    // Another kind in the marker: outputs and count go, or come.
+    // A marker with another kind removes or adds outputs and count.
     let mut retyped = parse(&text);
     let ops = [
         EditOp::SetKind { cell: CellRef::Index(1), kind: CellKind::Raw },
@@ -319,7 +322,7 @@ fn a_fresh_cell_is_bare() {
 #[test]
 fn cells_left_out_are_named_unless_their_number_is_given() {
     let text = notebooks::small();
-    let refused = |new: &str, drop: Drop, missing: &[usize]| {
+    let refused = |new: &str, drop: DropRule, missing: &[usize]| {
         let mut notebook = parse(&text);
         let error = apply(&mut notebook, new, TextRules { drop, ..RULES }).unwrap_err();
         let TextError::LeavesOut { missing: found, .. } = &error else { panic!("{error:?}") };
@@ -329,32 +332,32 @@ fn cells_left_out_are_named_unless_their_number_is_given() {
         error.to_string()
     };
     let first = "# %% [markdown] cell:0\nx";
-    let message = refused(first, Drop::Exactly(0), &[1, 2]);
+    let message = refused(first, DropRule::Exactly(0), &[1, 2]);
     assert!(
         message.contains("leaves out 2 cells: cell 1 (id aaaa1111), cell 2 (id bbbb2222)"),
         "{message}"
     );
     assert!(message.contains("To delete exactly 2 cells, say how many are dropped"), "{message}");
-    let message = refused(first, Drop::Exactly(1), &[1, 2]);
+    let message = refused(first, DropRule::Exactly(1), &[1, 2]);
     assert!(message.contains(", but 1 cell was to be dropped; nothing was written"), "{message}");
-    refused(first, Drop::Exactly(3), &[1, 2]);
-    refused("", Drop::Exactly(0), &[0, 1, 2]);
-    // The empty text is refused also where the reference would drop everything.
-    refused("", Drop::Any, &[0, 1, 2]);
+    refused(first, DropRule::Exactly(3), &[1, 2]);
+    refused("", DropRule::Exactly(0), &[0, 1, 2]);
+    // The empty text is refused even if any number of cells may be dropped.
+    refused("", DropRule::Any, &[0, 1, 2]);
     let whole = parse(&text).to_text(MarkerIds::Auto).unwrap();
-    let message = refused(&whole, Drop::Exactly(2), &[]);
+    let message = refused(&whole, DropRule::Exactly(2), &[]);
     let expected =
         "the text leaves no cell out, but 2 cells were to be dropped; nothing was written";
     assert_eq!(message, expected);
 
-    let dropped = |new: &str, drop: Drop, left: usize| {
+    let dropped = |new: &str, drop: DropRule, left: usize| {
         let mut notebook = parse(&text);
         apply(&mut notebook, new, TextRules { drop, ..RULES }).unwrap();
         assert_eq!(notebook.len(), left);
     };
-    dropped(first, Drop::Exactly(2), 1);
-    dropped(first, Drop::Any, 1);
-    dropped("", Drop::Exactly(3), 0);
+    dropped(first, DropRule::Exactly(2), 1);
+    dropped(first, DropRule::Any, 1);
+    dropped("", DropRule::Exactly(3), 0);
     let mut empty = Notebook::empty();
     apply(&mut empty, "", REFERENCE).unwrap();
     assert!(!empty.is_changed());
@@ -387,7 +390,7 @@ fn an_entry_without_text_form_is_an_error_both_ways() {
         let expected = TextError::BadCell { index: 1 };
         assert_eq!(notebook.to_text(MarkerIds::Off), Err(expected.clone()));
         assert_eq!(apply(&mut notebook, "# %% [raw] cell:0", REFERENCE), Err(expected));
-        // The cells before it can still be shown.
+        // The cells before it still have a text form.
         assert!(notebook.cells_to_text(&[0], MarkerIds::Off).is_ok());
     }
 }
@@ -415,7 +418,7 @@ fn line_ends_alone_do_not_make_another_text() {
     check("a\n", "a", false);
 }
 
-/// A reader who is shown pictures of control characters and gives them back has changed nothing.
+/// Pictures of control characters that come back unchanged change nothing.
 #[test]
 fn pictures_of_control_characters_are_the_same_text() {
     let notebook = raws(&["\u{1b}[1mbold\u{1b}[0m\n\u{c}\n\u{9b}", "plain"]);
@@ -429,18 +432,21 @@ fn pictures_of_control_characters_are_the_same_text() {
     assert_eq!(copy.view(0).source().text, notebook.view(0).source().text);
 }
 
-/// A line feed that an editor put at the end of its file is not a change of the last cell.
+/// A line feed that an editor adds at the end of the file does not change the last cell.
 #[test]
 fn a_final_line_feed_of_an_editor_changes_nothing() {
     let bytes = br#"{"cells": [{"cell_type": "raw", "metadata": {}, "source": "a"},
         {"cell_type": "raw", "metadata": {}, "source": "b"}], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}"#;
-    let rules =
-        TextRules { drop: Drop::Exactly(0), outputs: OutputsAfter::Keep, shape: SourceShape::Keep };
+    let rules = TextRules {
+        drop: DropRule::Exactly(0),
+        outputs: OutputsAfter::Keep,
+        shape: SourceShape::Keep,
+    };
     let mut notebook = Notebook::parse(bytes.to_vec()).unwrap();
     let text = notebook.to_text(MarkerIds::Auto).unwrap();
     notebook.apply_text(&format!("{text}\n"), rules, &mut IdSource::seeded(1)).unwrap();
     assert_eq!(notebook.to_bytes(), bytes);
-    // Inside the text a line feed counts, and two at the end are more than an editor adds.
+    // A line feed inside the text counts, and so do two at the end, which no editor adds.
     for changed in [text.replace("a\n#", "a\n\n#"), format!("{text}\n\n")] {
         let mut copy = notebook.clone();
         copy.apply_text(&changed, rules, &mut IdSource::seeded(1)).unwrap();
@@ -448,7 +454,7 @@ fn a_final_line_feed_of_an_editor_changes_nothing() {
     }
 }
 
-/// Words of a marker are not text to be replaced, unless the text given spans the whole marker.
+/// Words of a marker are not replaced, unless the match spans the whole marker.
 #[test]
 fn a_replacement_does_not_cut_into_markers() {
     let text = "# %% [code] cell:0 id:ab12\ncode = 1\n# %% [code] cell:1\nprint(code)";
@@ -467,7 +473,7 @@ fn a_replacement_does_not_cut_into_markers() {
     assert!(matches!(one, Err(SubError::Many { .. })), "{one:?}");
 }
 
-/// A whole notebook that takes the place of another may not lose cells by the way.
+/// A notebook that replaces another must not lose cells silently.
 #[test]
 fn a_whole_notebook_may_not_leave_cells_out() {
     let cell = |id: &str, source: &str| {
@@ -482,14 +488,17 @@ fn a_whole_notebook_may_not_leave_cells_out() {
     };
     let old = book(&[cell("a1", "x"), cell("b2", "y")]);
     assert!(
-        old.may_become(&book(&[cell("b2", "changed"), cell("a1", "x")]), Drop::Exactly(0)).is_ok()
+        old.may_become(&book(&[cell("b2", "changed"), cell("a1", "x")]), DropRule::Exactly(0))
+            .is_ok()
     );
-    assert!(old.may_become(&book(&[cell("zz", "x"), cell("yy", "y")]), Drop::Exactly(0)).is_ok());
+    assert!(
+        old.may_become(&book(&[cell("zz", "x"), cell("yy", "y")]), DropRule::Exactly(0)).is_ok()
+    );
     let short = book(&[cell("b2", "y")]);
     assert!(matches!(
-        old.may_become(&short, Drop::Exactly(0)),
+        old.may_become(&short, DropRule::Exactly(0)),
         Err(TextError::LeavesOut { missing, declared: 0 }) if missing.len() == 1
     ));
-    assert!(old.may_become(&short, Drop::Exactly(1)).is_ok());
-    assert!(old.may_become(&Notebook::empty(), Drop::Exactly(2)).is_ok());
+    assert!(old.may_become(&short, DropRule::Exactly(1)).is_ok());
+    assert!(old.may_become(&Notebook::empty(), DropRule::Exactly(2)).is_ok());
 }

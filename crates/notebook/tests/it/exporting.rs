@@ -1,4 +1,4 @@
-//! A notebook as a script and as Markdown, and scripts given to the real Python.
+//! Exports as a script and as Markdown, with scripts run by the real Python.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -31,7 +31,7 @@ fn sample() -> Notebook {
     notebook("python", &cells)
 }
 
-/// The script of one code cell, without its marker and last line end.
+/// Returns the script of one code cell, without its marker and last line end.
 fn code(source: &str) -> String {
     let script = to_script(&notebook("python", &json!([cell("code", source)])));
     let script = script.strip_prefix("# %%\n").unwrap_or_else(|| panic!("{script}"));
@@ -141,19 +141,20 @@ fn what_does_not_begin_a_statement_is_left() {
     becomes("x = f'{a}' '''\n%a\n'''\n%b", "x = f'{a}' '''\n%a\n'''\n# %b");
 }
 
-/// No Python with or without its magics: little is done, and nothing inside what may be a string.
+/// The cell is not Python with or without its magics: little changes, and nothing inside a possible
+/// string.
 #[test]
 fn an_unfinished_cell_is_mostly_left() {
     stays("x = '''\n%a\n!b");
     stays("x = f'''{\n%a\n!b");
     becomes("%a\nx = (1,\n%2\n!ls\n  %b\n!= 2", "# %a\nx = (1,\n%2\n# !ls\n  %b\n!= 2");
-    // A string in single quotes is over with its line.
+    // A string in single quotes ends with its line.
     becomes("x = 'it\n%a\nx = f'it\n%b", "x = 'it\n# %a\nx = f'it\n# %b");
     stays("x = 'it");
 }
 
 #[test]
-fn cell_magics() {
+fn a_cell_magic_comments_its_cell_unless_it_runs_python() {
     for name in ["time", "timeit -n 3", "capture out", "prun"] {
         becomes(&format!("%%{name}\nx = 1\n!ls"), &format!("# %%{name}\nx = 1\n# !ls"));
     }
@@ -167,7 +168,7 @@ fn cell_magics() {
     becomes("%%time\n%%capture\n  x = 1\n  y = 2", "# %%time\n# %%capture\nx = 1\ny = 2");
     becomes("%%capture\n\n%%bash\nls", "# %%capture\n\n# %%bash\n# ls");
     becomes("%%time?\nx = 1", "# %%time?\nx = 1");
-    // Anywhere else it is a line like others.
+    // Elsewhere in a cell, `%%` begins a command of one line.
     becomes("x = 1\n%%bash\ny = 2", "x = 1\n# %%bash\ny = 2");
 }
 
@@ -202,9 +203,9 @@ fn prose_stays_in_its_comment() {
     assert_eq!(to_script(&notebook("Lua", &cells)), "-- %%\n%a\n!b\nc?\n\n-- %% [raw]\n-- x\n");
 }
 
-/// What a file must have at its top, or must not.
+/// Lines that must be at the top of a file, or must not.
 #[test]
-fn the_top_of_a_script() {
+fn future_imports_and_an_encoding_stand_at_the_top_of_a_script() {
     let script = |cells: &[&str]| {
         let cells: Vec<Value> = cells.iter().map(|source| cell("code", source)).collect();
         to_script(&notebook("python", &json!(cells)))
@@ -227,7 +228,7 @@ fn the_top_of_a_script() {
     );
 }
 
-/// A script is not the text form of a notebook: taken for it, it would lose cells.
+/// A script is not virtual text: read as such, it would lose cells.
 #[test]
 fn a_script_is_not_taken_for_the_text_of_a_notebook() {
     let books = [
@@ -247,7 +248,7 @@ fn a_script_is_not_taken_for_the_text_of_a_notebook() {
     }
 }
 
-/// The interpreter to ask; none when there is none and that is allowed.
+/// Finds the interpreter to ask; none if a missing one is allowed.
 fn python() -> Option<String> {
     let python = std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let found =
@@ -260,7 +261,7 @@ fn python() -> Option<String> {
     None
 }
 
-/// Runs a script given as bytes, as a file is read, and says which names it left.
+/// Runs a script given as bytes, as from a file, and prints the names that it defines.
 const RUN: &str = r"
 import sys
 names = {}
@@ -329,7 +330,7 @@ fn python_runs_the_script() {
     assert_eq!(found, expected, "{script}");
 }
 
-/// Any text as prose, or in the body of a magic, is nothing to Python.
+/// Prose, and the body of a magic, has no effect in Python, whatever its text.
 #[test]
 fn python_sees_no_prose() {
     let Some(python) = python() else { return };
@@ -361,7 +362,7 @@ const PARTS: [&str; 32] = [
 ];
 
 proptest! {
-    /// Nothing makes it panic, nothing but line ends, margins and comments is added or lost.
+    /// Export never panics, and adds or removes only line ends, margins and comments.
     #[test]
     fn any_cell_can_be_exported(parts in proptest::collection::vec(0..PARTS.len(), 0..40)) {
         let source: String = parts.iter().map(|part| PARTS[*part]).collect();
@@ -395,7 +396,6 @@ fn markdown_shows_outputs_on_request() {
     check(Outputs::Full, "\n\n```text\none\ntwo\n```\n\n```text\nred line\n```\n");
 }
 
-/// What one output becomes.
 fn shown(output: &Value, outputs: Outputs) -> String {
     let cell = json!({"cell_type": "code", "execution_count": 1, "metadata": {}, "source": "", "outputs": [output]});
     to_markdown(&notebook("python", &json!([cell])), outputs)

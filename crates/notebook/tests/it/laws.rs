@@ -1,4 +1,4 @@
-//! The document laws over odd files and over files made at random, and random edits against a model.
+//! Document laws on odd and random files, and random edits against a model.
 
 mod model;
 mod random;
@@ -7,7 +7,7 @@ use inkcell_notebook::Notebook;
 use inkcell_testkit::{laws, notebooks};
 use proptest::prelude::*;
 
-/// Fewer cases in a quick run.
+/// A quick run has fewer cases.
 fn config() -> ProptestConfig {
     let is_quick = std::env::var_os("INKCELL_TEST_QUICK").is_some();
     let cases = if is_quick { 48 } else { 256 };
@@ -67,7 +67,7 @@ proptest! {
         let before = model::cells(&notebook);
         let (text, expected, missing) = edit.write(&before);
         let rules = inkcell_notebook::TextRules {
-            drop: inkcell_notebook::Drop::Exactly(missing),
+            drop: inkcell_notebook::DropRule::Exactly(missing),
             ..laws::KEEP_ALL
         };
         let mut ids = inkcell_notebook::IdSource::seeded(3);

@@ -1,11 +1,11 @@
-//! What an edit writes looks like the file it is written into, and nothing else changes.
+//! An edit writes in the layout of the file, and nothing else changes.
 
 use inkcell_notebook::{
-    CellKind, CellRef, EditOp, IdSource, Note, Notebook, OutputsAfter, Place, SourceShape,
+    CellKind, CellPlace, CellRef, EditNote, EditOp, IdSource, Notebook, OutputsAfter, SourceShape,
 };
 use inkcell_testkit::notebooks;
 
-/// Lays a file out anew.
+/// A function that reformats a file.
 type Restyle = dyn Fn(&str) -> String;
 
 fn parse(text: &str) -> Notebook {
@@ -26,7 +26,7 @@ fn replace(index: i64, source: &str) -> EditOp {
     }
 }
 
-fn insert(at: Place, kind: CellKind, source: &str) -> EditOp {
+fn insert(at: CellPlace, kind: CellKind, source: &str) -> EditOp {
     EditOp::Insert { at, kind, source: source.to_owned() }
 }
 
@@ -40,7 +40,7 @@ fn check(before: &str, op: EditOp, after: &str) {
 #[test]
 fn a_new_cell_is_laid_out_like_the_others() {
     let id = IdSource::seeded(1).next_id();
-    // Built by the same writer that made the file around it.
+    // The expected file comes from the same writer as the file around the new cell.
     let new = (id.as_str(), "a = 'é'\n\nb");
     let cells = [("markdown", "m1m1", "x"), ("markdown", new.0, new.1), ("markdown", "m2m2", "y")];
     let with = notebooks::jupyter(&cells);
@@ -72,14 +72,14 @@ fn a_new_cell_is_laid_out_like_the_others() {
     ];
     for (name, style) in styles {
         let mut notebook = parse(&style(&without));
-        let op = insert(Place::After(CellRef::Index(0)), CellKind::Markdown, new.1);
+        let op = insert(CellPlace::After(CellRef::Index(0)), CellKind::Markdown, new.1);
         notebook.apply(&[op], &mut IdSource::seeded(1)).unwrap();
         assert_eq!(text_of(&notebook), style(&with), "{name}");
-        // And into the empty list of cells.
+        // Insert into an empty list of cells too.
         let only = notebooks::jupyter(&cells[1..2]);
         let mut notebook = parse(&style(&notebooks::jupyter(&[])));
         notebook
-            .apply(&[insert(Place::End, CellKind::Markdown, new.1)], &mut IdSource::seeded(1))
+            .apply(&[insert(CellPlace::End, CellKind::Markdown, new.1)], &mut IdSource::seeded(1))
             .unwrap();
         assert_eq!(text_of(&notebook), style(&only), "{name}, no cells");
     }
@@ -107,7 +107,7 @@ fn everything_else_keeps_its_bytes() {
 "#;
     check(before, replace(0, "one\nTWO"), &before.replace("\"two\"", "\"TWO\""));
     check(before, replace(1, "y"), &before.replace("\"source\": \"x\"", "\"source\": \"y\""));
-    let moved = EditOp::Move { cell: CellRef::Index(1), to: Place::Start };
+    let moved = EditOp::Move { cell: CellRef::Index(1), to: CellPlace::Start };
     let mut notebook = parse(before);
     let bodies: Vec<Vec<u8>> = notebook.cells().map(|cell| cell.json().to_vec()).collect();
     notebook.apply(&[moved], &mut IdSource::seeded(1)).unwrap();
@@ -157,11 +157,11 @@ fn a_source_keeps_its_shape() {
     shape(r#"["a\n", "b"]"#, "", "[]");
     shape("[]", "a\nb", r#"["a\n", "b"]"#);
     shape(r#"["a"]"#, "b\r\nc\u{2028}\u{c}d\re", "[\"b\\r\\n\", \"c\u{2028}\\fd\\re\"]");
-    // Items that are not lines: the text is what they give joined, and it is written as lines.
+    // Items that are not lines: the text is the joined items, and it is written as lines.
     shape(r#"["a\nb", "c"]"#, "a\nbd", r#"["a\n", "bd"]"#);
     shape(r#"["a", 7, null]"#, "b", r#"["b"]"#);
     shape("7", "b", r#"["b"]"#);
-    // A missing source.
+    // The source is missing.
     let bare = r#"{"cells": [{"cell_type": "raw", "metadata": {}}], "nbformat": 4}"#;
     check(bare, replace(0, "b"), &with("[\"b\"]"));
     check(bare, replace(0, ""), bare);
@@ -198,7 +198,7 @@ fn lone_surrogates_survive_a_change_of_another_line() {
             "{{\"cells\": [{{\"cell_type\": \"raw\", \"source\": {source}}}], \"nbformat\": 4}}"
         )
     };
-    let change = |before: &str, new: &str, after: &str, notes: &[Note]| {
+    let change = |before: &str, new: &str, after: &str, notes: &[EditNote]| {
         let mut notebook = parse(&with(before));
         let report = notebook.apply(&[replace(0, new)], &mut IdSource::seeded(1)).unwrap();
         assert_eq!(text_of(&notebook), with(after));
@@ -209,13 +209,13 @@ fn lone_surrogates_survive_a_change_of_another_line() {
     change(odd, "x = '\u{fffd}'\nz\n\u{fffd}é", &kept, &[]);
     let more = odd.replace("\"y\\n\"", "\"y\\n\", \"new\\n\"");
     change(odd, "x = '\u{fffd}'\ny\nnew\n\u{fffd}é", &more, &[]);
-    // A changed line that held one loses it, and the report says so.
+    // A changed line loses its lone surrogate, and the report says so.
     let lost = "[\"x = ''\\n\", \"y\\n\", \"\\udc00\\u00E9\"]";
-    change(odd, "x = ''\ny\n\u{fffd}é", lost, &[Note::SurrogatesLost]);
+    change(odd, "x = ''\ny\n\u{fffd}é", lost, &[EditNote::SurrogatesLost]);
     // A string is written as a whole.
     let lost = "\"z\u{fffd}\"";
-    change(r#""y\ud83d""#, "z\u{fffd}", lost, &[Note::SurrogatesLost]);
-    change(r#""y\ud83d""#, "y\u{fffd}", r#""y\ud83d""#, &[Note::Unchanged]);
+    change(r#""y\ud83d""#, "z\u{fffd}", lost, &[EditNote::SurrogatesLost]);
+    change(r#""y\ud83d""#, "y\u{fffd}", r#""y\ud83d""#, &[EditNote::Unchanged]);
 }
 
 /// B:N-05
@@ -230,7 +230,7 @@ fn added_keys_stand_where_the_order_of_the_others_puts_them() {
             r#""cell_type": "code", "execution_count": null, "metadata": {}, "outputs": [], "source": "x", "zz": 1"#,
         ),
     );
-    // Keys in another order keep it; what is added stands beside the type.
+    // Keys in another order keep it; an added key goes next to the type.
     check(
         &one(r#""source": "x", "metadata": {}, "cell_type": "raw", "zz": 1"#),
         to_code,

@@ -1,4 +1,4 @@
-//! The notebook crate from outside: its laws, and what Python, nbformat and papermill say to the same files.
+//! Tests of the notebook crate from outside: its laws, and comparisons with Python, nbformat and papermill.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr)]
 
 mod batch;

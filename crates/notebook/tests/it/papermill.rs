@@ -1,5 +1,5 @@
-//! Cells of values against those that papermill itself writes, where it is installed: every type in every language,
-//! where they are put, and what is read from the cell with the defaults.
+//! Compares cells of values with those that papermill writes, if it is installed: every type in every language, the
+//! position of the cell, and the parameters read from the cell with the defaults.
 
 use std::process::{Command, Stdio};
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use ParameterLanguage::{Bash, CSharp, FSharp, Julia, Matlab, PowerShell, Python, R, Scala};
 
-/// Answers every question on standard input with what papermill says to it.
+/// Answers every question on standard input with papermill's result.
 const ASK: &str = r##"
 import json, logging, sys
 logging.disable(logging.CRITICAL)
@@ -46,7 +46,7 @@ json.dump({
 }, sys.stdout)
 "##;
 
-/// What papermill says; none where it is not installed.
+/// Asks papermill; none if it is not installed.
 fn papermill(test: &str, questions: &Value) -> Option<Value> {
     let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
     if !need::python_package(test, &python, "papermill") {
@@ -87,7 +87,7 @@ fn map(entries: &[(&str, ParameterValue)]) -> ParameterValue {
     ParameterValue::Map(entries.iter().map(entry).collect())
 }
 
-/// Values as Python writes them, and as they are here.
+/// Values as Python writes them, with the same values in Rust.
 fn values() -> Vec<(&'static str, ParameterValue)> {
     let float = ParameterValue::Float;
     vec![
@@ -143,8 +143,8 @@ fn values() -> Vec<(&'static str, ParameterValue)> {
     ]
 }
 
-/// Whether what papermill writes is another value in the language, or none at all; ours is the right one there, which
-/// the tables beside the code show.
+/// True if papermill writes another value or invalid code in the language. There inkcell's text is right, as the
+/// tables beside the code show.
 fn is_mended(language: ParameterLanguage, value: &ParameterValue) -> bool {
     let is_odd = |c: char| match language {
         Python | Bash => false,
@@ -183,7 +183,7 @@ fn is_mended(language: ParameterLanguage, value: &ParameterValue) -> bool {
     }
 }
 
-/// What papermill calls each language.
+/// Papermill's name of each language.
 const NAMES: [(ParameterLanguage, &str); 9] = [
     (Python, "python"),
     (R, "R"),

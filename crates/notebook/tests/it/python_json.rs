@@ -1,12 +1,11 @@
-//! What is accepted is exactly what Python's `json.loads` accepts, tried on broken JSON against the
-//! real one.
+//! The scanner accepts exactly what Python's `json.loads` accepts: both read the same broken JSON.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use inkcell_notebook::{Notebook, NotebookError};
 
-/// Reads one text a line in hexadecimal digits, answers with one digit a line.
+/// Reads one text a line in hexadecimal digits and answers each with one digit on a line.
 const JUDGE: &str = r"
 import json, sys
 lines = sys.stdin.read().split()
@@ -85,7 +84,7 @@ const TOKENS: [&[u8]; 44] = [
     b"\"a\":1",
 ];
 
-/// A sequence that is the same every time (SplitMix64).
+/// A sequence of numbers that is the same in every run (SplitMix64).
 struct Dice(u64);
 
 impl Dice {
@@ -118,7 +117,7 @@ impl Dice {
     }
 }
 
-/// The interpreter to ask; none when there is none and that is allowed.
+/// Finds the interpreter to ask; none if a missing one is allowed.
 fn python() -> Option<String> {
     let python = std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let found =

@@ -1,4 +1,4 @@
-//! Ways to look at a notebook: the outline, search, and comparison by cell.
+//! Queries on a notebook: the outline, search, and comparison by cell.
 
 use inkcell_notebook::{CellDiff, Compare, Hit, Notebook, SearchIn, diff, first_line};
 use inkcell_testkit::notebooks;
@@ -110,7 +110,7 @@ fn two_notebooks_are_compared_by_cell() {
         ]
     );
     assert!(diff(&parse(&old), &parse(&old), Compare::All).is_empty());
-    // One cell that went to the front is one that moved, not all the others.
+    // A cell that went to the front is the only one that moved.
     let cells = [("raw", "a1", "1"), ("raw", "b2", "2"), ("raw", "c3", "3"), ("raw", "d4", "4")];
     let turned = [cells[3], cells[0], cells[1], cells[2]];
     let found = diff(
@@ -122,14 +122,14 @@ fn two_notebooks_are_compared_by_cell() {
         matches!(found.as_slice(), [CellDiff::Changed { new, moved: true, .. }] if new.index == 0),
         "{found:?}"
     );
-    // Layout is no difference.
+    // Layout does not count as a difference.
     let wide = old.replace("\n ", "\n     ");
     assert!(diff(&parse(&old), &parse(&wide), Compare::All).is_empty());
-    // Outputs and counts count only when everything is compared.
+    // Outputs and counts differ only if everything is compared.
     let ran = old.replace("\"execution_count\": 3", "\"execution_count\": 4").replace("hi", "ho");
     assert_eq!(diff(&parse(&old), &parse(&ran), Compare::All).len(), 2);
     assert!(diff(&parse(&old), &parse(&ran), Compare::Sources).is_empty());
-    // So do attachments.
+    // Attachments differ likewise.
     let attached = |files: &str| {
         old.replacen(
             "\"metadata\": {}",
@@ -148,7 +148,7 @@ fn two_notebooks_are_compared_by_cell() {
     );
     assert!(diff(&parse(&one), &parse(&other), Compare::Sources).is_empty());
     assert!(diff(&parse(&old), &parse(&attached("{}")), Compare::All).is_empty());
-    // Without ids cells belong together by what they hold.
+    // Cells without ids are paired by their content.
     let bare = |text: &str| parse(&text.replace("\"id\"", "\"x\""));
     let changed = old.replace("x = 1", "x = 5");
     let found = diff(&bare(&old), &bare(&changed), Compare::Sources);

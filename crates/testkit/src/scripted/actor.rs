@@ -1,37 +1,37 @@
-//! The inside of a scripted kernel: takes orders, plays scripts, reports.
+//! The inside of a scripted kernel: takes orders, plays scripts, reports events.
 //!
-//! Owns the order of its events. An order that comes while a script plays is taken between two steps or in
-//! the middle of a wait; one that comes while nothing plays is harmless.
+//! Owns the order of its events. While a script plays, an order is taken between two steps or during a wait;
+//! while no script plays, an order is harmless.
 
 use std::sync::atomic::Ordering;
 
 use inkcell_kernel::{
-    Answer, AskId, DeathCause, ExecEvent, ExecId, Force, History, InputReply, KernelEvent, Outcome,
-    StreamName,
+    Answer, AskId, DeathCause, ExecEvent, ExecId, History, InputReply, KernelEvent, Outcome,
+    StopSignal, StreamName,
 };
 use tokio::sync::mpsc;
 
 use super::{Script, State, Step, death, exception};
 
-/// What a kernel can be told.
+/// An order to a kernel.
 pub(super) enum Order {
     Execute { exec: ExecId, history: History, script: Script },
     Input(InputReply),
     Answer { id: AskId, answer: Answer },
     Interrupt,
-    Force(Force),
+    Force(StopSignal),
     Die(DeathCause),
 }
 
-/// How a script came to its end.
+/// The end of a script.
 enum End {
     Finished(Outcome),
     Died(DeathCause),
-    /// Nobody wants to know.
+    /// The kernel's handle is gone.
     Stopped,
 }
 
-/// Who can still stop a script: everyone, or only those who use this much force.
+/// The force that can still stop a script: any, or at least this much.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd)]
 enum Heeds {
     Everyone,
@@ -55,13 +55,13 @@ impl Actor {
         Actor { orders, events, state, count: 0 }
     }
 
-    /// Takes orders until it dies or nobody is left.
+    /// Takes orders until the kernel dies or its handle is gone.
     pub(super) async fn run(mut self) {
         let cause = self.live().await;
         self.state.is_gone.store(true, Ordering::SeqCst);
         let died = KernelEvent::Died(death(cause));
         if self.state.stop.is_cancelled() {
-            // Nobody need listen any more; the stream ends either way.
+            // The receiver may be gone; the stream ends either way.
             let _ = self.events.try_send(died);
         } else {
             self.send(died).await;
@@ -88,7 +88,7 @@ impl Actor {
                         End::Died(cause) => return cause,
                         End::Stopped => return DeathCause::Shutdown,
                         End::Finished(outcome) => {
-                            // Whoever takes this event may post the next request at once.
+                            // Become idle first: the receiver of this event may post the next request at once.
                             self.state.is_busy.store(false, Ordering::SeqCst);
                             self.emit(exec, ExecEvent::Finished(outcome)).await;
                         }
@@ -111,7 +111,7 @@ impl Actor {
         }
         let mut heeds = Heeds::Everyone;
         for step in script.steps {
-            // An order that has come already is taken before the next step, unless that step is about it.
+            // Take orders that have arrived before the next step, unless that step is about orders.
             if !step.is_about_orders() {
                 while let Ok(order) = self.orders.try_recv() {
                     if let Some(end) = self.heed(order, heeds).await {
@@ -149,7 +149,7 @@ impl Actor {
         End::Finished(Outcome::Ok)
     }
 
-    /// Waits for something of the script, and takes orders all the while.
+    /// Waits for a future of the script, and takes orders meanwhile.
     async fn wait(&mut self, heeds: Heeds, what: impl Future<Output = ()>) -> Option<End> {
         tokio::pin!(what);
         loop {
@@ -174,7 +174,8 @@ impl Actor {
                     return Some(End::Finished(Outcome::Error(exception("EOFError", ""))));
                 }
                 Some(Order::Input(reply)) => {
-                    // One that is refused goes on with nothing, as kernels that cannot tell the difference do.
+                    // A refused input continues as an empty line, as in kernels that cannot tell the
+                    // difference.
                     let line = match reply {
                         InputReply::Line(line) => line,
                         InputReply::End | InputReply::Refused => String::new(),
@@ -220,7 +221,7 @@ impl Actor {
         self.send(KernelEvent::Exec { exec, event }).await
     }
 
-    /// Waits for room, unless nobody listens any more.
+    /// Sends an event when the queue has room, unless the receiver is gone.
     async fn send(&mut self, event: KernelEvent) -> Option<End> {
         tokio::select! {
             sent = self.events.send(event) => sent.is_err().then_some(End::Stopped),
@@ -228,19 +229,19 @@ impl Actor {
         }
     }
 
-    /// What an order does to a script that plays.
+    /// Applies an order to the script that plays.
     async fn heed(&mut self, order: Order, heeds: Heeds) -> Option<End> {
         match order {
             Order::Interrupt if heeds == Heeds::Everyone => {
                 Some(End::Finished(Outcome::Error(exception("KeyboardInterrupt", ""))))
             }
-            Order::Force(Force::Terminate) if heeds <= Heeds::Terminate => {
+            Order::Force(StopSignal::Terminate) if heeds <= Heeds::Terminate => {
                 Some(End::Died(DeathCause::IgnoredInterrupt))
             }
-            Order::Force(Force::Kill) => Some(End::Died(DeathCause::IgnoredInterrupt)),
+            Order::Force(StopSignal::Kill) => Some(End::Died(DeathCause::IgnoredInterrupt)),
             Order::Die(cause) => Some(End::Died(cause)),
             Order::Answer { id, answer } => self.send(KernelEvent::Answer { id, answer }).await,
-            Order::Interrupt | Order::Force(Force::Terminate) | Order::Input(_) => None,
+            Order::Interrupt | Order::Force(StopSignal::Terminate) | Order::Input(_) => None,
             Order::Execute { exec, .. } => panic!("{exec:?} was posted while another one runs"),
         }
     }

@@ -31,7 +31,7 @@ fn request(exec: u64, code: &str) -> CodeRequest {
     CodeRequest { exec, code, history, env: Vec::new(), cwd: None, input, names: NamesWanted::No }
 }
 
-/// The events up to the end of the execution or of the kernel.
+/// Collects the events up to the end of the execution or of the kernel.
 async fn collect(events: &mut KernelEvents) -> Vec<KernelEvent> {
     let mut seen = Vec::new();
     while let Some(event) = events.next().await {
@@ -91,12 +91,12 @@ async fn every_execution_has_one_end() {
     assert_eq!(kernel.execute(request(6, "x")), Err(Gone));
 }
 
-/// Rule 3, the other half: without its handle a kernel is gone, even in the middle of a script.
+/// Rule 3, second half: dropping the handle ends a kernel, even in the middle of a script.
 #[tokio::test(start_paused = true)]
 async fn dropping_the_kernel_ends_the_stream() {
     let backend = ScriptedBackend::new();
     backend.plan([Step::IgnoreTerminate, Step::Hang]);
-    // More than the queue holds, so that the actor waits for room.
+    // More events than the queue holds, so that the actor waits for room.
     backend.plan(std::iter::repeat_n(Step::print("x"), 2 * EVENT_QUEUE));
     for exec in 1..3 {
         let Launched { mut kernel, mut events } = launch(&backend).await;
@@ -113,7 +113,7 @@ async fn dropping_the_kernel_ends_the_stream() {
     assert_eq!(cause(&collect(&mut events).await), Some(&DeathCause::Shutdown));
 }
 
-/// Rule 4: an interrupt ends what runs and nothing else.
+/// Rule 4: an interrupt ends the running code and nothing else.
 #[tokio::test(start_paused = true)]
 async fn an_interrupt_is_for_what_runs() {
     let backend = ScriptedBackend::new();
@@ -139,7 +139,7 @@ async fn an_interrupt_is_for_what_runs() {
     assert_eq!(asked[2], (KernelNumber(1), Asked::Execute(request(0, "x"))));
 }
 
-/// Rule 6: a death nobody asked for is told by the stream, idle or not; the ladder ends anything.
+/// Rule 6: the stream reports an unrequested death, idle or not; the ladder ends any kernel.
 #[tokio::test(start_paused = true)]
 async fn every_death_is_told() {
     let backend = ScriptedBackend::new();
@@ -169,14 +169,14 @@ async fn every_death_is_told() {
                 }
                 Err(_) => match rung {
                     Rung::Interrupt => kernel.interrupt().expect("the kernel is there"),
-                    Rung::Terminate => kernel.force(Force::Terminate).expect("it is there"),
-                    Rung::Kill => kernel.force(Force::Kill).expect("the kernel is there"),
+                    Rung::Terminate => kernel.force(StopSignal::Terminate).expect("it is there"),
+                    Rung::Kill => kernel.force(StopSignal::Kill).expect("the kernel is there"),
                     Rung::Answer => panic!("it lives"),
                 },
             }
         }
         assert_eq!(cause(&seen), Some(&DeathCause::IgnoredInterrupt));
-        let force = if rung == Rung::Kill { Force::Kill } else { Force::Terminate };
+        let force = if rung == Rung::Kill { StopSignal::Kill } else { StopSignal::Terminate };
         let last = backend.asked().pop().expect("something was asked");
         assert_eq!(last.1, Asked::Force(force));
     }
@@ -213,7 +213,7 @@ async fn input_gates_and_launches_follow_the_plan() {
     assert_eq!(outcome(&seen), &Outcome::Ok);
 }
 
-/// Rule 7: a question has one answer, planned or not, and none waits for code that runs.
+/// Rule 7: a question has one answer, planned or not, and never waits for running code.
 #[tokio::test(start_paused = true)]
 async fn questions_are_answered_as_planned() {
     let backend = ScriptedBackend::new();

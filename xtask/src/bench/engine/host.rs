@@ -1,6 +1,6 @@
-//! The process that is measured: an engine made as the product makes it, one family at a time.
+//! The process that is measured: an engine set up as in the product, one family at a time.
 //!
-//! Owns what every family needs: the engine, its configuration, medians. Must not know goals.
+//! Owns the engine and its configuration, which every family needs. Must not know goals.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,21 +19,21 @@ use inkcell_engine::kernel::{
 use inkcell_engine::output::OutputLimits;
 use inkcell_engine::registry::{IdleRule, Limits, OwnerId, SessionName};
 use inkcell_engine::session::{Policy, Retry};
-use inkcell_engine::{Engine, EngineConfig, KernelsConfig, system_random};
+use inkcell_engine::{CallOptions, Engine, EngineConfig, KernelsConfig, system_random};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{many, output, trip};
 
-/// Longer than anything here takes.
+/// The time limit of a step; only a hang takes longer.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What a host is asked for.
+/// Instructions of the coordinator to this process.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Task {
     pub(super) family: String,
     pub(super) python: PathBuf,
-    /// Everything that is written goes below it.
+    /// The folder for all files that this process writes.
     pub(super) root: PathBuf,
     pub(super) is_quick: bool,
 }
@@ -61,7 +61,7 @@ impl Task {
         Ok(RunnerBackend::new(RunnerConfig { state_dir, fork_server, spares: 0 })?)
     }
 
-    /// An engine with as many sessions as are wanted.
+    /// Makes an engine that allows this many sessions.
     pub(super) fn engine(&self, backend: RunnerBackend, sessions: usize) -> Engine {
         let kernels = KernelsConfig {
             state_dir: self.root.join("state"),
@@ -94,7 +94,7 @@ impl Task {
         Engine::new(config, Backends::only(Arc::new(backend)))
     }
 
-    /// Runs one cell in a session and is content with nothing but a good end.
+    /// Runs one cell in a session; any end but success is an error.
     pub(super) async fn cell(
         &self,
         engine: &Engine,
@@ -118,7 +118,9 @@ impl Task {
             wait: Some(LIMIT),
             reading: Reading::Bounded,
         };
-        let report = engine.python(request, OwnerId(1)).await?;
+        let resolved = engine.resolve(&request.session_ref(), request.mode).await?;
+        let options = CallOptions::of(OwnerId(1));
+        let report = engine.submit(request, &resolved.chosen, options).await?.wait(LIMIT).await;
         if report.state != State::Done {
             bail!("the cell ended as {:?}: {:?}", report.state, report.cells[0].end);
         }
@@ -130,7 +132,7 @@ impl Task {
 pub(in crate::bench) fn run(args: &[String]) -> Result<()> {
     let [task] = args else { bail!("a host is told what to do") };
     let task: Task = serde_json::from_str(task).context("the task cannot be read")?;
-    // As the product: one thread drives all kernels.
+    // One thread drives all kernels, as in the product.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let figures: Value = match task.family.as_str() {
         "trip" => runtime.block_on(trip::measure(&task))?,
@@ -139,9 +141,4 @@ pub(in crate::bench) fn run(args: &[String]) -> Result<()> {
     };
     println!("{figures}");
     Ok(())
-}
-
-pub(super) fn median(mut figures: Vec<f64>) -> Option<f64> {
-    figures.sort_by(f64::total_cmp);
-    crate::bench::sample::median(&figures)
 }

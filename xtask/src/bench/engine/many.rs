@@ -1,4 +1,5 @@
-//! Many sessions and many cells: what the host holds after one half of them and after the other.
+//! Runs many cells in many sessions: measures the host's memory after one half of them and after the
+//! other.
 
 use anyhow::{Context as _, Result};
 use futures_util::future::try_join_all;
@@ -7,6 +8,7 @@ use inkcell_engine::kernel::ForkServer;
 use serde_json::{Value, json};
 
 use super::host::Task;
+use crate::bench::measure::usage;
 
 pub(super) async fn measure(task: &Task) -> Result<Value> {
     let (sessions, cells) = (task.pick(100, 10), task.pick(20_000, 500));
@@ -17,7 +19,8 @@ pub(super) async fn measure(task: &Task) -> Result<Value> {
     for round in 0..rounds {
         let calls = (0..sessions).map(|session| run(task, &engine, session, round));
         try_join_all(calls).await?;
-        // By then as much is held as is kept of calls that are over, and the allocator has its spare room.
+        // By now the engine keeps as many finished calls as it ever does, and the allocator has its spare
+        // room.
         if round + 1 == rounds / 2 {
             half = Some(held()?);
         }
@@ -38,7 +41,7 @@ pub(super) async fn measure(task: &Task) -> Result<Value> {
     }))
 }
 
-/// A cell of a session: most are small, some write so much that it is stored.
+/// Runs a cell of a session: most print little, some print so much that it is stored.
 async fn run(task: &Task, engine: &Engine, session: usize, round: usize) -> Result<()> {
     let code = match round % 10 {
         3 => "for n in range(2000): print('a line of some length, with its number', n)",
@@ -49,13 +52,7 @@ async fn run(task: &Task, engine: &Engine, session: usize, round: usize) -> Resu
 }
 
 /// Resident memory in MiB, descriptors, threads.
-fn held() -> Result<(f64, usize, usize)> {
-    let status = std::fs::read_to_string("/proc/self/status").context("there is no /proc")?;
-    let field = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name));
-        let value = line.and_then(|rest| rest.split_whitespace().next()?.parse::<usize>().ok());
-        value.with_context(|| format!("/proc/self/status has no {name}"))
-    };
+fn held() -> Result<(f64, usize, f64)> {
     let descriptors = std::fs::read_dir("/proc/self/fd")?.count();
-    Ok((field("VmRSS:")? as f64 / 1024.0, descriptors, field("Threads:")?))
+    Ok((usage::own_resident_mib()?, descriptors, usage::own_threads()?))
 }

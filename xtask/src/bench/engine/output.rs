@@ -1,4 +1,4 @@
-//! Text through sink and artifact, beside the same bytes copied to a file.
+//! Sends text through sink and artifact, and compares that with copying the same bytes to a file.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -10,9 +10,10 @@ use inkcell_engine::kernel::{ExecEvent, StreamName};
 use inkcell_engine::output::{OutputLimits, OutputSink, Spill, SpillFile};
 use serde_json::{Value, json};
 
-use super::host::{Task, median};
+use super::host::Task;
+use crate::bench::measure::Row;
 
-/// As the runner's pipes deliver it.
+/// Bytes in a chunk, as the runner's pipes deliver it.
 const CHUNK: usize = 64 * 1024;
 
 pub(super) fn measure(task: &Task) -> Result<Value> {
@@ -22,25 +23,19 @@ pub(super) fn measure(task: &Task) -> Result<Value> {
     let escapes = events(&text(size, |n| {
         format!("\x1b[1;32m{n:06}\x1b[0m \x1b[38;5;{}mword\x1b[0m {}\r\n", n % 256, n % 7)
     }));
-    let (mut copy_rate, mut plain_rate, mut escapes_rate) = (Vec::new(), Vec::new(), Vec::new());
+    let mut row = Row::default();
     for round in 0..=rounds {
-        let rates = [
-            timed(size, || copy(task, &plain))?,
-            timed(size, || sink(&artifacts, &plain, size))?,
-            timed(size, || sink(&artifacts, &escapes, size))?,
-        ];
-        // The first round warms up.
+        let rates = json!({
+            "copy MB/s": timed(size, || copy(task, &plain))?,
+            "plain MB/s": timed(size, || sink(&artifacts, &plain, size))?,
+            "escapes MB/s": timed(size, || sink(&artifacts, &escapes, size))?,
+        });
+        // The first round only warms up.
         if round > 0 {
-            copy_rate.push(rates[0]);
-            plain_rate.push(rates[1]);
-            escapes_rate.push(rates[2]);
+            row.add(&rates);
         }
     }
-    Ok(json!({
-        "copy MB/s": median(copy_rate),
-        "plain MB/s": median(plain_rate),
-        "escapes MB/s": median(escapes_rate),
-    }))
+    Ok(row.medians())
 }
 
 fn timed<T>(size: usize, work: impl FnOnce() -> Result<T>) -> Result<f64> {
@@ -49,7 +44,7 @@ fn timed<T>(size: usize, work: impl FnOnce() -> Result<T>) -> Result<f64> {
     Ok(size as f64 / 1e6 / begin.elapsed().as_secs_f64())
 }
 
-/// So many bytes of lines that are all different.
+/// Makes this many bytes of lines that are all different.
 fn text(size: usize, line: impl Fn(usize) -> String) -> Vec<u8> {
     let mut text = Vec::with_capacity(size + 200);
     let mut number = 0;
@@ -67,7 +62,7 @@ fn events(text: &[u8]) -> Vec<ExecEvent> {
     text.chunks(CHUNK).map(event).collect()
 }
 
-/// The floor: the same bytes in the same pieces, written once.
+/// The floor: writes the same bytes in the same pieces once.
 fn copy(task: &Task, events: &[ExecEvent]) -> Result<()> {
     let path = task.work().join("copy");
     let mut file = File::create_new(&path)?;
@@ -95,7 +90,7 @@ fn sink(artifacts: &Artifacts, events: &[ExecEvent], size: usize) -> Result<()> 
     if stored.bytes != size as u64 || output.counts.raw_bytes != size as u64 {
         bail!("{} of {size} bytes are stored", stored.bytes);
     }
-    // As the floor, it leaves nothing.
+    // Remove the file, because the floor leaves none either.
     let kept = artifacts.find(&ArtifactId::parse(&stored.id)?, Scope::All)?;
     Ok(std::fs::remove_file(&kept.info().path)?)
 }

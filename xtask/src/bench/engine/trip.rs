@@ -1,4 +1,4 @@
-//! The way of a trivial cell: by the backend alone, and as a request to the engine.
+//! Measures a trivial cell: through the backend alone, and as a request to the engine.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -11,7 +11,8 @@ use inkcell_engine::kernel::{
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::host::{Task, median};
+use super::host::Task;
+use crate::bench::measure::Row;
 
 pub(super) async fn measure(task: &Task) -> Result<Value> {
     let (rounds, count) = (task.pick(9, 3), task.pick(400, 40));
@@ -25,7 +26,7 @@ pub(super) async fn measure(task: &Task) -> Result<Value> {
             let begin = Instant::now();
             drive(&mut bare, next).await?;
             let took = begin.elapsed().as_secs_f64() * 1e6;
-            // The first round warms up.
+            // The first round only warms up.
             if round > 0 {
                 bare_us.push(took);
             }
@@ -41,7 +42,9 @@ pub(super) async fn measure(task: &Task) -> Result<Value> {
     }
     bare.kernel.shutdown(std::time::Duration::from_secs(2)).await;
     engine.shutdown().await;
-    Ok(json!({"bare us": median(bare_us), "engine us": median(engine_us)}))
+    let mut row = Row::default();
+    row.add(&json!({"bare us": bare_us, "engine us": engine_us}));
+    Ok(row.medians())
 }
 
 async fn launch(task: &Task) -> Result<Launched> {

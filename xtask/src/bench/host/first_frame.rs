@@ -1,24 +1,23 @@
-//! A notebook at a terminal until it is seen, beside reading it.
+//! Measures the time until a notebook is visible at a terminal, and the time to read it.
 //!
-//! Owns the terminal and the clock of one sample. Must not know what figures are compared with.
+//! Owns the terminal and the clock of one sample. Must not know the figures that are compared.
 
 use std::ffi::OsString;
-use std::path::Path;
 use std::process::Stdio;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
 use inkcell_testkit::pty::{Pty, Size};
 
-use crate::bench::sample::StopWatch;
+use crate::bench::arena::Arena;
 
-/// What is in the last row of every whole frame.
+/// Text in the last row of every complete frame.
 const LAST_ROW: &str = "? keys";
 
-/// How long a command takes, with nobody who reads what it says.
-pub(super) fn of_command(watch: &StopWatch, command: &[OsString], dir: &Path) -> Result<f64> {
+/// Times a command whose output is dropped.
+pub(super) fn of_command(arena: &Arena, command: &[OsString]) -> Result<f64> {
     let Some((program, args)) = command.split_first() else { bail!("a command has a program") };
-    let mut command = watch.command(program, dir);
+    let mut command = arena.command(program, &arena.work());
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let begin = Instant::now();
     let status = command.status()?;
@@ -29,11 +28,11 @@ pub(super) fn of_command(watch: &StopWatch, command: &[OsString], dir: &Path) ->
     Ok(took.as_secs_f64() * 1e3)
 }
 
-/// How long it takes from before the start of a program at a terminal until its first whole frame is there. The program
-/// is ended then, which does not count.
-pub(super) fn of_terminal(watch: &StopWatch, command: &[OsString], dir: &Path) -> Result<f64> {
+/// Times a program at a terminal, from before its start until its first complete frame. Ending the program afterwards
+/// does not count.
+pub(super) fn of_terminal(arena: &Arena, command: &[OsString]) -> Result<f64> {
     let Some((program, args)) = command.split_first() else { bail!("a command has a program") };
-    let mut command = watch.command(program, dir);
+    let mut command = arena.command(program, &arena.work());
     command.args(args);
     let begin = Instant::now();
     let mut pty = Pty::start(command, Size { rows: 50, columns: 120 });

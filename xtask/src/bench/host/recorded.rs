@@ -1,7 +1,7 @@
-//! What a command says to a host, recorded by standing between the two.
+//! Records the call of a command to a host, as a proxy between the two.
 //!
-//! Owns the socket's name for that while. It must not know what is said: the host greets with a line, the client asks
-//! with one, and all that follows is the host's.
+//! Owns the socket's path meanwhile. It must not know the content: the host greets with a line, the client calls with
+//! a line, and everything after that comes from the host.
 
 use std::io::{self, BufRead as _, BufReader, ErrorKind, Write as _};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -11,15 +11,15 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
-/// How long is waited between two looks whether the command has come.
+/// The interval between checks for the command's connection.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// Runs a command that asks the host once, and gives the line it asked with.
+/// Runs a command that calls the host once, and returns the line of its call.
 pub(super) fn call_of(socket: &Path, command: &mut Command) -> Result<String> {
     let held = socket.with_extension("held");
     std::fs::rename(socket, &held).context("there is no socket of a host")?;
     let recorded = between(socket, &held, command);
-    // Whatever happened, the host is where it was.
+    // In any case, put the host's socket back.
     let _ = std::fs::remove_file(socket);
     std::fs::rename(&held, socket)?;
     recorded
@@ -31,7 +31,7 @@ fn between(socket: &Path, held: &Path, command: &mut Command) -> Result<String> 
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
     let passed = accepted(&listener, &mut child).and_then(|client| pass(&client, held));
     if passed.is_err() {
-        // It may wait for an answer that nobody is left to give.
+        // The command may wait for an answer that will not come.
         let _ = child.kill();
     }
     let status = child.wait()?;
@@ -42,7 +42,7 @@ fn between(socket: &Path, held: &Path, command: &mut Command) -> Result<String> 
     Ok(call)
 }
 
-/// The connection of the command; one that ends without asking is a failure.
+/// Accepts the connection of the command; a command that ends without connecting is an error.
 fn accepted(listener: &UnixListener, child: &mut Child) -> Result<UnixStream> {
     loop {
         match listener.accept() {
@@ -68,7 +68,7 @@ fn pass(mut client: &UnixStream, held: &Path) -> Result<String> {
     client.write_all(hello.as_bytes())?;
     BufReader::new(client).read_line(&mut call)?;
     host.write_all(call.as_bytes())?;
-    // A client that has its answer may be gone before the last byte.
+    // A client that has its answer may disconnect before the last byte.
     let _ = io::copy(&mut answers, &mut client);
     Ok(call)
 }
@@ -79,7 +79,7 @@ mod tests {
 
     use super::*;
 
-    /// What is recorded is what the client has sent, the client is answered, and the socket is the host's again.
+    /// The record equals the client's call, the client gets its answer, and the socket belongs to the host again.
     #[test]
     fn a_call_is_recorded_and_answered() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
-//! A host that is there, with what the commands before a measurement have left in it.
+//! A running host, in the state that earlier commands have left.
 //!
-//! Owns it from its start to its end, also when a measurement fails. Must not know what is measured.
+//! Owns it from its start to its end, even if a measurement fails. Must not know what is measured.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,14 +11,14 @@ use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::bench::run::Arena;
+use crate::bench::arena::Arena;
 use crate::child;
 
-/// How long is waited for something to be so, and between two looks whether it is.
+/// The time limit of a wait, and the interval between two checks.
 const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Where its socket is found: a folder of the arena's own, so that no other host is met.
+/// The folder of its socket, inside the arena, so that commands find no other host.
 pub(super) const RUNTIME: &str = "run";
 
 pub(super) struct Warm<'a> {
@@ -29,7 +29,7 @@ pub(super) struct Warm<'a> {
 impl<'a> Warm<'a> {
     pub(super) fn start(arena: &'a Arena) -> Result<Warm<'a>> {
         std::fs::create_dir_all(arena.root.join(RUNTIME))?;
-        // Made first, so that one whose start goes wrong halfway is ended, too.
+        // Make this first, so that a host that fails while starting is ended too.
         let mut warm = Warm { arena, pid: None };
         child::capture(warm.command(&arena.root).args(["host", "start"]))?;
         let pid = warm.status()?["pid"].as_i64().context("a host has a process")?;
@@ -37,12 +37,12 @@ impl<'a> Warm<'a> {
         Ok(warm)
     }
 
-    /// A command of ours as measured ones are.
+    /// Prepares an inkcell command in the environment of measured ones.
     pub(super) fn command(&self, dir: &Path) -> Command {
-        self.arena.watch.command(&self.arena.programs.inkcell, dir)
+        self.arena.command(&self.arena.inkcell, dir)
     }
 
-    /// Makes sure that the Python of a folder is up, and that commands there find it.
+    /// Starts the Python session of a folder, and checks that commands there find it.
     pub(super) fn open_session(&self, dir: &Path) -> Result<()> {
         child::capture(self.command(dir).args(["py", "warm = 6 * 7"]))?;
         let said = child::capture(self.command(dir).args(["py", "warm"]))?;
@@ -52,7 +52,7 @@ impl<'a> Warm<'a> {
         Ok(())
     }
 
-    /// Where it listens.
+    /// Path of the socket on which the host listens.
     pub(super) fn socket(&self) -> Result<PathBuf> {
         let folder = self.arena.root.join(RUNTIME).join("inkcell");
         let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
@@ -61,7 +61,7 @@ impl<'a> Warm<'a> {
         found.context("no host listens there; the path of the workspace may be too long for one")
     }
 
-    /// Waits until it has so many clients.
+    /// Waits until the host has this many clients.
     pub(super) fn until_clients(&self, wanted: u64) -> Result<()> {
         until("the clients of the host are not those there should be", || {
             Ok(self.status()?["clients"].as_u64() == Some(wanted))
@@ -82,7 +82,7 @@ impl Drop for Warm<'_> {
         if let Err(failure) = ended {
             println!("WARNING: the host could not be ended: {failure:#}");
         }
-        // Its folder can only be removed when it writes nothing there any more.
+        // The folder can only be removed after the host has stopped writing to it.
         let gone = |pid| until("the host is still there", || Ok(kill(pid, None).is_err()));
         if let Some(Err(failure)) = self.pid.map(gone) {
             println!("WARNING: {failure:#}");
@@ -90,7 +90,7 @@ impl Drop for Warm<'_> {
     }
 }
 
-/// Waits until something is so; what is wrong when it is not in time is said in these words.
+/// Waits until a condition holds; `wrong` is the message if it does not in time.
 pub(super) fn until(wrong: &str, mut is_so: impl FnMut() -> Result<bool>) -> Result<()> {
     let begin = Instant::now();
     while !is_so()? {

@@ -1,4 +1,4 @@
-//! Somebody who watches a session while code runs in it: `inkcell attach`, with nobody who reads what it shows.
+//! A watcher of a session while code runs in it: `inkcell attach`, with its output dropped.
 //!
 //! Owns the process. Must not know what the code does.
 
@@ -10,17 +10,17 @@ use anyhow::{Context as _, Result};
 
 use super::warm::{Warm, until};
 
-/// How long nothing must be shown before what is remembered counts as shown.
+/// The time without output after which the session's history counts as shown.
 const QUIET: Duration = Duration::from_millis(150);
 
 pub(super) struct Watcher {
     child: Child,
-    /// What it had shown when it began to wait.
+    /// Bytes that it had written when it became ready.
     before: u64,
 }
 
 impl Watcher {
-    /// Attaches to the session of a folder, and returns when all that is remembered of it has been shown.
+    /// Attaches to the session of a folder, and returns when the session's history has been shown.
     pub(super) fn attach(warm: &Warm, dir: &Path) -> Result<Watcher> {
         let mut command = warm.command(dir);
         command.args(["attach", "--json"]).stdin(Stdio::null()).stdout(Stdio::null());
@@ -36,12 +36,12 @@ impl Watcher {
         Ok(watcher)
     }
 
-    /// Ends it; gives the megabytes it has shown since it was ready.
+    /// Ends the watcher; returns the megabytes that it has written since it was ready.
     pub(super) fn end(self) -> Result<f64> {
         Ok((self.written()? - self.before) as f64 / 1e6)
     }
 
-    /// All bytes that it has handed to the system.
+    /// All bytes that the watcher has passed to the system.
     fn written(&self) -> Result<u64> {
         let path = format!("/proc/{}/io", self.child.id());
         let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;

@@ -1,7 +1,7 @@
-//! A client of the protocol that does no more than it must: one server process, one question at a time.
+//! A minimal client of the protocol: one server process, one request at a time.
 //!
-//! Owns the process from its start to its end. The same client asks every server, so that it costs all of them
-//! the same. Must not know which server it talks to.
+//! Owns the process from its start to its end. The same client calls every server, so that its cost is the same
+//! for all. Must not know which server it talks to.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -15,15 +15,15 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
-use crate::bench::memory;
+use crate::bench::measure::usage;
 
-/// What everybody here speaks.
+/// The revision of the protocol that all servers here speak.
 const REVISION: &str = "2025-06-18";
 
-/// How long a server has for ending by itself once its client is gone.
+/// The time that a server has to end by itself after its client is gone.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
-/// A server that was started and has not been asked anything yet.
+/// A server that was started and has not received a request yet.
 pub(in crate::bench) struct Client {
     child: Arc<Mutex<Child>>,
     pid: u32,
@@ -31,19 +31,19 @@ pub(in crate::bench) struct Client {
     stdout: BufReader<ChildStdout>,
     started: Instant,
     next_id: u64,
-    /// Dropped when the server has ended, which tells the watch that nothing is left to watch.
+    /// Dropped when the server has ended, which ends the watch thread.
     watched: Option<Sender<()>>,
     watch: Option<JoinHandle<()>>,
 }
 
-/// What a server holds, in MiB.
+/// Memory of a server, in MiB.
 pub(super) struct Held {
     pub(super) resident: f64,
     pub(super) proportional: f64,
 }
 
 impl Client {
-    /// Starts a server. One that lives longer than `limit` is ended, and whoever waits for it is told of its end.
+    /// Starts a server. A server that lives longer than `limit` is killed, which ends any wait for its answer.
     pub(in crate::bench) fn start(
         mut command: Command,
         stderr: &Path,
@@ -67,7 +67,8 @@ impl Client {
         Ok(Client { child, pid, stdin, stdout, started, next_id: 0, watched, watch })
     }
 
-    /// Says who we are and asks for the tools; gives the milliseconds from the start of the process to the answer.
+    /// Initializes the session and lists the tools; returns the milliseconds from the start of the process to the
+    /// answer.
     pub(in crate::bench) fn open(&mut self, tool: &str) -> Result<f64> {
         let who = json!({"name": "bench", "version": "1"});
         let hello = json!({"protocolVersion": REVISION, "capabilities": {}, "clientInfo": who});
@@ -82,7 +83,7 @@ impl Client {
         Ok(took)
     }
 
-    /// Calls a tool that has to answer with this text; gives the milliseconds it took.
+    /// Calls a tool that must answer with this text; returns the milliseconds it took.
     pub(super) fn call(&mut self, tool: &str, arguments: &Value, text: &str) -> Result<f64> {
         let (result, ms) = self.answer_of(tool, arguments)?;
         let said = result["content"][0]["text"].as_str();
@@ -92,7 +93,7 @@ impl Client {
         Ok(ms)
     }
 
-    /// Calls a tool that must not fail; gives its answer and the milliseconds it took.
+    /// Calls a tool that must not fail; returns its answer and the milliseconds it took.
     pub(in crate::bench) fn answer_of(
         &mut self,
         tool: &str,
@@ -107,14 +108,14 @@ impl Client {
         Ok((result, (answered - asked).as_secs_f64() * 1e3))
     }
 
-    /// What the server's own process holds now; what it started is not in it.
+    /// Memory of the server's own process now, without the processes that it started.
     pub(super) fn held(&self) -> Result<Held> {
         let (resident, proportional) =
-            (memory::resident_mib(self.pid)?, memory::pss_mib(&[self.pid])?);
+            (usage::resident_mib(self.pid)?, usage::pss_mib(&[self.pid])?);
         Ok(Held { resident, proportional })
     }
 
-    /// Goes away; gives the milliseconds until the server was gone too, or nothing when it had to be ended.
+    /// Disconnects; returns the milliseconds until the server was gone too, or none if it had to be killed.
     pub(super) fn leave(mut self) -> Result<Option<f64>> {
         self.end()
     }
@@ -149,12 +150,12 @@ impl Client {
 
     fn send(&mut self, message: &Value) -> Result<()> {
         let stdin = self.stdin.as_mut().context("the server is gone")?;
-        // One write: a server that reads by pieces must not be slowed by ours.
+        // Write the line at once: pieces would slow down a server that reads them one by one.
         let line = format!("{message}\n");
         stdin.write_all(line.as_bytes()).context("the server does not listen")
     }
 
-    /// Asks and waits; gives the result and when it was there, before it was looked at.
+    /// Sends a request and waits; returns the result and the time of its arrival, before parsing.
     fn ask(&mut self, method: &str, params: &Value) -> Result<(Value, Instant)> {
         self.next_id += 1;
         let id = self.next_id;
@@ -179,7 +180,7 @@ impl Drop for Client {
     }
 }
 
-/// The result in a line, when it is the answer to this question; servers also say things nobody asked for.
+/// Parses a line: the result if it answers this request, none for other messages of the server.
 fn answer(line: &str, id: u64) -> Result<Option<Value>> {
     let mut message: Value = serde_json::from_str(line)
         .with_context(|| format!("not a message of the protocol: {}", line.trim_end()))?;
@@ -201,7 +202,7 @@ mod tests {
         let note = r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#;
         assert_eq!(answer(note, 3).unwrap(), None);
         assert_eq!(answer(r#"{"jsonrpc":"2.0","id":2,"result":{}}"#, 3).unwrap(), None);
-        // A server's own question may have the same number.
+        // A request of the server itself may have the same number.
         assert_eq!(answer(r#"{"jsonrpc":"2.0","id":3,"method":"ping"}"#, 3).unwrap(), None);
         let found = answer(r#"{"jsonrpc":"2.0","id":3,"result":{"tools":[]}}"#, 3).unwrap();
         assert_eq!(found, Some(json!({"tools": []})));

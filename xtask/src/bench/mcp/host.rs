@@ -1,7 +1,7 @@
-//! The process that measures: it starts servers, asks them in turn, and prints what it found.
+//! The process that measures: it starts servers, calls them in turn, and prints the figures.
 //!
-//! Owns who takes part, what each sees of the environment, and the order of a round. It comes from a dist build,
-//! so that the client weighs little. Must not know goals.
+//! Owns the contenders, the environment of each, and the order of a round. It comes from a dist build, so that
+//! the client uses little memory. Must not know goals.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,41 +9,47 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value, json, to_value};
 
 use super::client::Client;
+use crate::bench::arena::{environment, explain, remove};
 use crate::bench::jupyter::{Jupyter, Sort};
-use crate::bench::row::Row;
-use crate::bench::sample::INHERITED;
+use crate::bench::measure::{Rounds, Row, Rows, Turn, interleave};
 
-/// Longer than a start takes, and than all calls of a run.
+/// Time limits: longer than any start, and longer than all calls of a run.
 const START_LIMIT: Duration = Duration::from_secs(120);
 const CALLS_LIMIT: Duration = Duration::from_secs(1800);
 
-/// How often a quick server is started in one round, where the others are started once.
-const QUICK_STARTS: usize = 3;
-
-/// What a host is asked for.
+/// Instructions of the coordinator to this process.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Task {
-    pub(super) family: String,
+    pub(super) job: Job,
     pub(super) inkcell: PathBuf,
-    /// The script of the bare server and the interpreter that has the SDK.
+    /// The script of the bare server, and the interpreter that has the SDK.
     pub(super) bare: PathBuf,
     pub(super) bare_python: PathBuf,
-    /// The interpreter that has jupyter-mcp-server; without it there are no such rows.
+    /// The interpreter that has jupyter-mcp-server; without it, its rows are left out.
     pub(super) jupyter_python: Option<PathBuf>,
-    /// Everything that is written goes below it.
+    /// The folder for all files that this process writes.
     pub(super) root: PathBuf,
     pub(super) rounds: usize,
-    /// Calls of a quick server in a round.
+    /// Calls to a quick server in a round.
     pub(super) calls: usize,
+}
+
+/// The kind of a sample.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Job {
+    /// Start new processes, each until it has listed its tools.
+    Start,
+    /// Call a tool of servers that are running already.
+    Call,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Who {
     Inkcell,
-    /// The same with an empty state folder: which Python there is has to be found out.
+    /// inkcell with an empty state folder, so that it must look for a Python first.
     InkcellFirst,
     Bare,
     Jupyter,
@@ -59,7 +65,7 @@ impl Who {
         }
     }
 
-    /// The tool that is called, with what, and what it has to answer.
+    /// The tool to call, its arguments, and the answer that it must give.
     fn tool(self) -> (&'static str, Value, &'static str) {
         match self {
             Who::Inkcell | Who::InkcellFirst => ("python", json!({"code": "1+1"}), "2"),
@@ -73,60 +79,46 @@ impl Who {
 pub(in crate::bench) fn run(args: &[String]) -> Result<()> {
     let [task] = args else { bail!("a host is told what to do") };
     let task: Task = serde_json::from_str(task).context("the task cannot be read")?;
-    let figures = match task.family.as_str() {
-        "start" => task.starts()?,
-        _ => task.calls()?,
+    let rows = match task.job {
+        Job::Start => task.starts()?,
+        Job::Call => task.calls()?,
     };
-    println!("{figures}");
+    let rows = rows.iter().map(|(name, row)| Ok(((*name).to_owned(), to_value(row)?)));
+    println!("{}", Value::Object(rows.collect::<Result<Map<_, _>>>()?));
     Ok(())
 }
 
 impl Task {
-    /// New processes, each until it has listed its tools.
-    fn starts(&self) -> Result<Value> {
+    fn starts(&self) -> Result<Rows> {
         let mut all = vec![Who::Inkcell, Who::InkcellFirst, Who::Bare];
         let jupyter = self.jupyter()?;
         all.extend(jupyter.is_some().then_some(Who::Jupyter));
-        let mut rows: Vec<Row> = all.iter().map(|_| Row::default()).collect();
-        // The first round warms up: byte code of the peers, pages of the binaries.
-        for round in 0..=self.rounds {
-            for offset in 0..all.len() {
-                let index = (round + offset) % all.len();
-                let times = if all[index] == Who::Inkcell && round > 0 { QUICK_STARTS } else { 1 };
-                for _ in 0..times {
-                    if rows[index].failure.is_some() {
-                        continue;
-                    }
-                    match self.start(all[index], jupyter.as_ref()) {
-                        Ok(figures) if round > 0 => rows[index].add(&figures),
-                        Ok(_) => {}
-                        Err(failure) => rows[index].failure = Some(self.said(all[index], &failure)),
-                    }
-                }
-            }
-        }
-        let mut found = named(&all, &rows)?;
+        let turn = |who: &Who| Turn { name: who.name(), is_quick: *who == Who::Inkcell };
+        let turns: Vec<Turn> = all.iter().map(turn).collect();
+        let mut rows = interleave(&turns, Rounds::warm(self.rounds), |index| {
+            let started = self.start(all[index], jupyter.as_ref());
+            Ok(started.map_err(|failure| self.explain(all[index], &failure)))
+        })?;
         if let Some(jupyter) = &jupyter {
             let (rss, pss) = jupyter.held()?;
-            let figures = json!({"ms": jupyter.start_ms, "rss_mib": rss, "pss_mib": pss});
             let mut row = Row::default();
-            row.add(&figures);
-            found.insert(super::SERVER.to_owned(), serde_json::to_value(&row)?);
+            row.add(&json!({"ms": jupyter.start_ms, "rss_mib": rss, "pss_mib": pss}));
+            rows.push((super::SERVER, row));
         }
-        Ok(Value::Object(found))
+        Ok(rows)
     }
 
     fn start(&self, who: Who, jupyter: Option<&Jupyter>) -> Result<Value> {
         let (tool, arguments, text) = who.tool();
         if who == Who::InkcellFirst {
-            forget(&self.state(who))?;
+            remove(&self.state(who))?;
         }
-        let command = self.command(who, jupyter, Kernel::WhenAsked);
+        let command = self.command(who, jupyter, Kernel::WhenAsked)?;
         let mut client = Client::start(command, &self.stderr(who), START_LIMIT)?;
         let ms = client.open(tool)?;
         let held = client.held()?;
         let mut figures = json!({"ms": ms, "rss_mib": held.resident, "pss_mib": held.proportional});
-        // What the peer is like at its first call is in the other family, for it leaves its kernel behind.
+        // The other table has the peer's first call, because that call leaves its kernel behind.
         if who != Who::Jupyter {
             figures["first_call_ms"] = client.call(tool, &arguments, text)?.into();
             figures["called_mib"] = client.held()?.resident.into();
@@ -137,69 +129,65 @@ impl Task {
         Ok(figures)
     }
 
-    /// Calls of servers that are there, by turns.
-    fn calls(&self) -> Result<Value> {
+    fn calls(&self) -> Result<Rows> {
         let mut all = vec![Who::Inkcell, Who::Bare];
         let jupyter = self.jupyter()?;
         all.extend(jupyter.is_some().then_some(Who::Jupyter));
-        let mut rows: Vec<Row> = all.iter().map(|_| Row::default()).collect();
-        let mut clients = Vec::new();
-        for (who, row) in all.iter().zip(&mut rows) {
-            let opened = self.opened(*who, jupyter.as_ref());
-            row.failure = opened.as_ref().err().map(|failure| self.said(*who, failure));
-            clients.push(opened.ok());
-        }
-        for round in 0..=self.rounds {
-            for offset in 0..all.len() {
-                let index = (round + offset) % all.len();
-                let Some(client) = &mut clients[index] else { continue };
-                // A second for each of its calls is enough of them.
-                let count = if all[index] == Who::Jupyter { 2 } else { self.calls };
-                let (tool, arguments, text) = all[index].tool();
-                let took: Result<Vec<f64>> =
-                    (0..count).map(|_| client.call(tool, &arguments, text)).collect();
-                match took {
-                    Ok(ms) if round > 0 => rows[index].add(&json!({"ms": ms})),
-                    Ok(_) => {}
-                    Err(failure) => {
-                        rows[index].failure = Some(self.said(all[index], &failure));
-                        clients[index] = None;
-                    }
-                }
+        let open = |who: &Who| {
+            let opened = self.open(*who, jupyter.as_ref());
+            opened.map_err(|failure| self.explain(*who, &failure))
+        };
+        let mut clients: Vec<_> = all.iter().map(open).collect();
+        let turn = |who: &Who| Turn { name: who.name(), is_quick: false };
+        let turns: Vec<Turn> = all.iter().map(turn).collect();
+        let mut rows = interleave(&turns, Rounds::warm(self.rounds), |index| {
+            let client = match &mut clients[index] {
+                Ok(client) => client,
+                Err(failure) => return Ok(Err(failure.clone())),
+            };
+            // Each call of the peer takes a second, so a few of them are enough.
+            let count = if all[index] == Who::Jupyter { 2 } else { self.calls };
+            let (tool, arguments, text) = all[index].tool();
+            let took: Result<Vec<f64>> =
+                (0..count).map(|_| client.call(tool, &arguments, text)).collect();
+            let took = took.map_err(|failure| self.explain(all[index], &failure));
+            if let Err(failure) = &took {
+                clients[index] = Err(failure.clone());
             }
-        }
-        for (client, row) in clients.into_iter().zip(&mut rows) {
-            let Some(client) = client else { continue };
+            Ok(took.map(|ms| json!({"ms": ms})))
+        })?;
+        for (client, (_, row)) in clients.into_iter().zip(&mut rows) {
+            let Ok(client) = client else { continue };
             let held = client.held()?;
             row.add(&json!({"rss_mib": held.resident, "pss_mib": held.proportional}));
             client.leave()?;
         }
-        Ok(Value::Object(named(&all, &rows)?))
+        Ok(rows)
     }
 
-    fn opened(&self, who: Who, jupyter: Option<&Jupyter>) -> Result<Client> {
-        let command = self.command(who, jupyter, Kernel::AtStart);
+    fn open(&self, who: Who, jupyter: Option<&Jupyter>) -> Result<Client> {
+        let command = self.command(who, jupyter, Kernel::AtStart)?;
         let mut client = Client::start(command, &self.stderr(who), CALLS_LIMIT)?;
         client.open(who.tool().0)?;
         Ok(client)
     }
 
-    fn command(&self, who: Who, jupyter: Option<&Jupyter>, kernel: Kernel) -> Command {
+    fn command(&self, who: Who, jupyter: Option<&Jupyter>, kernel: Kernel) -> Result<Command> {
         let mut command = match who {
             Who::Inkcell | Who::InkcellFirst => {
-                let mut command = self.clean(&self.inkcell, &self.bare_python);
+                let mut command = self.clean(&self.inkcell, &self.bare_python)?;
                 command.arg("mcp").env("INKCELL_STATE_DIR", self.state(who));
                 command
             }
             Who::Bare => {
-                let mut command = self.clean(&self.bare_python, &self.bare_python);
+                let mut command = self.clean(&self.bare_python, &self.bare_python)?;
                 command.arg(&self.bare);
                 command
             }
             Who::Jupyter => {
                 let python = self.jupyter_python.as_deref().unwrap_or(&self.bare_python);
                 let program = python.with_file_name("jupyter-mcp-server");
-                let mut command = self.clean(&program, python);
+                let mut command = self.clean(&program, python)?;
                 command.args(["start", "--transport", "stdio"]);
                 command
             }
@@ -211,28 +199,20 @@ impl Task {
                 .env("CODE_SANDBOX_TOKEN", jupyter.token())
                 .env("START_NEW_CODE_SANDBOX", kernel.word());
         }
-        command
+        Ok(command)
     }
 
-    /// A program in an environment made from a list, with the folder of its interpreter first in PATH.
-    fn clean(&self, program: &Path, python: &Path) -> Command {
+    /// Prepares a program in a clean environment, with the folder of its interpreter first in PATH.
+    fn clean(&self, program: &Path, python: &Path) -> Result<Command> {
         let mut command = Command::new(program);
-        command.env_clear();
-        for name in INHERITED {
-            command.envs(std::env::var_os(name).map(|value| (*name, value)));
-        }
-        let inherited = std::env::var("PATH").unwrap_or_default();
-        let bin = python.parent().unwrap_or(python).display();
-        command
-            .env("PATH", format!("{bin}:{inherited}"))
-            .env("HOME", self.root.join("home"))
-            .current_dir(self.root.join("work"));
-        command
+        command.env_clear().envs(environment(python, &self.root)?);
+        command.current_dir(self.root.join("work"));
+        Ok(command)
     }
 
     fn jupyter(&self) -> Result<Option<Jupyter>> {
         let Some(python) = &self.jupyter_python else { return Ok(None) };
-        let command = self.clean(&python.with_file_name("jupyter"), python);
+        let command = self.clean(&python.with_file_name("jupyter"), python)?;
         let stderr = self.root.join("stderr-jupyter.txt");
         Ok(Some(Jupyter::start(Sort::Lab, command, &[], &stderr)?))
     }
@@ -245,15 +225,12 @@ impl Task {
         self.root.join(format!("stderr-{}.txt", who as usize))
     }
 
-    /// Why a row failed, with the last that its server said.
-    fn said(&self, who: Who, failure: &anyhow::Error) -> String {
-        let said = std::fs::read_to_string(self.stderr(who)).unwrap_or_default();
-        let last = said.trim().lines().last().unwrap_or_default();
-        format!("{failure:#} {last}").trim_end().to_owned()
+    fn explain(&self, who: Who, failure: &anyhow::Error) -> String {
+        explain(failure, &self.stderr(who))
     }
 }
 
-/// When jupyter-mcp-server starts its kernel.
+/// The moment at which jupyter-mcp-server starts its kernel.
 #[derive(Clone, Copy)]
 enum Kernel {
     AtStart,
@@ -266,19 +243,5 @@ impl Kernel {
             Kernel::AtStart => "true",
             Kernel::WhenAsked => "false",
         }
-    }
-}
-
-fn named(all: &[Who], rows: &[Row]) -> Result<Map<String, Value>> {
-    let pairs = all.iter().zip(rows);
-    pairs.map(|(who, row)| Ok((who.name().to_owned(), serde_json::to_value(row)?))).collect()
-}
-
-fn forget(dir: &Path) -> Result<()> {
-    match std::fs::remove_dir_all(dir) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).context("cannot empty the state folder")
-        }
-        _ => Ok(()),
     }
 }

@@ -5,18 +5,11 @@ import json
 import sys
 import time
 
+from common import ms, own_mib, raise_error, serve
 from jupyter_client import AsyncKernelManager, KernelManager
 
 LIMIT = 120
 TRIES = 4
-
-
-def say(value):
-    print(json.dumps(value), flush=True)
-
-
-def ms(since):
-    return (time.perf_counter() - since) * 1e3
 
 
 def pss_mib(pids):
@@ -27,18 +20,8 @@ def pss_mib(pids):
     return kib / 1024
 
 
-def own_mib():
-    with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS:")) / 1024
-
-
 def is_about(message, request):
     return message["parent_header"].get("msg_id") == request
-
-
-def raise_error(message):
-    if message["msg_type"] == "error":
-        raise RuntimeError(": ".join([message["content"]["ename"], message["content"]["evalue"]]))
 
 
 class Start:
@@ -152,16 +135,5 @@ class Many:
         pass
 
 
-def main():
-    task = json.loads(sys.argv[1])
-    host = {"start": Start, "trip": Trip, "many": Many}[task["job"]](task)
-    say({"ready": True})
-    for _ in sys.stdin:
-        try:
-            say(host.sample())
-        except Exception as problem:
-            say({"error": f"{type(problem).__name__}: {problem}"})
-    host.end()
-
-
-main()
+task = json.loads(sys.argv[1])
+serve({"start": Start, "trip": Trip, "many": Many}[task["job"]](task))

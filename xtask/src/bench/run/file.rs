@@ -1,18 +1,22 @@
-//! The notebooks that are run: made here, the same on every machine, and what must be in them afterwards.
+//! Generates the notebooks for runs, the same on every machine, and checks them after a run.
 //!
-//! Must not know who runs them or how long that takes.
+//! Owns their reset before each sample. Must not know goals.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
-use serde_json::{Value, json};
+use anyhow::Result;
+use serde_json::Value;
 
-use crate::bench::notebook_file::{lines, to_text, with_cells};
+use crate::bench::arena::Arena;
+use crate::bench::contender::{Contender, DRAWING, NOTEBOOK, SCRIPT};
+use crate::bench::measure::{Process, Rounds, Rows};
+use crate::bench::notebook_file::{self, settle};
 
-/// What the analysis imports, which a fork server can import ahead.
+/// Libraries that the analysis imports, which a fork server can import in advance.
 pub(in crate::bench) const LIBRARIES: &str = "numpy,pandas,matplotlib.pyplot";
 
-/// The beginning of an analysis as people write them: imports, a table, two plots.
+/// The beginning of a typical analysis: imports, a table, two plots.
 const ANALYSIS: [&str; 8] = [
     "import numpy as np\nimport pandas as pd",
     "import matplotlib.pyplot as plt",
@@ -24,7 +28,7 @@ const ANALYSIS: [&str; 8] = [
     "plt.hist(frame[\"value\"], bins=60)\nplt.xlabel(\"value\")\nplt.show()",
 ];
 
-/// What shows a figure in a notebook, and what draws it in a script.
+/// The call that shows a figure in a notebook, and its replacement that draws it in a script.
 const SHOW: &str = "plt.show()";
 const DRAW: &str = "plt.savefig(\"figure.png\"); plt.close()";
 
@@ -32,9 +36,9 @@ const DRAW: &str = "plt.savefig(\"figure.png\"); plt.close()";
 #[derive(Clone)]
 pub(in crate::bench) struct Subject {
     sources: Vec<String>,
-    /// How many of its cells show a picture.
+    /// The number of cells that show a picture.
     pictures: usize,
-    /// How many displays it has to have; none where that is not counted.
+    /// The number of displays that the notebook must have; none if they are not counted.
     pub(super) displays: Option<usize>,
 }
 
@@ -46,15 +50,15 @@ impl Subject {
         Subject { sources, pictures: 2, displays: None }
     }
 
-    /// Cells that do next to nothing.
+    /// Cells that do almost nothing.
     pub(super) fn trivial(cells: usize) -> Subject {
         let sources = (0..cells).map(|cell| format!("x = {cell}")).collect();
         Subject { sources, pictures: 0, displays: None }
     }
 
-    /// A hundred cells that print so much that the notebook has about this size in the end, each after a while.
+    /// A hundred cells, each with a pause, whose output gives the finished notebook about this size.
     pub(super) fn printing(megabytes: usize, seconds: f64) -> Subject {
-        // In the file a line also has its indent, quotes, a comma and the escaped line end.
+        // A line in the file also has its indent, quotes, a comma and the escaped line end.
         let lines = megabytes * 1_000_000 / 100 / 68;
         let text = "the quick brown fox jumps over the lazy dog".to_owned();
         let source = |cell: usize| {
@@ -65,7 +69,7 @@ impl Subject {
         Subject { sources: (0..100).map(source).collect(), pictures: 0, displays: None }
     }
 
-    /// A cell with so many displays, and one with as many calls of `print`.
+    /// A cell with this many displays, and one with as many calls of `print`.
     pub(super) fn flood(count: usize) -> Subject {
         let sources = vec![
             format!(
@@ -77,13 +81,7 @@ impl Subject {
     }
 
     pub(super) fn write(&self, path: &Path) -> Result<()> {
-        let cell = |(index, source): (usize, &String)| {
-            json!({"cell_type": "code", "execution_count": null, "id": format!("cell-{index:03}"),
-                "metadata": {}, "outputs": [], "source": lines(source)})
-        };
-        let cells: Vec<Value> = self.sources.iter().enumerate().map(cell).collect();
-        std::fs::write(path, to_text(&with_cells(&cells))?)
-            .with_context(|| format!("cannot make {}", path.display()))
+        notebook_file::write_cells(path, self.sources.iter().map(|source| (source.as_str(), false)))
     }
 
     /// The same code as a program.
@@ -91,12 +89,12 @@ impl Subject {
         self.sources.join("\n\n") + "\n"
     }
 
-    /// The same, with the figures drawn as a notebook has them drawn; a program without a screen shows none.
+    /// The same program, with the figures drawn as in a notebook; without a screen, a program shows none.
     pub(super) fn drawing_script(&self) -> String {
         self.script().replace(SHOW, DRAW)
     }
 
-    /// Why a notebook does not hold what running it has to leave there, if so.
+    /// Checks that a notebook contains the results of a run.
     pub(super) fn check(&self, path: &Path) -> Result<(), String> {
         let text = std::fs::read(path).map_err(|error| format!("left no notebook: {error}"))?;
         let notebook: Value = serde_json::from_slice(&text)
@@ -121,6 +119,43 @@ impl Subject {
             }
             _ => Ok(()),
         }
+    }
+}
+
+impl Arena {
+    /// Resets the folder of a contender: only a new notebook and its scripts are left in it. The folder itself
+    /// stays, because a server or a session may work in it.
+    pub(super) fn fresh(&self, name: &str, subject: &Subject) -> Result<PathBuf> {
+        let dir = self.folder(name);
+        std::fs::create_dir_all(&dir)?;
+        for entry in std::fs::read_dir(&dir)? {
+            std::fs::remove_file(entry?.path())?;
+        }
+        let file = dir.join(NOTEBOOK);
+        subject.write(&file)?;
+        std::fs::write(dir.join(SCRIPT), subject.script())?;
+        std::fs::write(dir.join(DRAWING), subject.drawing_script())?;
+        settle(&dir, &file)?;
+        Ok(dir)
+    }
+
+    /// Runs whole processes by turns, each on its own notebook.
+    pub(in crate::bench) fn run_notebooks(
+        &self,
+        contenders: &[(Contender, &Subject)],
+        rounds: Rounds,
+    ) -> Result<Rows> {
+        let by_name: BTreeMap<&str, _> =
+            contenders.iter().map(|row| (row.0.name, (row.0.leaves, row.1))).collect();
+        let processes: Vec<Process> =
+            contenders.iter().filter_map(|row| self.process(&row.0, &[])).collect();
+        let before = |process: &Process| self.fresh(process.name, by_name[process.name].1);
+        let after = |process: &Process| {
+            let (leaves, subject) = by_name[process.name];
+            let left = leaves.map(|left| self.folder(process.name).join(left));
+            Ok(left.map_or(Ok(()), |left| subject.check(&left)))
+        };
+        self.run_in_turn(&processes, rounds, before, after)
     }
 }
 

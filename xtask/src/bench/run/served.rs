@@ -1,87 +1,70 @@
-//! A notebook run by the tool of a server that is there, by turns with a program of its own.
+//! Runs a notebook with a tool of a running server, by turns with a peer that is a whole program.
 //!
-//! Owns the server's start and its preloading. Must not know goals.
+//! Owns the start of the server and its preloading. Must not know goals.
 
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::Arena;
 use super::file::{LIBRARIES, Subject};
-use super::runner::{NOTEBOOK, Runner, folder};
+use crate::bench::arena::Arena;
+use crate::bench::contender::{NBCLIENT, NOTEBOOK};
 use crate::bench::mcp::Client;
-use crate::bench::row::Row;
+use crate::bench::measure::{Rounds, Rows, Turn, interleave};
 
-/// Longer than all calls of a run.
+/// The time limit of the server: longer than all calls of a run.
 const LIMIT: Duration = Duration::from_secs(1800);
 
-pub(super) const TOOL: &str = "notebook_run";
+const TOOL: &str = "notebook_run";
 pub(super) const SERVED: &str = "notebook_run, inkcell mcp with preload";
 
-/// How often the tool is called in one round, where the peer runs once.
-const CALLS: usize = 3;
-
-pub(super) fn rows(
-    arena: &Arena,
-    subject: &Subject,
-    rounds: usize,
-) -> Result<Vec<(&'static str, Row)>> {
-    let (mut served, mut peer) = (Row::default(), Row::default());
-    let mut client = match opened(arena) {
-        Ok(client) => Some(client),
-        Err(failure) => {
-            served.failure = Some(arena.said(&failure));
-            None
+/// Takes the rows: the peer runs once in a round, the tool more often. The first round warms up: the fork server
+/// imports libraries, and Python compiles the peer's byte code.
+pub(super) fn rows(arena: &Arena, subject: &Subject, rounds: Rounds) -> Result<Rows> {
+    let mut client = open(arena).map_err(|failure| arena.explain(&failure));
+    let peer = arena.process(&NBCLIENT, &[]).context("nbclient has a command")?;
+    let turns =
+        [Turn { name: SERVED, is_quick: true }, Turn { name: NBCLIENT.name, is_quick: false }];
+    interleave(&turns, rounds, |index| {
+        let dir = arena.fresh(turns[index].name, subject)?;
+        if index > 0 {
+            let figures = arena.time(&peer.command, &dir)?;
+            return Ok(figures.and_then(|figures| checked(figures, &dir, subject)));
         }
-    };
-    let command = arena.programs.command(Runner::Nbclient).context("nbclient has a command")?;
-    // The first round warms up: the fork server imports, and the peer's byte code is made.
-    for round in 0..=rounds {
-        if peer.failure.is_none() {
-            let dir = arena.fresh(Runner::Nbclient.name(), subject)?;
-            let sample = arena.watch.run(&command, &dir)?;
-            let left = |sample| subject.check(&dir.join(NOTEBOOK)).map(|()| sample);
-            match sample.and_then(left) {
-                Ok(sample) if round > 0 => peer.add(&json!({"ms": sample.wall_ms})),
-                Ok(_) => {}
-                Err(failure) => peer.failure = Some(failure),
-            }
+        let answer = match &mut client {
+            Ok(client) => call(client, &dir).map_err(|failure| arena.explain(&failure)),
+            Err(failure) => Err(failure.clone()),
+        };
+        let answer = answer.and_then(|figures| checked(figures, &dir, subject));
+        if let Err(failure) = &answer {
+            client = Err(failure.clone());
         }
-        for _ in 0..CALLS {
-            let Some(live) = &mut client else { continue };
-            let dir = arena.fresh(SERVED, subject)?;
-            match call(live, &dir, subject) {
-                Ok(ms) if round > 0 => served.add(&json!({"ms": ms})),
-                Ok(_) => {}
-                Err(failure) => {
-                    served.failure = Some(arena.said(&failure));
-                    client = None;
-                }
-            }
-        }
-    }
-    Ok(vec![(SERVED, served), (Runner::Nbclient.name(), peer)])
+        Ok(answer)
+    })
 }
 
-fn opened(arena: &Arena) -> Result<Client> {
-    let dir = folder(&arena.root, SERVED);
+fn checked(figures: Value, dir: &Path, subject: &Subject) -> Result<Value, String> {
+    subject.check(&dir.join(NOTEBOOK)).map(|()| figures)
+}
+
+fn open(arena: &Arena) -> Result<Client> {
+    let dir = arena.folder(SERVED);
     std::fs::create_dir_all(&dir)?;
-    let mut command = arena.watch.command(&arena.programs.inkcell, &dir);
+    let mut command = arena.command(&arena.inkcell, &dir);
     command
         .arg("mcp")
-        .env("INKCELL_PYTHON_INTERPRETER", &arena.programs.python)
+        .env("INKCELL_PYTHON_INTERPRETER", &arena.python)
         .env("INKCELL_PYTHON_PRELOAD", LIBRARIES);
-    let mut client = Client::start(command, &arena.watch.stderr, LIMIT)?;
+    let mut client = Client::start(command, &arena.stderr(), LIMIT)?;
     client.open(TOOL)?;
     Ok(client)
 }
 
-/// Runs the notebook in a new kernel, as everybody else does; gives the milliseconds to the answer.
-fn call(client: &mut Client, dir: &Path, subject: &Subject) -> Result<f64> {
-    let file = dir.join(NOTEBOOK);
-    let (_, ms) = client.answer_of(TOOL, &json!({"path": file, "fresh": true, "wait": 600}))?;
-    subject.check(&file).map_err(anyhow::Error::msg)?;
-    Ok(ms)
+/// Runs the notebook in a new kernel, as all contenders do; returns the milliseconds to the answer.
+fn call(client: &mut Client, dir: &Path) -> Result<Value> {
+    let arguments = json!({"path": dir.join(NOTEBOOK), "fresh": true, "wait": 600});
+    let (_, ms) = client.answer_of(TOOL, &arguments)?;
+    Ok(json!({"ms": ms}))
 }

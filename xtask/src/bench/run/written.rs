@@ -1,38 +1,33 @@
-//! How many bytes a run writes: every write of the process and its threads, by where it goes.
+//! Counts the bytes that a run writes: every write of the process and its threads, by target folder.
 //!
-//! Owns the trace. Bytes are counted as they are handed to the system, so that neither the file system nor the
-//! page cache has a say in it. Must not know goals.
+//! Owns the trace. It counts bytes as they are passed to the system, so that the file system and the page cache
+//! do not affect the figure. Must not know goals.
 
 use std::ffi::OsString;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::bench::sample::StopWatch;
+use crate::bench::arena::{Arena, remove};
 
-/// Everything that puts bytes into a file; nothing here maps files to write to them.
+/// System calls that write bytes to a file; no contender writes through mapped files.
 const CALLS: &str = "trace=write,pwrite64,writev,pwritev,pwritev2,copy_file_range,sendfile";
 
-/// Bytes by the folder they went to; what goes to pipes, sockets and elsewhere is in neither.
+/// Bytes by the folder they went to; bytes to pipes, sockets and other places do not count.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Written {
     pub(super) beside: u64,
     pub(super) state: u64,
 }
 
-/// Runs a command and counts what it and all it starts write below the two folders.
-pub(super) fn count(
-    watch: &StopWatch,
-    command: &[OsString],
-    traces: &Path,
-    folder: &Path,
-    state: &Path,
-) -> Result<Written> {
-    crate::bench::family::forget(traces)?;
-    std::fs::create_dir_all(traces)?;
-    // One file a thread: their calls are never torn apart by those of others. A filter in the kernel spares all
-    // other calls the detour, so that the run takes about as long as it does without being watched.
-    let mut strace = watch.command("strace", folder);
+/// Runs a command and counts the bytes that it and its children write below its folder and the state folder.
+pub(super) fn count(arena: &Arena, command: &[OsString], folder: &Path) -> Result<Written> {
+    let (traces, state) = (arena.root.join("traces"), arena.state());
+    remove(&traces)?;
+    std::fs::create_dir_all(&traces)?;
+    // One trace file for each thread, so that a call is never split by a call of another thread. A filter in
+    // the kernel skips all other calls, so that the run takes about as long as without a trace.
+    let mut strace = arena.command("strace", folder);
     strace.args(["-ff", "-y", "-s", "0", "--seccomp-bpf", "-e", CALLS, "-o"]);
     let said = strace.arg(traces.join("thread")).args(command).output()?;
     if !said.status.success() {
@@ -40,11 +35,11 @@ pub(super) fn count(
         bail!("the traced run failed: {} {}", said.status, text.trim());
     }
     let mut written = Written::default();
-    for entry in std::fs::read_dir(traces)? {
+    for entry in std::fs::read_dir(&traces)? {
         let text = std::fs::read(entry?.path()).context("cannot read a trace")?;
-        written.add(&String::from_utf8_lossy(&text), folder, state);
+        written.add(&String::from_utf8_lossy(&text), folder, &state);
     }
-    crate::bench::family::forget(traces)?;
+    remove(&traces)?;
     Ok(written)
 }
 
@@ -53,12 +48,12 @@ impl Written {
         self.beside + self.state
     }
 
-    /// Adds the calls of one thread, each a line such as `write(7</folder/file>, ""..., 12) = 12`.
+    /// Adds the calls of one thread, one a line, such as `write(7</folder/file>, ""..., 12) = 12`.
     fn add(&mut self, calls: &str, folder: &Path, state: &Path) {
         for call in calls.lines() {
             let Some((asked, answered)) = call.rsplit_once(" = ") else { continue };
             let Ok(bytes) = answered.trim().parse::<u64>() else { continue };
-            // Where bytes are copied between files, the second one named is written to.
+            // A copy between files names its target second.
             let is_copy = asked.starts_with("copy_file_range");
             let mut named = asked.split('<').skip(1).filter_map(|rest| rest.split_once('>'));
             let path = if is_copy { named.nth(1) } else { named.next() };

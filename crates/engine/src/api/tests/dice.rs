@@ -5,14 +5,13 @@ mod looks;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use inkcell_kernel::{DeathCause, Fate, InputMode, Rung, Stray};
+use inkcell_kernel::{DeathCause, InputMode, Rung, Stray, StrayFate};
 
 use crate::api::*;
 use crate::output::{
     Counts, ImageItem, JsonItem, Mark, Notice, Part, RichItem, RichKind, Stored, Truncation,
 };
-use crate::session::{CloseReason, Loss};
-use crate::staleness::{Because, Freshness, Why};
+use crate::types::{Because, CloseReason, Freshness, Loss, StaleReason};
 
 /// Numbers that follow from a seed.
 pub(super) struct Dice(u64);
@@ -77,7 +76,7 @@ impl Dice {
         }
     }
 
-    /// A time that somebody may have to wait, to the nanosecond.
+    /// A realistic waiting time, to the nanosecond.
     fn time(&mut self) -> Duration {
         Duration::new(self.below(1_000_000), self.below(1_000_000_000) as u32)
     }
@@ -256,7 +255,7 @@ impl Dice {
         }
     }
 
-    fn why(&mut self) -> Why {
+    fn why(&mut self) -> StaleReason {
         let (name, cell) = (self.text(), self.maybe(|dice| dice.number() as usize));
         let name = Because::Name { name, cell };
         let because = self.one(&[name, Because::Cell(3), Because::File("a.csv".to_owned())]);
@@ -269,8 +268,9 @@ impl Dice {
             Freshness::Stale(because.clone()),
             Freshness::OutOfOrder(because),
         ];
-        let marked = Why::Marked(self.one(&marks));
-        let needed = Why::Needed { name: self.maybe(Dice::text), by: self.number() as usize };
+        let marked = StaleReason::Marked(self.one(&marks));
+        let needed =
+            StaleReason::Needed { name: self.maybe(Dice::text), by: self.number() as usize };
         self.one(&[marked, needed])
     }
 
@@ -393,7 +393,7 @@ impl Dice {
             strays: self.some(|dice| Stray {
                 pid: dice.number() as u32,
                 program: dice.text(),
-                fate: dice.one(&[Fate::Ended, Fate::Alive]),
+                fate: dice.one(&[StrayFate::Ended, StrayFate::Alive]),
             }),
         }
     }
@@ -416,15 +416,15 @@ impl Dice {
         }
     }
 
-    fn note(&mut self) -> Note {
+    fn note(&mut self) -> CallNote {
         match self.below(4) {
-            0 => Note::StateLost(self.loss()),
-            1 => Note::RanTwice(self.death()),
-            2 => Note::MadeRoom {
+            0 => CallNote::StateLost(self.loss()),
+            1 => CallNote::RanTwice(self.death()),
+            2 => CallNote::MadeRoom {
                 session: SessionName(self.text()),
                 reason: self.one(&[CloseReason::Evicted, CloseReason::OpenFiles]),
             },
-            _ => Note::Kernel(self.text()),
+            _ => CallNote::Kernel(self.text()),
         }
     }
 

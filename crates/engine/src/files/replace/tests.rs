@@ -1,12 +1,12 @@
-//! The temporary file of a save: its name, its mode, and names that are taken already.
+//! The temporary file of a save: its name, its mode, and names that are already taken.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::time::Duration;
 
 use super::*;
-use crate::error::Kind;
 use crate::files::{PathBase, Roots};
+use crate::types::Kind;
 
 const OLD: &[u8] = b"old content";
 const TEMP: &str = ".inkcell-0000000000000007.tmp";
@@ -27,7 +27,7 @@ fn replaced(folder: &Path, chunks: &[&[u8]]) -> Result<Outcome, EngineError> {
     target.replace(&mut lock, &Replacement { chunks, expect, force: Force::No, random: 7 })
 }
 
-/// S-043: what somebody put under the name we would use is not opened, followed or overwritten.
+/// S-043: an existing file under the temporary name is not opened, followed or overwritten.
 #[test]
 fn a_name_that_is_taken_is_not_used() {
     type Plant = dyn Fn(&Path, &Path);
@@ -50,11 +50,12 @@ fn a_name_that_is_taken_is_not_used() {
     }
 }
 
-/// S-043: names cannot be guessed, and only such names are ever removed.
+/// S-043: temporary names cannot be guessed, and only files with such names are removed.
 #[test]
 fn names_are_made_from_randomness() {
     assert_eq!(temp_name(7), TEMP);
-    let mut names: Vec<String> = (0..1000).map(|_| temp_name(crate::system_random())).collect();
+    let mut names: Vec<String> =
+        (0..1000).map(|_| temp_name(crate::types::system_random())).collect();
     names.sort();
     names.dedup();
     assert_eq!(names.len(), 1000);
@@ -78,12 +79,12 @@ fn the_new_file_is_as_private_as_the_old_one() {
     }
 }
 
-/// F-064: other bytes under the same name are not replaced.
+/// F-064: a file with other bytes than expected is not replaced.
 #[test]
 fn other_bytes_are_not_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("nb.ipynb");
-    // What was read is not what is there: `replaced` expects the old content.
+    // The file differs from the read: `replaced` expects the old content.
     std::fs::write(&path, b"OLD CONTENT").unwrap();
     assert_eq!(replaced(folder.path(), &[b"new"]).unwrap(), Outcome::Moved);
     assert_eq!(std::fs::read(&path).unwrap(), b"OLD CONTENT");

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use inkcell_kernel::InterruptMode;
 
 use super::*;
-use crate::error::Kind;
+use crate::types::Kind;
 
 fn spec(name: &str, language: &str) -> Kernelspec {
     Kernelspec {
@@ -32,14 +32,14 @@ fn name(name: &str) -> KernelName {
     KernelName(name.to_owned())
 }
 
-/// What a notebook with this kernelspec and language gets, in words.
+/// The result for a notebook with this kernelspec and language, in words.
 fn of_notebook(named: &str, language: &str, wanted: &Wanted) -> String {
     let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let kernel =
         KernelChoice::OfNotebook { name: given(named).map(KernelName), language: given(language) };
     let wanted = Wanted { kernel: Some(kernel), ..wanted.clone() };
     match pick(&wanted, BackendKind::Runner, installed) {
-        Ok(Picked { program, note }) => {
+        Ok(KernelPick { program, note }) => {
             let program = match program {
                 Program::Python(backend) => backend.name().to_owned(),
                 Program::Spec(spec) => spec.name,
@@ -62,7 +62,7 @@ fn of_notebook(named: &str, language: &str, wanted: &Wanted) -> String {
     }
 }
 
-/// A notebook's own words choose its kernel, and the choice is told.
+/// A notebook's own metadata choose its kernel, and a note reports the choice.
 #[test]
 fn a_notebook_chooses_its_kernel() {
     for (named, language, expected) in [
@@ -81,7 +81,7 @@ fn a_notebook_chooses_its_kernel() {
         ("", "R", "ir, told"),
         ("ir4", "R", "ir, for ir4"),
         ("ir", "", "ir, told"),
-        // What the file says of its code is more telling than a name that every Jupyter gives.
+        // The language in the file tells more than a name that every Jupyter uses.
         ("python3", "R", "ir, told"),
     ] {
         let got = of_notebook(named, language, &Wanted::default());
@@ -104,7 +104,7 @@ fn a_notebook_chooses_its_kernel() {
     assert_eq!(of_notebook("broken", "julia", &Wanted::default()), unusable);
 }
 
-/// Whoever says what to use is obeyed, and a notebook that cannot be run so is refused.
+/// A caller's explicit choice is obeyed, and a notebook that cannot run that way is refused.
 #[test]
 fn what_was_asked_for_counts_more_than_the_notebook() {
     let runner = Wanted { backend: Some(BackendKind::Runner), ..Wanted::default() };
@@ -136,7 +136,10 @@ fn a_kernel_is_asked_for_by_name_or_by_its_file() {
         pick(&wanted, BackendKind::Runner, installed)
     };
     let bash = of(None, KernelChoice::Named(name("Bash"))).expect("it is installed");
-    assert_eq!(bash, Picked { program: Program::Spec(Box::new(spec("bash", "bash"))), note: None });
+    assert_eq!(
+        bash,
+        KernelPick { program: Program::Spec(Box::new(spec("bash", "bash"))), note: None }
+    );
     let file = PathBuf::from("/run/kernel-1.json");
     let existing = of(Some(BackendKind::Zmq), KernelChoice::Existing(file.clone()));
     assert_eq!(existing.expect("any file").program, Program::Existing(file.clone()));
@@ -149,7 +152,7 @@ fn a_kernel_is_asked_for_by_name_or_by_its_file() {
     }
 }
 
-/// What is installed is looked at only where it matters: most notebooks are for the Python that is there.
+/// Installed kernels are listed only if that matters: most notebooks are for the current Python.
 #[test]
 fn kernelspecs_are_not_read_for_nothing() {
     let usual = KernelChoice::OfNotebook { name: Some(name("python3")), language: None };
@@ -160,7 +163,7 @@ fn kernelspecs_are_not_read_for_nothing() {
     }
 }
 
-/// What is to run on a gateway runs there: its kernels are those that count, and nothing of this machine is taken.
+/// On a gateway only its own kernels count, and nothing of this machine is used.
 #[test]
 fn a_gateway_has_kernels_of_its_own() {
     let on_gateway = |kernel: Option<KernelChoice>, backend| {

@@ -1,4 +1,4 @@
-//! The words a reader sees.
+//! Wording that a reader sees.
 
 use super::*;
 
@@ -61,7 +61,7 @@ fn notices_are_worded() {
     assert_eq!(full.to_string(), "[artifact incomplete: disk full after 65536 bytes]");
 }
 
-/// A program cannot write a line that looks like one of ours, in the parts or in plain text.
+/// A program cannot write a line that looks like one of inkcell's, in the parts or in plain text.
 #[test]
 fn notices_cannot_be_forged() {
     let forged = "[… 5 lines elided (3B) …]\nx [… y\n[Showing lines 1-2 of 2]\n";

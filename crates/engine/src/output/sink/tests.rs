@@ -7,14 +7,14 @@ use bytes::Bytes;
 use inkcell_kernel::{MimeData, PyError};
 use proptest::prelude::*;
 
+use super::super::keep::spill::{ArtifactLimit, Content, SpillFile};
+use super::super::keep::window::Repeats;
 use super::super::model::{RichKind, Stored};
-use super::super::spill::{ArtifactLimit, Content, SpillFile};
-use super::super::window::Repeats;
 use super::*;
 
 mod long;
 
-/// A store in memory that takes so many bytes in all.
+/// A store in memory that accepts `room` bytes in all.
 #[derive(Clone, Default)]
 struct Disk {
     files: Arc<Mutex<Vec<Vec<u8>>>>,
@@ -103,7 +103,7 @@ fn small(max_bytes: usize) -> OutputLimits {
     OutputLimits { held_bytes: 200_000, ..OutputLimits::head_and_tail().with_max_bytes(max_bytes) }
 }
 
-/// B:O-01, B:O-08: what fits is shown whole, and no file is opened.
+/// B:O-01, B:O-08: output that fits is shown completely, and no file is opened.
 #[test]
 fn what_fits_is_whole() {
     let disk = Disk::default();
@@ -118,7 +118,7 @@ fn what_fits_is_whole() {
     assert!(!exact.is_truncated && exact.notices.is_empty());
 }
 
-/// B:O-06, B:O-08, B:O-30: over the budget both ends are kept, the artifact has every byte.
+/// B:O-06, B:O-08, B:O-30: over the budget both ends are kept, and the artifact has every byte.
 #[test]
 fn over_the_budget_both_ends_are_kept() {
     let disk = Disk::default();
@@ -159,7 +159,7 @@ fn chunks_len(events: &[ExecEvent]) -> u64 {
     events.iter().map(len).sum()
 }
 
-/// B:O-06: compatible tools keep the end only, to the byte.
+/// B:O-06: compatible tools keep only the end, exact to the byte.
 #[test]
 fn compatible_tools_keep_the_end() {
     let disk = Disk::default();
@@ -224,7 +224,7 @@ fn invalid_bytes_are_exact_in_the_artifact() {
     assert!(output.text().contains('\u{fffd}') && output.counts.invalid > 0);
 }
 
-/// F-034: a full disk costs the artifact, and the output says how much of it there is.
+/// F-034: a full disk costs the artifact, and the output says how much of it exists.
 #[test]
 fn a_full_disk_is_told() {
     let disk = Disk::with_room(65_536);
@@ -241,7 +241,7 @@ fn a_full_disk_is_told() {
     assert!(!notices[0].contains("artifact://"), "{}", notices[0]);
 }
 
-/// F-034, F-035: a file that took nothing, or was never opened, is not named.
+/// F-034, F-035: a file without content, or one that was never opened, is not named.
 #[test]
 fn an_empty_artifact_is_not_named() {
     let output = run(small(10), &Disk::with_room(0), &[out("x".repeat(100))]);
@@ -292,12 +292,12 @@ fn lines_may_have_a_limit() {
     assert!(output.is_truncated);
 }
 
-/// A progress bar on one stream does not write over the other, and order is kept.
+/// A progress bar on one stream does not overwrite the other, and order is kept.
 #[test]
 fn streams_keep_their_order() {
     assert_eq!(text(&[out("a"), err("\rb\n"), out("c\n")]), "ab\nc\n");
     assert_eq!(text(&[err("10%\r"), err("20%"), out("x\n"), err("\r30%")]), "20%x\n30%");
-    // A sequence cut by the other stream is still one sequence.
+    // A sequence interrupted by the other stream is still one sequence.
     assert_eq!(text(&[out("a\x1b[3"), err("e\n"), out("1mb\n")]), "ae\nb\n");
 }
 
@@ -319,7 +319,7 @@ fn displays_stand_on_their_own_lines() {
     assert_eq!(text(&events), "no end\n5\nshown\nTrace\nE: v\n");
 }
 
-/// One display may be limited apart from the rest.
+/// One display may have a limit of its own.
 #[test]
 fn one_display_has_its_own_limit() {
     let limits = OutputLimits { display_bytes: 50, ..OutputLimits::head_and_tail() };
@@ -376,7 +376,7 @@ fn storms_are_bounded() {
     assert!(output.parts.len() <= 50);
 }
 
-/// An update reaches its display where it stands; one that is not known is shown.
+/// An update changes its display in place; an unknown one is shown as new.
 #[test]
 fn updates_reach_their_display() {
     let events = [
@@ -415,7 +415,7 @@ fn giant_forms_are_stored() {
     assert_eq!(value.digest, "JSON array of 200001, first number");
 }
 
-/// B:O-20, B:X-10: the preview is the end of the text so far, with the line that is being written.
+/// B:O-20, B:X-10: the preview is the end of the text so far, with the current line.
 #[test]
 fn a_preview_shows_the_end() {
     let limits = OutputLimits { live_bytes: 10, ..OutputLimits::head_and_tail() };
@@ -428,7 +428,7 @@ fn a_preview_shows_the_end() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// However the bytes come, the reader gets the same and the artifact has them all.
+    /// For any chunks, the reader gets the same output and the artifact has all bytes.
     #[test]
     fn chunks_do_not_matter(
         lines in prop::collection::vec("([a-c]{0,3}|\x1b\\[31m[a-z]{0,20}\x1b\\[0m|[a-z]{1,4}\r[A-Z]{1,3}|é😀)\n?", 0..60),

@@ -1,7 +1,7 @@
 use super::super::record::SourceDigest;
 use super::*;
 
-/// A cheap save is made after every cell, a dear one seldom.
+/// Saves follow every cell while they are cheap, and are rare while they are dear.
 #[test]
 fn saves_keep_their_distance() {
     let start = Instant::now();
@@ -18,13 +18,13 @@ fn saves_keep_their_distance() {
     assert!(pace.is_due(after(11_000)));
 }
 
-/// However long cells take, a large file is written at most four times over: on the way less than twice its size, at
-/// the end once, and its outputs to the journal.
+/// A large file is written at most four times over, however long cells take: less than twice its size during the run,
+/// once at the end, and once for the outputs in the journal.
 #[test]
 fn large_files_are_not_written_again_and_again() {
     let start = Instant::now();
     let mb = 1 << 20;
-    // Outputs that come one by one, and outputs in the place of others.
+    // Outputs that accumulate, and outputs that replace others.
     for (first, each) in [(0_u64, mb / 2), (50 * mb, 0)] {
         let (mut pace, mut now, mut size, mut written) = (Pace::default(), start, first, 0_u64);
         for _ in 0..100 {
@@ -54,7 +54,7 @@ fn desk() -> (tempfile::TempDir, Notebooks) {
         roots: crate::Roots::Anywhere,
         max_bytes: 1 << 20,
         lock_wait: Duration::from_secs(20),
-        random: crate::system_random,
+        random: crate::types::system_random,
     };
     (dir, Notebooks::new(config))
 }
@@ -78,8 +78,8 @@ fn shown(id: &str, source: &str, text: &str) -> CellOutputs {
     CellOutputs { cell, count: Some(4), outputs }
 }
 
-/// F-078: what a host that died had kept is in the file after the next command on it, once; what does not
-/// belong to the source any more is not; and a run that is under way is left alone.
+/// F-078: outputs that a dead host kept are in the file after the next command on it, once. Outputs of a changed source
+/// are dropped, and a run that is under way is left alone.
 #[test]
 fn what_was_kept_goes_into_the_file() {
     let (dir, notebooks) = desk();
@@ -105,7 +105,7 @@ fn what_was_kept_goes_into_the_file() {
     assert_eq!(notebooks.read("a.ipynb").expect("a notebook").recovered, None);
 }
 
-/// What cannot be saved is kept, and goes into the file when it can be.
+/// Outputs that cannot be saved are kept, and reach the file once a save works.
 #[test]
 fn what_cannot_be_saved_is_kept() {
     let (dir, notebooks) = desk();
@@ -122,7 +122,7 @@ fn what_cannot_be_saved_is_kept() {
     assert!(std::fs::read_to_string(&path).expect("the file").contains("kept"));
 }
 
-/// F-078: what a run into another file left is put in also when that run is taken up again.
+/// F-078: outputs that a run left for another file are restored when that run resumes.
 #[test]
 fn what_was_kept_for_another_file_goes_into_it() {
     let (dir, notebooks) = desk();
@@ -130,14 +130,14 @@ fn what_was_kept_for_another_file_goes_into_it() {
         std::fs::write(dir.path().join(name), notebook("1")).expect("a file");
     }
     let (mut file, _) = RunFile::open(&notebooks, "b.ipynb").expect("a run");
-    file.begin((Noted::AsKnown, &[]), &[]).expect("it begins");
+    file.begin((RecordPlace::AsKnown, &[]), &[]).expect("it begins");
     let one = shown("one", "1", "late\n");
     let ran = RanCell {
         id: one.cell.id.as_deref().map(Into::into),
         index: one.cell.index,
         source: SourceDigest::of(&one.cell.source),
         count: one.count,
-        state: crate::api::State::Done,
+        state: crate::types::State::Done,
         duration: Duration::ZERO,
         displays: Vec::new(),
         is_twin: false,
@@ -162,7 +162,7 @@ fn what_was_kept_for_another_file_goes_into_it() {
     assert!(text.contains("late"), "{text}");
 }
 
-/// Where nothing can be kept, what a cell showed is saved at once.
+/// Without a journal, outputs are saved at once.
 #[test]
 fn without_a_journal_outputs_are_saved_at_once() {
     let (dir, notebooks) = desk();
@@ -178,7 +178,7 @@ fn without_a_journal_outputs_are_saved_at_once() {
     assert!(std::fs::read_to_string(&path).expect("the file").contains("kept"));
 }
 
-/// F-078: a host that dies between a save and the end of its journal leaves nothing to be put in.
+/// F-078: a host that dies between a save and the removal of its journal causes no second restore.
 #[test]
 fn what_is_in_the_file_already_is_not_put_in_again() {
     let (dir, notebooks) = desk();
@@ -195,8 +195,8 @@ fn what_is_in_the_file_already_is_not_put_in_again() {
     assert_eq!(std::fs::read_dir(dir.path().join("state/runs")).expect("a folder").count(), 1);
 }
 
-/// F-079: an older copy that another program puts over the file costs no outputs: those of cells whose source is
-/// still what ran are in it again after the next save.
+/// F-079: if another program replaces the file with an older copy, the next save restores the outputs of all cells
+/// whose source is still the one that ran.
 #[test]
 fn an_older_copy_gets_the_outputs_again() {
     let (dir, notebooks) = desk();
@@ -214,21 +214,21 @@ fn an_older_copy_gets_the_outputs_again() {
     let saved = take(&mut file, 1, shown("two", "2", "second\n"));
     assert!(has("first") && has("second"));
     assert_eq!(saved.put_again, [0]);
-    // Nothing is told, and nothing written, when nobody took anything out.
+    // If no outputs were removed, the save reports and writes nothing.
     let saved = file.save(Keep::Record).expect("it is saved").expect("a save");
     assert!(saved.put_again.is_empty() && saved.cells.is_empty());
-    // At the end at the latest, and not where the source is another one.
+    // Outputs return at the end at the latest, and only where the source has not changed.
     std::fs::write(&path, notebook("changed")).expect("somebody puts another one there");
     let saved = file.save(Keep::Record).expect("it is saved").expect("a save");
     assert!(!has("first") && has("second"));
     assert_eq!((saved.put_again, saved.cells), (vec![1], vec![(1, WriteBack::Saved)]));
-    // A cell that comes back gets what it showed.
+    // A cell that returns gets its outputs back.
     std::fs::write(&path, notebook("1")).expect("somebody takes the change back");
     file.save(Keep::Record).expect("it is saved");
     assert!(has("first") && has("second"));
 }
 
-/// F-079: a file that is taken away takes no outputs with it, also not those that were in it.
+/// F-079: removing the file loses no outputs, not even saved ones.
 #[test]
 fn a_file_that_vanishes_gets_everything_when_it_is_back() {
     let (dir, notebooks) = desk();
@@ -247,7 +247,7 @@ fn a_file_that_vanishes_gets_everything_when_it_is_back() {
     assert!(text.contains("first") && text.contains("second"), "{text}");
 }
 
-/// A display that a later cell changed keeps what is noted about its own cell.
+/// If a later cell changes a display, the notes about the display's own cell stay.
 #[test]
 fn a_changed_display_keeps_the_times_of_its_cell() {
     let (dir, notebooks) = desk();
@@ -257,7 +257,7 @@ fn a_changed_display_keeps_the_times_of_its_cell() {
     let start = Instant::now();
     file.pace.saved(start, start + Duration::from_secs(100), 1);
     let now = std::time::SystemTime::UNIX_EPOCH;
-    let span = Span { began: now, ended: now, state: crate::api::State::Done };
+    let span = Span { began: now, ended: now, state: crate::types::State::Done };
     let stamps = CellStamps::of(Stamps::Jupyter, span);
     let one = |text: &str, stamps| vec![(0, shown("one", "1", text), stamps)];
     file.take(one("early\n", stamps), None, Urgency::WhenCheap).expect("it is kept");

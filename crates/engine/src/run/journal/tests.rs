@@ -15,7 +15,7 @@ fn outputs(id: &str, text: &str) -> CellOutputs {
     CellOutputs { cell, count: Some(3), outputs }
 }
 
-/// F-078: what was kept is found, also when the last line was not written to its end.
+/// F-078: kept outputs are found, even if the last line is incomplete.
 #[test]
 fn what_was_kept_is_found() {
     let dir = tempfile::TempDir::new().expect("a folder");
@@ -31,7 +31,7 @@ fn what_was_kept_is_found() {
     for cut in first..whole.len() {
         std::fs::write(&path, &whole[..cut]).expect("a file");
         assert_eq!(Journal::left(&path).expect("one"), std::slice::from_ref(&one), "{cut}");
-        // Whoever goes on after a full disk loses nothing of what comes then.
+        // A host that continues after a full disk loses no later outputs.
         let mut after = Journal::new(path.clone());
         after.keep(&two).expect("it is kept");
         assert_eq!(Journal::left(&path).expect("two"), [one.clone(), two.clone()], "{cut}");

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// A notebook of code cells, each with an id and a source; an empty id is none.
+/// A notebook of code cells, each with an id and a source; an empty id stands for a missing one.
 fn book(cells: &[(&str, &str)]) -> Notebook {
     let cell = |(id, source): &(&str, &str)| -> Value {
         let mut cell =
@@ -23,25 +23,25 @@ fn known(id: Option<&str>, index: usize) -> KnownCell {
     KnownCell { id: id.map(str::to_owned), index, source: "x".to_owned(), planned: None }
 }
 
-/// F-079: which cell of a file it is that ran, where nothing else is known of the notebook.
+/// F-079: finds the cell that ran, knowing only the current file.
 #[test]
 fn a_cell_is_found_again() {
     let find =
-        |known: &KnownCell, cells: &[(&str, &str)]| Sight::new(&book(cells), None).find(known);
+        |known: &KnownCell, cells: &[(&str, &str)]| CellFinder::new(&book(cells), None).find(known);
     let named = known(Some("aaaa"), 0);
-    assert_eq!(find(&named, &[("bbbb", "y"), ("aaaa", "x")]), Found::Same(1));
-    assert_eq!(find(&named, &[("bbbb", "x"), ("aaaa", "y")]), Found::Changed(1));
-    assert_eq!(find(&named, &[("bbbb", "x")]), Found::Gone);
-    // An id that two cells have names neither.
-    assert_eq!(find(&named, &[("aaaa", "y"), ("aaaa", "x")]), Found::Same(1));
+    assert_eq!(find(&named, &[("bbbb", "y"), ("aaaa", "x")]), CellMatch::Same(1));
+    assert_eq!(find(&named, &[("bbbb", "x"), ("aaaa", "y")]), CellMatch::Changed(1));
+    assert_eq!(find(&named, &[("bbbb", "x")]), CellMatch::Gone);
+    // An id that two cells share identifies neither.
+    assert_eq!(find(&named, &[("aaaa", "y"), ("aaaa", "x")]), CellMatch::Same(1));
     let unnamed = known(None, 1);
-    assert_eq!(find(&unnamed, &[("", "y"), ("", "x")]), Found::Same(1));
-    assert_eq!(find(&unnamed, &[("", "x"), ("", "y")]), Found::Same(0));
-    assert_eq!(find(&unnamed, &[("", "x"), ("", "y"), ("", "x")]), Found::Changed(1));
-    assert_eq!(find(&unnamed, &[("", "y")]), Found::Gone);
+    assert_eq!(find(&unnamed, &[("", "y"), ("", "x")]), CellMatch::Same(1));
+    assert_eq!(find(&unnamed, &[("", "x"), ("", "y")]), CellMatch::Same(0));
+    assert_eq!(find(&unnamed, &[("", "x"), ("", "y"), ("", "x")]), CellMatch::Changed(1));
+    assert_eq!(find(&unnamed, &[("", "y")]), CellMatch::Gone);
 }
 
-/// F-079: cells without ids are told apart by their order, also when they hold the same code.
+/// F-079: order tells cells without ids apart, even if they hold the same code.
 #[test]
 fn cells_without_ids_are_known_by_their_order() {
     let planned = book(&[("", "a"), ("", "x"), ("", "b"), ("", "x"), ("", "c")]);
@@ -50,23 +50,23 @@ fn cells_without_ids_are_known_by_their_order() {
         KnownCell { planned: Some(3), ..known(None, 3) },
     );
     let table = [
-        (vec!["new", "a", "x", "b", "x", "c"], Found::Same(2), Found::Same(4)),
-        (vec!["x", "b", "x", "c"], Found::Same(0), Found::Same(2)),
-        (vec!["a", "b", "x", "c"], Found::Gone, Found::Same(2)),
-        (vec!["a", "x", "b", "y", "c"], Found::Same(1), Found::Changed(3)),
-        (vec!["a", "y", "b", "x", "c"], Found::Changed(1), Found::Same(3)),
-        (vec![], Found::Gone, Found::Gone),
+        (vec!["new", "a", "x", "b", "x", "c"], CellMatch::Same(2), CellMatch::Same(4)),
+        (vec!["x", "b", "x", "c"], CellMatch::Same(0), CellMatch::Same(2)),
+        (vec!["a", "b", "x", "c"], CellMatch::Gone, CellMatch::Same(2)),
+        (vec!["a", "x", "b", "y", "c"], CellMatch::Same(1), CellMatch::Changed(3)),
+        (vec!["a", "y", "b", "x", "c"], CellMatch::Changed(1), CellMatch::Same(3)),
+        (vec![], CellMatch::Gone, CellMatch::Gone),
     ];
     for (sources, wanted_first, wanted_second) in table {
         let cells: Vec<(&str, &str)> = sources.iter().map(|source| ("", *source)).collect();
         let now = book(&cells);
-        let sight = Sight::new(&now, Some(&planned));
+        let sight = CellFinder::new(&now, Some(&planned));
         assert_eq!(sight.find(&first), wanted_first, "{sources:?}");
         assert_eq!(sight.find(&second), wanted_second, "{sources:?}");
     }
 }
 
-/// Only where ids do not tell all cells apart is more remembered.
+/// The planned notebook is remembered only if ids do not tell all cells apart.
 #[test]
 fn ids_that_tell_all_cells_apart() {
     assert!(has_unique_ids(&book(&[("a", "x"), ("b", "x")])));

@@ -2,7 +2,7 @@ use inkcell_notebook::Notebook;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::api::State;
+use crate::types::State;
 
 fn notebook(cells: &[(&str, Option<&str>, Option<u32>)]) -> Notebook {
     let cell = |(source, id, count): &(&str, Option<&str>, Option<u32>)| {
@@ -27,10 +27,10 @@ fn record(source: &str, id: Option<&str>, index: usize, count: u32) -> RanCell {
     }
 }
 
-/// Sources and counts.
 type Cells = &'static [(&'static str, Option<u32>)];
 
-/// `x` and `y` ran at 0 and 1, with counts 1 and 2; where they are now.
+/// `x` and `y` ran at 0 and 1, with counts 1 and 2. Each row gives the current cells and the
+/// expected positions.
 #[test]
 fn cells_are_found_where_they_went() {
     let table: &[(Cells, Option<[Option<usize>; 2]>)] = &[
@@ -40,11 +40,11 @@ fn cells_are_found_where_they_went() {
         (&[("x", Some(1)), ("new", None), ("y", Some(2))], Some([Some(0), Some(2)])),
         (&[("y", Some(2))], Some([None, Some(0)])),
         (&[], Some([None, None])),
-        // One that was changed is where it was, or is known by its count.
+        // A changed cell is found by its position or its count.
         (&[("x", Some(1)), ("z", Some(2))], None),
         (&[("x", Some(1)), ("z", None)], None),
         (&[("new", None), ("z", Some(1)), ("y", Some(2))], Some([Some(1), Some(2)])),
-        // Twice the same.
+        // Two cells with the same source.
         (&[("x", Some(1)), ("x", None), ("y", Some(2))], Some([Some(0), Some(2)])),
     ];
     for id in [None, Some("twin")] {

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::api::CellSide;
-use crate::files::Version;
+use crate::types::Version;
 
 fn opened(cells: &Value, metadata: &Value) -> Opened {
     let notebook =
@@ -77,7 +77,7 @@ fn cells_are_chosen_by_list_and_by_ends() {
     assert_eq!(problem, "to: 0 is cell 0, which stands before cell 4 (eeee), the first to run");
 }
 
-/// A position is none of the ids, also where one looks the same.
+/// A position is not an id, even if an id looks the same.
 #[test]
 fn a_side_is_told_by_its_position() {
     let cell = |id: &str| code(id, "1", &json!({}));
@@ -91,7 +91,7 @@ fn a_side_is_told_by_its_position() {
     assert_eq!((on(CellSide::UpTo(9)), on(CellSide::After(9))), (vec![0, 1, 2], vec![]));
 }
 
-/// What a notebook says about its kernel, as far as it says anything.
+/// The kernel and language that the metadata of a notebook name.
 #[test]
 fn a_notebook_says_which_kernel_it_is_for() {
     let says = |metadata: Value| match kernel(&opened(&json!([]), &metadata).notebook) {
@@ -120,7 +120,7 @@ fn a_notebook_says_which_kernel_it_is_for() {
     }
 }
 
-/// How long a cell may take is known from whoever ran it and noted that in the file.
+/// Durations that other runners noted in the file are used.
 #[test]
 fn durations_in_the_file_are_known() {
     let times = json!({"iopub.execute_input": "2024-01-01T00:00:00.5Z",
@@ -138,7 +138,7 @@ fn durations_in_the_file_are_known() {
     assert_eq!(plan.cells[1].timeout, seconds(7.0));
 }
 
-/// What the notebook and its cells say about errors.
+/// Error policies from the metadata of the notebook and its cells.
 #[test]
 fn metadata_says_what_may_fail() {
     let cells = json!([
@@ -153,7 +153,7 @@ fn metadata_says_what_may_fail() {
     };
     let (go_on, stop) = ((OnError::GoOn, None), (OnError::Stop, None));
     assert_eq!(rules(&json!({})), (OnError::Stop, vec![go_on, stop]));
-    // What the notebook allows, all of its cells may do.
+    // A permission in the notebook applies to all its cells.
     let allowing = json!({"execution": {"allow_errors": true}});
     assert_eq!(rules(&allowing), (OnError::GoOn, vec![go_on, go_on]));
 }

@@ -1,8 +1,8 @@
-//! The lines of a record: one for each thing that happened to a cell or a run.
+//! The lines of a record: one for each event of a cell or a run.
 //!
-//! Owns their form. A long notebook has a line for each of its cells, and whoever looks at its outline reads them all. So
-//! a cell is an array without names of fields, and what only those need who run cells lies apart, in a line before, which
-//! others pass over.
+//! Owns their form. A long notebook has a line for each of its cells, and every outline reads them all. So a cell is an
+//! array without field names. Data that only a run needs stands apart, in a line before the cell's, which other readers
+//! skip.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -13,59 +13,56 @@ use compact_str::CompactString;
 use inkcell_kernel::{BodyNames, Name};
 use serde::{Deserialize, Serialize};
 
-use super::{Latest, OpenCell, Past, RanCell, SourceDigest, cut};
-use crate::api::State;
-use crate::staleness::{Held, OuterParts, OuterTrace};
+use super::{Latest, OpenCell, RanCell, RunHistory, SourceDigest, cut};
+use crate::run::staleness::{Held, OuterParts, OuterTrace};
+use crate::types::State;
 
-/// More of such a file is not read.
+/// Bytes read from a record; the rest is ignored.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// How lines begin that are not always read to their end.
+/// Prefixes of lines that are not always parsed.
 const STARTS: &[u8] = b"{\"starts\":";
 const APART: &[u8] = b"{\"apart\":";
 
-/// Few lines of cells are shorter.
+/// Lower estimate for the length of a cell's line, to reserve room.
 const SHORT_BYTES: usize = 200;
 
-/// One line of the file that is written.
+/// One line of the file, as written.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Line<'a> {
-    /// A run began; what stands before is of earlier ones.
+    /// A run began; lines before this one belong to earlier runs.
     Began,
-    /// A cell begins.
     Starts(OpenCell),
-    /// What lies apart of the cell in the next line.
-    Apart(WrittenApart<'a>),
-    /// A cell has run.
-    Ran(Written<'a>),
-    /// The run is over.
+    /// The data apart of the cell in the next line.
+    Apart(ApartLineRef<'a>),
+    Ran(CellLineRef<'a>),
     Ended,
 }
 
-/// The same for who reads it.
+/// One line of the file, as read.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum ReadLine {
     Began,
     Starts(OpenCell),
     Apart(Apart),
-    Ran(Told),
+    Ran(CellLine),
     Ended,
 }
 
-/// What only those need who run cells.
+/// Data that only a run needs.
 #[derive(Default, Deserialize)]
 struct Apart {
     displays: Vec<(String, usize)>,
     later: BTreeMap<Name, BodyNames>,
 }
 
-/// The same for who writes it, in the same order.
-type WrittenApart<'a> = (&'a [(String, usize)], &'a BTreeMap<Name, BodyNames>);
+/// [`Apart`] as written, in the same order.
+type ApartLineRef<'a> = (&'a [(String, usize)], &'a BTreeMap<Name, BodyNames>);
 
-/// What a line says of a cell that has run, in the order of [`Told`].
-type Written<'a> = (
+/// A cell that has run, as written, in the order of [`CellLine`].
+type CellLineRef<'a> = (
     &'a Option<CompactString>,
     usize,
     SourceDigest,
@@ -77,39 +74,40 @@ type Written<'a> = (
     bool,
 );
 
-/// The same for who reads it.
+/// A cell that has run, as read.
 #[derive(Deserialize)]
-struct Told {
+struct CellLine {
     id: Option<CompactString>,
     index: usize,
     source: SourceDigest,
     count: Option<u32>,
     state: State,
-    #[serde(with = "crate::encoding::seconds")]
+    #[serde(with = "crate::types::encoding::seconds")]
     duration: Duration,
     is_twin: bool,
     trace: Option<OuterTrace>,
-    /// Whether something of it lies apart, in the line before.
+    /// True if the line before holds more of the cell.
     is_apart: bool,
 }
 
-impl Told {
+impl CellLine {
     fn with(self, apart: Apart) -> RanCell {
-        let Told { id, index, source, count, state, duration, is_twin, trace, is_apart: _ } = self;
+        let CellLine { id, index, source, count, state, duration, is_twin, trace, is_apart: _ } =
+            self;
         let Apart { displays, later } = apart;
         let trace = trace.map(|trace| trace.with(later));
         RanCell { id, index, source, count, state, duration, displays, is_twin, trace }
     }
 }
 
-/// A line begins with its separator: one that could not be written to its end costs no other.
+/// Appends a line. It begins with its separator, so an incomplete line spoils no other.
 pub(super) fn push_line(text: &mut String, line: &Line<'_>) -> io::Result<()> {
     text.push('\n');
     text.push_str(&serde_json::to_string(line)?);
     Ok(())
 }
 
-/// What lies apart comes first: without it, nothing is known of the cell.
+/// Appends a cell. Its data apart comes first: a cell without it does not count.
 pub(super) fn push_cell(text: &mut String, cell: &RanCell) -> io::Result<()> {
     let RanCell { id, index, source, count, state, duration, displays, is_twin, trace } = cell;
     let nothing = BTreeMap::new();
@@ -127,32 +125,32 @@ pub(super) fn push_cell(text: &mut String, cell: &RanCell) -> io::Result<()> {
 }
 
 fn parsed(line: &[u8]) -> Option<ReadLine> {
-    // Checked once for the line, and not for each of its texts.
+    // Check UTF-8 once for the line instead of once for each string.
     serde_json::from_str(std::str::from_utf8(line).ok()?).ok()
 }
 
-/// How much is read.
+/// How much of a record to read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reading {
-    /// What counts for whoever only looks: each cell, and the one that is open.
+    /// Enough to show a notebook: each cell, and the cell that is open.
     Glance,
-    /// What lies apart, too, which cells were of the last run, and what its kernel holds.
+    /// Also the data apart, the cells of the last run, and the names that its kernel holds.
     Whole,
 }
 
-/// What all lines together say.
-pub(super) fn read(file: &mut File, reading: Reading) -> io::Result<Past> {
+/// Reads all lines of a record.
+pub(super) fn read(file: &mut File, reading: Reading) -> io::Result<RunHistory> {
     let size = file.metadata().map_or(0, |found| found.len().min(MAX_BYTES));
-    // One byte more shows the end without asking for more room.
+    // One more byte of room shows the end of the file without another allocation.
     let mut text = Vec::with_capacity(size as usize + 1);
     file.take(MAX_BYTES).read_to_end(&mut text)?;
     let mut cells = Latest::with_capacity(text.len() / SHORT_BYTES);
-    // The last word on a cell of the last run is its last word of all.
+    // The latest record of a cell in the last run is the latest of all.
     let mut last = BTreeSet::new();
-    // Those that ran again since have made what others saw, too.
+    // Cells that ran again since have made values that other cells saw, too.
     let mut held = Held::default();
     let mut apart = None;
-    // Of all cells that began, only the last may not have ended; and those that ended after it began.
+    // Of all cells that began, only the last may be open. `ended_since` holds cells that ended after it began.
     let (mut begun, mut ended_since) = (None, Vec::new());
     let mut from = 0;
     for end in memchr::memchr_iter(b'\n', &text).chain([text.len()]) {
@@ -166,7 +164,7 @@ pub(super) fn read(file: &mut File, reading: Reading) -> io::Result<Past> {
         }
         match parsed(line) {
             Some(ReadLine::Began) => {
-                // The run before was cut off, and this one may do nothing about it.
+                // The run before was cut off, and this one may not run that cell.
                 let open = begun.take().and_then(|line| open_cell(line, &ended_since, &cells));
                 cut(&mut cells.cells, open.as_ref());
                 last = BTreeSet::new();
@@ -178,12 +176,12 @@ pub(super) fn read(file: &mut File, reading: Reading) -> io::Result<Past> {
             }
             Some(ReadLine::Ran(told)) => {
                 let own = apart.take().filter(|_| told.is_apart);
-                // Of a cell whose line before cannot be read, nothing is known to who needs it.
+                // A run skips a cell whose line apart cannot be read.
                 if told.is_apart && own.is_none() && reading == Reading::Whole {
                     continue;
                 }
                 let cell = told.with(own.unwrap_or_default());
-                // Numbers that no run can have: somebody else wrote it.
+                // Skip numbers that no run can have: another program wrote them.
                 if cell.trace.as_ref().is_some_and(|trace| !trace.is_possible()) {
                     continue;
                 }
@@ -196,16 +194,16 @@ pub(super) fn read(file: &mut File, reading: Reading) -> io::Result<Past> {
                     last.insert(at);
                 }
             }
-            // An empty line, one that was cut off or is no text, or one of another inkcell.
+            // An empty, truncated or non-UTF-8 line, or a line of another version of inkcell.
             Some(ReadLine::Starts(_)) | None => {}
         }
         apart = None;
     }
     let open = begun.and_then(|line| open_cell(line, &ended_since, &cells));
-    Ok(Past { cells: cells.cells, last, open, held })
+    Ok(RunHistory { cells: cells.cells, last, open, held })
 }
 
-/// The cell that began with this line, unless it is one of those that have ended since.
+/// The cell that began with this line, unless it has ended since.
 fn open_cell(line: &[u8], ended: &[usize], cells: &Latest) -> Option<OpenCell> {
     let Some(ReadLine::Starts(open)) = parsed(line) else { return None };
     let is_it = |at: &usize| cells.cells[*at].is_of(open.id.as_deref(), open.index);

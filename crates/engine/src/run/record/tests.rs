@@ -26,7 +26,7 @@ fn the_last_word_on_each_cell_is_known() {
     let (one, two) = (cell(Some("a"), 0, "x"), cell(None, 1, "y"));
     let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
     assert!(RunRecord::take(&places, dir.path()).expect("a file").is_none());
-    record.begin((Noted::AsKnown, &[]), &[]).expect("it begins");
+    record.begin((RecordPlace::AsKnown, &[]), &[]).expect("it begins");
     record.note(&ran(&one, State::Error)).expect("a note");
     record.note(&ran(&two, State::Done)).expect("a note");
     record.note(&ran(&one, State::Done)).expect("a note");
@@ -34,9 +34,9 @@ fn the_last_word_on_each_cell_is_known() {
     let last: Vec<&RanCell> = past.last().collect();
     assert_eq!(last, [&ran(&one, State::Done), &ran(&two, State::Done)]);
     let known = past.cells;
-    // What a full disk cut off costs nothing but itself.
+    // A truncated line costs nothing but itself.
     record.file.write_all(b"\n{\"ran\":[\"a\",").expect("a part of a line");
-    record.begin((Noted::AsKnown, &known), &[]).expect("it begins again");
+    record.begin((RecordPlace::AsKnown, &known), &[]).expect("it begins again");
     record.note(&ran(&two, State::Error)).expect("a note");
     let past = record.past().expect("the past");
     assert_eq!(past.last().collect::<Vec<_>>(), [&ran(&two, State::Error)]);
@@ -48,7 +48,7 @@ fn the_last_word_on_each_cell_is_known() {
     assert!(past.cells[0].is_of(Some("a"), 9) && !past.cells[0].is_of(None, 0));
 }
 
-/// Who only looks is told what counts for the marks of cells, and not what only those need who run them.
+/// A glance reads what the marks of cells need, without the parts that only a run needs.
 #[test]
 fn who_looks_is_told_what_the_marks_of_cells_need() {
     let dir = tempfile::TempDir::new().expect("a folder");
@@ -57,7 +57,7 @@ fn who_looks_is_told_what_the_marks_of_cells_need() {
         "kernel": "k", "ran": 9, "made": 3, "saw": {"a": 1, "b": null}, "makes": ["c", "f"],
         "later": {"f": {"uses": ["a"]}}, "files": [["/data.csv", 5, 6]],
     });
-    let trace: Trace = serde_json::from_value(trace).expect("a trace");
+    let trace: ExecutionTrace = serde_json::from_value(trace).expect("a trace");
     let full = RanCell {
         source: SourceDigest::of("x"),
         count: Some(2),
@@ -68,7 +68,7 @@ fn who_looks_is_told_what_the_marks_of_cells_need() {
         ..RanCell::unknown(Some("a"), 4, State::Done)
     };
     let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
-    record.begin((Noted::AsKnown, &[]), &[]).expect("it begins");
+    record.begin((RecordPlace::AsKnown, &[]), &[]).expect("it begins");
     record.note(&full).expect("a note");
     assert_eq!(record.past().expect("the past").cells, std::slice::from_ref(&full));
     let mut outer = trace;
@@ -77,7 +77,7 @@ fn who_looks_is_told_what_the_marks_of_cells_need() {
     assert_eq!(seen(&places).cells, [looked_at]);
 }
 
-/// What lies apart is of the next line alone, and a cell whose line was cut off is not known by half.
+/// A line `apart` belongs to the next line alone, and a cell without its line is unknown.
 #[test]
 fn what_lies_apart_goes_with_its_own_cell() {
     let dir = tempfile::TempDir::new().expect("a folder");
@@ -90,7 +90,7 @@ fn what_lies_apart_goes_with_its_own_cell() {
     let (one, two) = (ran("a", r#"{"f": {"uses": ["x"]}}"#), ran("b", "{}"));
     let known = |more: usize, between: &str| {
         let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
-        record.begin((Noted::AsKnown, &[]), &[]).expect("it begins");
+        record.begin((RecordPlace::AsKnown, &[]), &[]).expect("it begins");
         let mut text = String::new();
         push_cell(&mut text, &one).expect("lines");
         let cut = text.rfind('\n').expect("two lines") + more;
@@ -102,12 +102,12 @@ fn what_lies_apart_goes_with_its_own_cell() {
     assert_eq!(known(9, ""), std::slice::from_ref(&two));
     assert_eq!(known(0, "\n{\"starts\":{\"id\":\"b\",\"index\":0}}"), std::slice::from_ref(&two));
     let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
-    record.begin((Noted::AsKnown, std::slice::from_ref(&two)), &[]).expect("it begins");
+    record.begin((RecordPlace::AsKnown, std::slice::from_ref(&two)), &[]).expect("it begins");
     record.note(&one).expect("a note");
     assert_eq!(record.past().expect("the past").cells, [two.clone(), one.clone()]);
 }
 
-/// Wherever a crash cut it off: who looks sees the cells that who runs them sees, and none has what is another's.
+/// Wherever a crash truncated the record, a glance sees the same cells as a run, and no cell gets the data of another.
 #[test]
 fn a_record_that_was_cut_off_anywhere_is_read_the_same_by_all() {
     let dir = tempfile::TempDir::new().expect("a folder");
@@ -119,7 +119,7 @@ fn a_record_that_was_cut_off_anywhere_is_read_the_same_by_all() {
         RanCell { trace: Some(trace), displays, ..RanCell::unknown(Some(id), index, State::Done) }
     };
     let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
-    record.begin((Noted::AsKnown, &[]), &[ran("z", 0)]).expect("it begins");
+    record.begin((RecordPlace::AsKnown, &[]), &[ran("z", 0)]).expect("it begins");
     for (id, index) in [("a", 1), ("b", 2)] {
         record.note_start(&cell(Some(id), index, "x")).expect("a note");
         record.note(&ran(id, index)).expect("a note");
@@ -127,7 +127,7 @@ fn a_record_that_was_cut_off_anywhere_is_read_the_same_by_all() {
     drop(record);
     let text = std::fs::read(&places.record).expect("the record");
     for end in 0..=text.len() {
-        // What comes after is whole again.
+        // Lines written later are complete again.
         std::fs::write(&places.record, &text[..end]).expect("a part of it");
         let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
         record.file.seek(SeekFrom::End(0)).expect("its end");
@@ -150,13 +150,13 @@ fn a_record_that_was_cut_off_anywhere_is_read_the_same_by_all() {
     }
 }
 
-/// A run that ends while somebody reads the notebook has cut off nothing.
+/// A run that ends while a command reads the notebook does not look cut off.
 #[test]
 fn a_look_knows_what_was_noted_while_the_notebook_was_read() {
     let dir = tempfile::TempDir::new().expect("a folder");
     let places = RunPlaces::of(Path::new("/a.ipynb"), dir.path());
     let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
-    record.begin((Noted::AsKnown, &[]), &[]).expect("it begins");
+    record.begin((RecordPlace::AsKnown, &[]), &[]).expect("it begins");
     record.note_start(&cell(Some("a"), 0, "x")).expect("a note");
     let look = RunRecord::look(&places).expect("a record");
     let ran = RanCell::unknown(Some("a"), 0, State::Done);
@@ -167,14 +167,14 @@ fn a_look_knows_what_was_noted_while_the_notebook_was_read() {
     assert_eq!((now.running, now.cut_off, now.cells), (None, None, vec![ran]));
 }
 
-/// A file that takes the place of another knows of its cells what that one's run did, and keeps what it knew of others.
+/// A file that replaces another takes over the records of that file's last run and keeps its own for other cells.
 #[test]
 fn what_a_copied_kernel_ran_counts() {
     let ran = |id: &str, index, state| RanCell::unknown(Some(id), index, state);
-    let of = |cells: Vec<RanCell>, last: &[usize]| Past {
+    let of = |cells: Vec<RanCell>, last: &[usize]| RunHistory {
         cells,
         last: last.iter().copied().collect(),
-        ..Past::default()
+        ..RunHistory::default()
     };
     let own = of(vec![ran("a", 0, State::Error), ran("z", 5, State::Done)], &[0, 1]);
     let original = of(vec![ran("a", 0, State::Done), ran("b", 1, State::Done)], &[0]);
@@ -184,7 +184,7 @@ fn what_a_copied_kernel_ran_counts() {
     assert_eq!(past.last().collect::<Vec<_>>(), [&wanted[0]]);
 }
 
-/// Losing it, or finding something else there, only means that nothing is known.
+/// A lost or foreign record only means that no runs are known.
 #[test]
 fn what_nobody_can_read_says_nothing() {
     let dir = tempfile::TempDir::new().expect("a folder");
@@ -193,7 +193,7 @@ fn what_nobody_can_read_says_nothing() {
     drop(RunRecord::take(&places, dir.path()).expect("a file"));
     std::fs::write(&places.record, b"\xff\n{}\n{\"ran\":").expect("a file");
     assert_eq!(seen(&places), LastRuns::default());
-    // Nor does a number that no execution can have.
+    // The same holds for numbers that no execution can have.
     let line = |ran: u64| {
         let trace = serde_json::json!(["k", ran, null, {}, null, []]);
         let cell = serde_json::json!(["a", 0, "0f", 3, "done", 1, false, trace, false]);
@@ -205,14 +205,14 @@ fn what_nobody_can_read_says_nothing() {
     assert_eq!(seen(&places).cells.len(), 1);
 }
 
-/// A cell that has begun runs as long as its run is under way, and was cut off when it is not.
+/// A cell that has begun counts as running while its run is under way, and as cut off afterwards.
 #[test]
 fn a_cell_that_was_cut_off_is_known() {
     let dir = tempfile::TempDir::new().expect("a folder");
     let places = RunPlaces::of(Path::new("/a.ipynb"), dir.path());
     let one = cell(Some("a"), 0, "x");
     let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
-    record.begin((Noted::AsKnown, &[]), &[]).expect("it begins");
+    record.begin((RecordPlace::AsKnown, &[]), &[]).expect("it begins");
     record.note_start(&one).expect("a note");
     let open = Some(OpenCell { id: Some("a".into()), index: 0 });
     let look = || seen(&places);
@@ -225,7 +225,7 @@ fn a_cell_that_was_cut_off_is_known() {
     assert_eq!(record.past().expect("the past").open, None);
 }
 
-/// What a cell did before counts no more when it began again and was cut off; as long as it runs, it does.
+/// The earlier result of a cell holds while the cell runs again, and is void once it was cut off.
 #[test]
 fn a_cell_that_was_cut_off_has_not_ended_well() {
     let dir = tempfile::TempDir::new().expect("a folder");
@@ -233,7 +233,7 @@ fn a_cell_that_was_cut_off_has_not_ended_well() {
     let states = |cells: &[RanCell]| cells.iter().map(|cell| cell.state).collect::<Vec<_>>();
     let (one, two) = (cell(Some("a"), 0, "x"), cell(Some("b"), 1, "y"));
     let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
-    record.begin((Noted::AsKnown, &[]), &[]).expect("it begins");
+    record.begin((RecordPlace::AsKnown, &[]), &[]).expect("it begins");
     for known in [&one, &two] {
         record
             .note(&RanCell::unknown(known.id.as_deref(), known.index, State::Done))
@@ -246,8 +246,8 @@ fn a_cell_that_was_cut_off_has_not_ended_well() {
     let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
     let past = record.past().expect("the past");
     assert_eq!(states(&past.cells), [State::Done, State::Cancelled]);
-    // Nor when a run of other cells has ended well since.
-    record.begin((Noted::AsKnown, &past.cells), &[]).expect("it begins");
+    // A later run of other cells that ends well does not change that.
+    record.begin((RecordPlace::AsKnown, &past.cells), &[]).expect("it begins");
     record.note_start(&one).expect("a note");
     record.note(&RanCell::unknown(Some("a"), 0, State::Done)).expect("a note");
     record.note_end().expect("a note");

@@ -23,7 +23,7 @@ fn a_time_has_microseconds() {
     assert_eq!(zulu(UNIX_EPOCH), "1970-01-01T00:00:00.000000Z");
 }
 
-/// A cell of the user's that speaks of such marks is none.
+/// A cell of the user that mentions such marks is not a marker.
 #[test]
 fn only_our_own_marks_are_marked() {
     let cell = |source: &str| json!({"cell_type": "markdown", "id": format!("c{}", source.len()), "metadata": {}, "source": source});
@@ -42,7 +42,7 @@ fn only_our_own_marks_are_marked() {
     assert!(marker_tags(Stamps::Jupyter, &notebook).is_empty());
 }
 
-/// What is noted is understood again: how long a cell took is told by the times of others, too.
+/// Written times are read back. The times of other runners give durations, too.
 #[test]
 fn times_that_were_noted_are_understood() {
     let noted = |began: &str, ended: &str| {
@@ -63,7 +63,7 @@ fn times_that_were_noted_are_understood() {
         assert_eq!(noted("2023-12-31T23:59:59Z", odd), None, "{odd}");
         assert_eq!(noted(odd, "2023-12-31T23:59:59Z"), None, "{odd}");
     }
-    // A clock that was set back says nothing.
+    // A clock that was set back gives no duration.
     assert_eq!(noted("2024-01-01T00:00:01Z", "2024-01-01T00:00:00Z"), None);
     for days_since in [0, 58, 59, 11_016, 11_017, 19_675, 47_540, 47_541] {
         let (year, month, day) = date(days_since);
@@ -71,7 +71,7 @@ fn times_that_were_noted_are_understood() {
     }
 }
 
-/// A file may say whatever somebody put there.
+/// A file may hold any numbers.
 #[test]
 fn a_note_with_a_number_that_no_execution_can_have_is_none() {
     let noted = |ran: u64| {

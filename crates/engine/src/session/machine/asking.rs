@@ -1,51 +1,48 @@
-//! Questions to the kernel: which are put to it, and how each is answered.
+//! Questions to the kernel: which of them it gets, and how each is answered.
 //!
-//! Owns the questions that are open. A question starts no kernel and waits for no run, so it is always
-//! answered soon; and a run that wants the kernel waits for a question a moment at most. Only a kernel
-//! without a run is interrupted for a question: whoever asks must not harm what runs.
+//! Owns the open questions. A question starts no kernel and waits for no run, so it is always answered
+//! soon; and a run that wants the kernel waits for a question a moment at most. Only a kernel without a
+//! run is interrupted for a question: a question must not harm running code.
 
 use std::time::{Duration, Instant};
 
 use inkcell_kernel::{Answer, AskId, Death, ExecId};
 
-use super::{Effect, Kernel, Machine};
-use crate::session::end::Loss;
+use super::{Kernel, Machine, MachineEffect};
+use crate::types::Loss;
 
 /// How long a question may still take when a run wants the kernel.
 const HURRY: Duration = Duration::from_secs(1);
 
-/// How long a kernel may take to let go of a question that was interrupted, before a run is given to it.
+/// How long a kernel may take to drop an interrupted question before it gets a run.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// A question.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AskRequest {
-    /// Its name.
     pub id: AskId,
     /// How long the answer may take.
     pub limit: Duration,
 }
 
-/// How a question was answered.
+/// The result of a question.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum AskEnd {
-    /// With an object, as the text the kernel sent.
+    /// The answer is an object, as the text that the kernel sent.
     Answered(String),
-    /// There is no answer; the text says why, for the user.
+    /// The question failed. The text says why, for the user.
     Failed(String),
-    /// The kernel runs something, this where it is known, and cannot look now.
+    /// The kernel runs code, this run if it is known, and cannot look now.
     Busy(Option<ExecId>),
-    /// The kernel is only being started, or ended.
+    /// The kernel is still starting, or is ending.
     NotReady,
-    /// The answer took longer than this.
+    /// The answer took longer than this limit.
     TimedOut(Duration),
-    /// There is no kernel: not yet, or no more since this happened.
+    /// The session has no kernel: it never had one, or lost it to this.
     NoKernel(Option<Loss>),
-    /// The kernel died of it, or while it was asked.
+    /// The kernel died of the question, or during it.
     Died(Death),
-    /// The kernel was taken away: by a reset, or because it had to be ended.
+    /// A reset took the kernel away, or the kernel had to be ended.
     TakenAway,
-    /// The session is over.
     Closed,
 }
 
@@ -53,14 +50,14 @@ pub enum AskEnd {
 #[derive(Debug)]
 pub(super) struct Ask {
     request: AskRequest,
-    /// When it is given up; once that is done, when it is no longer waited for.
+    /// When the question is given up. After that, when the kernel is no longer given time to drop it.
     due: Instant,
     is_told: bool,
     is_repeated: bool,
 }
 
 impl Machine {
-    pub(super) fn ask(&mut self, now: Instant, request: AskRequest, out: &mut Vec<Effect>) {
+    pub(super) fn ask(&mut self, now: Instant, request: AskRequest, out: &mut Vec<MachineEffect>) {
         let waiting = self.run.as_ref().filter(|run| !run.is_sent).map(|run| run.request.exec);
         let refused = match self.kernel {
             _ if self.closing.is_some() => AskEnd::Closed,
@@ -71,21 +68,21 @@ impl Machine {
             Kernel::Ready => {
                 let due = now.checked_add(request.limit).unwrap_or(now);
                 self.asks.push(Ask { request, due, is_told: false, is_repeated: false });
-                out.push(Effect::Ask(request.id));
+                out.push(MachineEffect::Ask(request.id));
                 return;
             }
         };
-        out.push(Effect::Answer(request.id, Box::new(refused)));
+        out.push(MachineEffect::Answer(request.id, Box::new(refused)));
     }
 
-    pub(super) fn answered(&mut self, id: AskId, answer: Answer, out: &mut Vec<Effect>) {
+    pub(super) fn answered(&mut self, id: AskId, answer: Answer, out: &mut Vec<MachineEffect>) {
         let Some(at) = self.asks.iter().position(|ask| ask.request.id == id) else { return };
         let running = self.run.as_ref().map(|run| run.request.exec);
         let ask = &mut self.asks[at];
-        // What it was busy with ended in the meantime.
+        // The kernel was busy with a run that has ended in the meantime.
         if answer == Answer::Busy && running.is_none() && !ask.is_told && !ask.is_repeated {
             ask.is_repeated = true;
-            out.push(Effect::Ask(id));
+            out.push(MachineEffect::Ask(id));
             return;
         }
         let ask = self.asks.remove(at);
@@ -99,7 +96,7 @@ impl Machine {
         );
     }
 
-    /// Whether a run can be given to the kernel now; else what is in its way is hurried.
+    /// Returns whether the kernel can take a run now. If not, hurries the questions in its way.
     pub(super) fn is_free_of_questions(&mut self, now: Instant) -> bool {
         for ask in self.asks.iter_mut().filter(|ask| !ask.is_told) {
             ask.due = ask.due.min(now + HURRY);
@@ -108,14 +105,14 @@ impl Machine {
     }
 
     /// Answers all questions because the kernel is gone.
-    pub(super) fn drop_asks(&mut self, end: &AskEnd, out: &mut Vec<Effect>) {
+    pub(super) fn drop_asks(&mut self, end: &AskEnd, out: &mut Vec<MachineEffect>) {
         for ask in self.asks.drain(..) {
             ask.tell(end.clone(), out);
         }
     }
 
-    /// Gives up what took too long, and gives a run that waited to the kernel.
-    pub(super) fn tick_asks(&mut self, now: Instant, out: &mut Vec<Effect>) {
+    /// Gives up questions that took too long, and gives a waiting run to the kernel.
+    pub(super) fn tick_asks(&mut self, now: Instant, out: &mut Vec<MachineEffect>) {
         let running = self.run.as_ref().filter(|run| run.is_sent).map(|run| run.request.exec);
         let mut open = Vec::new();
         for mut ask in self.asks.drain(..) {
@@ -124,9 +121,9 @@ impl Machine {
             } else if running.is_some() {
                 ask.tell(AskEnd::Busy(running), out);
             } else if !ask.is_told {
-                out.push(Effect::Interrupt);
+                out.push(MachineEffect::Interrupt);
                 let end = AskEnd::TimedOut(ask.request.limit);
-                out.push(Effect::Answer(ask.request.id, Box::new(end)));
+                out.push(MachineEffect::Answer(ask.request.id, Box::new(end)));
                 (ask.due, ask.is_told) = (now + SETTLE, true);
                 open.push(ask);
             }
@@ -145,9 +142,9 @@ impl Machine {
 }
 
 impl Ask {
-    fn tell(self, end: AskEnd, out: &mut Vec<Effect>) {
+    fn tell(self, end: AskEnd, out: &mut Vec<MachineEffect>) {
         if !self.is_told {
-            out.push(Effect::Answer(self.request.id, Box::new(end)));
+            out.push(MachineEffect::Answer(self.request.id, Box::new(end)));
         }
     }
 }

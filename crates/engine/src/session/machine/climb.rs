@@ -1,19 +1,20 @@
-//! Code that must stop, on its way up the ladder.
+//! The progress of code that must stop, on the ladder of stronger and stronger means.
 //!
-//! Owns which rungs are due. What each means is for the machine.
+//! Owns which rungs are due. The machine decides what each rung does.
 
 use std::time::{Duration, Instant};
 
 use inkcell_kernel::{Ladder, PyError, Rung};
 
-use crate::session::end::{CellEnd, KernelFate};
+use crate::session::end::CellEnd;
+use crate::types::KernelFate;
 
-/// Why code must stop.
+/// The reason why code must stop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Why {
     TimedOut(Duration),
     Cancelled,
-    /// Its caller went away.
+    /// The caller went away.
     Left,
 }
 
@@ -21,7 +22,7 @@ pub(super) enum Why {
 pub(super) struct Climb {
     why: Why,
     ladder: Ladder,
-    /// When the first rung was due; set when it is first looked at.
+    /// When the first rung was due; set when the rungs are first checked.
     since: Option<Instant>,
     next: usize,
 }
@@ -31,7 +32,7 @@ impl Climb {
         Climb { why, ladder: Ladder::new(grace), since: None, next: 0 }
     }
 
-    /// The rungs that are due and were not given before.
+    /// The rungs that are due and were not returned before.
     pub(super) fn due(&mut self, now: Instant) -> Vec<Rung> {
         let since = *self.since.get_or_insert(now);
         let mut due = Vec::new();
@@ -45,7 +46,7 @@ impl Climb {
         due
     }
 
-    /// Somebody is impatient: what cannot be caught is due now.
+    /// A second cancel: the rung that code cannot catch is due now.
     pub(super) fn hurry(&mut self, now: Instant) {
         let rungs = self.ladder.rungs();
         let kill = rungs.iter().position(|(_, rung)| *rung == Rung::Kill).unwrap_or(self.next);
@@ -67,7 +68,7 @@ impl Climb {
         self.ladder.rungs().get(last).map_or(Rung::Interrupt, |(_, rung)| *rung)
     }
 
-    /// How the run ends, the kernel having met this fate and the code having said where it was.
+    /// The end of the run, with the kernel's fate and the exception that the code reported.
     pub(super) fn end(&self, fate: KernelFate, stopped: Option<PyError>) -> CellEnd {
         match self.why {
             Why::TimedOut(after) => CellEnd::TimedOut { after, fate, stopped },

@@ -1,5 +1,5 @@
-//! Random sequences against what must always hold. The kernel and the callers are played by dice; at the
-//! end both behave, and everything must have been answered.
+//! Random sequences of inputs, checked against the machine's promises. Dice play the kernel and the
+//! callers; at the end both behave, and every request must have been answered.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// One thing that may happen next, if it can.
+/// A step that may happen next, if its condition holds.
 #[derive(Clone, Copy, Debug)]
 enum Move {
     Enter,
@@ -53,7 +53,7 @@ fn moves() -> impl Strategy<Value = Move> {
     ]
 }
 
-/// The world around a machine.
+/// The environment of a machine: its kernel and its callers.
 struct World {
     machine: Machine,
     now: Instant,
@@ -62,7 +62,7 @@ struct World {
     execs: u64,
     waiting: HashSet<Ticket>,
     holder: Option<Ticket>,
-    /// Runs that were asked for and not answered; how often each was given to a kernel.
+    /// Runs that were requested and not answered, with how often each was given to a kernel.
     runs: HashMap<ExecId, u32>,
     resets: i64,
     is_launching: bool,
@@ -74,7 +74,7 @@ struct World {
     /// Questions that were asked and not answered.
     asks: HashSet<AskId>,
     asked: u64,
-    /// Questions the kernel has, and whether it can look.
+    /// Questions that the kernel has, each with its answer.
     questions: VecDeque<(AskId, Answer)>,
     has_begun: bool,
     is_stopped: bool,
@@ -114,34 +114,36 @@ impl World {
         }
     }
 
-    fn obey(&mut self, effect: &Effect) {
+    fn obey(&mut self, effect: &MachineEffect) {
         assert!(
             !self.is_stopped
                 || matches!(
                     effect,
-                    Effect::Refuse(..)
-                        | Effect::Resolve(..)
-                        | Effect::ResetDone(_)
-                        | Effect::Answer(..)
-                        | Effect::Wake(_)
+                    MachineEffect::Refuse(..)
+                        | MachineEffect::Resolve(..)
+                        | MachineEffect::ResetDone(_)
+                        | MachineEffect::Answer(..)
+                        | MachineEffect::Wake(_)
                 )
         );
         match effect {
-            Effect::Grant(ticket) => {
+            MachineEffect::Grant(ticket) => {
                 assert!(self.waiting.remove(ticket), "granted once, to one who waits");
                 assert!(self.holder.is_none(), "one turn at a time");
                 self.holder = Some(*ticket);
             }
-            Effect::Refuse(ticket, _) => assert!(self.waiting.remove(ticket), "refused once"),
-            Effect::Launch => {
+            MachineEffect::Refuse(ticket, _) => {
+                assert!(self.waiting.remove(ticket), "refused once");
+            }
+            MachineEffect::Launch => {
                 assert!(!self.is_launching && !self.has_kernel, "one kernel at a time");
                 (self.is_launching, self.is_launch_aborted) = (true, false);
             }
-            Effect::AbortLaunch => {
+            MachineEffect::AbortLaunch => {
                 assert!(self.is_launching && !self.is_launch_aborted);
                 self.is_launch_aborted = true;
             }
-            Effect::Execute(exec) => {
+            MachineEffect::Execute(exec) => {
                 assert!(self.has_kernel && self.on_kernel.is_none(), "only an idle kernel");
                 let is_open = |(id, _): &(AskId, Answer)| self.asks.contains(id);
                 assert!(!self.questions.iter().any(is_open), "a question that is waited for");
@@ -151,24 +153,24 @@ impl World {
                 (self.on_kernel, self.has_begun) = (Some(*exec), false);
                 self.is_asking = false;
             }
-            Effect::ReplyInput(exec, _) => {
+            MachineEffect::ReplyInput(exec, _) => {
                 assert_eq!(self.on_kernel, Some(*exec));
                 assert!(std::mem::take(&mut self.is_asking), "one answer for one question");
             }
-            Effect::Interrupt => {
+            MachineEffect::Interrupt => {
                 assert!(self.on_kernel.is_some() || !self.questions.is_empty());
             }
-            Effect::Force(_) => assert!(self.on_kernel.is_some()),
-            Effect::Ask(id) => {
+            MachineEffect::Force(_) => assert!(self.on_kernel.is_some()),
+            MachineEffect::Ask(id) => {
                 assert!(self.has_kernel && self.asks.contains(id), "one that was asked");
                 let is_busy = self.on_kernel.is_some();
                 let answer = if is_busy { Answer::Busy } else { Answer::Json("{}".to_owned()) };
                 self.questions.push_back((*id, answer));
             }
-            Effect::Answer(id, _) => assert!(self.asks.remove(id), "answered once"),
-            Effect::Shutdown => assert!(self.has_kernel),
-            Effect::Abandon => self.kernel_is_gone(),
-            Effect::Resolve(exec, _) => {
+            MachineEffect::Answer(id, _) => assert!(self.asks.remove(id), "answered once"),
+            MachineEffect::Shutdown => assert!(self.has_kernel),
+            MachineEffect::Abandon => self.kernel_is_gone(),
+            MachineEffect::Resolve(exec, _) => {
                 assert!(self.runs.remove(exec).is_some(), "answered once");
                 if self.on_kernel == Some(*exec) {
                     assert!(
@@ -177,12 +179,12 @@ impl World {
                     );
                 }
             }
-            Effect::ResetDone(_) => {
+            MachineEffect::ResetDone(_) => {
                 self.resets -= 1;
                 assert!(self.resets >= 0, "one answer for one reset");
             }
-            Effect::Wake(at) => self.wake = *at,
-            Effect::Stop => self.is_stopped = true,
+            MachineEffect::Wake(at) => self.wake = *at,
+            MachineEffect::Stop => self.is_stopped = true,
         }
     }
 
@@ -209,7 +211,7 @@ impl World {
                 let patience = timeout;
                 self.step(Input::Run(
                     holder,
-                    RunRequest {
+                    ExecRequest {
                         exec,
                         timeout,
                         patience,
@@ -322,7 +324,8 @@ impl World {
         }
     }
 
-    /// Everybody behaves from here on: callers leave, kernels start, finish and die when told to.
+    /// The callers and the kernel behave from here on: callers leave, kernels start, finish and die when
+    /// told to.
     fn settle(&mut self) {
         for _ in 0..40 {
             self.make(Move::LaunchEnds { well: true });

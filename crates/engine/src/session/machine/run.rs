@@ -1,42 +1,44 @@
 //! The run that is under way, and its end.
 //!
-//! Owns what is known of it. What is to be done about it is decided by the machine.
+//! Owns the facts about the run. The machine decides what follows from them.
 
 use std::time::Instant;
 
 use inkcell_kernel::{Death, Outcome};
 
 use super::climb::Climb;
-use super::words::RunRequest;
-use crate::session::end::{CellEnd, KernelFate, Note};
+use super::words::ExecRequest;
+use crate::session::end::CellEnd;
+use crate::types::{CallNote, KernelFate};
 
-/// What Python code that wanted input fails with where kernels do not ask.
+/// The exception name with which Python code fails if it asks for input that the kernel cannot
+/// request.
 const REFUSED: &str = "StdinNotImplementedError";
 
 /// The run that is under way.
 #[derive(Debug)]
 pub(super) struct Run {
-    pub(super) request: RunRequest,
-    /// The kernel has it.
+    pub(super) request: ExecRequest,
+    /// True if the kernel has the run's code.
     pub(super) is_sent: bool,
     pub(super) has_started: bool,
-    /// Whether to interrupt it as soon as the kernel has it.
+    /// True if the run must be interrupted as soon as the kernel has it.
     pub(super) is_interrupted: bool,
-    /// It was given to a kernel that died, and is to be run by another.
+    /// True if this is the second attempt: the kernel died during the first.
     pub(super) is_second: bool,
-    /// The death in which it had begun, when it is to be run again.
+    /// The death of the kernel in which the code had begun, if the code is run again.
     pub(super) begun: Option<Death>,
-    /// It wanted input, and was refused.
+    /// True if the code asked for input and was refused.
     pub(super) wanted_input: bool,
-    /// It asked for a line, and has no answer yet.
+    /// True if the code asked for a line that has not come yet.
     pub(super) waits_for_line: bool,
     pub(super) deadline: Option<Instant>,
     pub(super) climb: Option<Climb>,
-    pub(super) notes: Vec<Note>,
+    pub(super) notes: Vec<CallNote>,
 }
 
 impl Run {
-    pub(super) fn new(request: RunRequest, deadline: Option<Instant>) -> Run {
+    pub(super) fn new(request: ExecRequest, deadline: Option<Instant>) -> Run {
         Run {
             request,
             is_sent: false,
@@ -52,7 +54,7 @@ impl Run {
         }
     }
 
-    /// When something is to be done about it.
+    /// When the run's time passes or the next rung is due.
     pub(super) fn due(&self) -> Option<Instant> {
         match &self.climb {
             Some(climb) => climb.next(),
@@ -63,7 +65,8 @@ impl Run {
     /// The end of a run that the kernel finished.
     pub(super) fn end_of(&self, outcome: Outcome) -> CellEnd {
         if let Some(climb) = &self.climb {
-            // It may have finished by itself in the very moment; the time was up all the same.
+            // The code may have finished by itself at that very moment, but it still counts as
+            // stopped.
             let stopped = match outcome {
                 Outcome::Error(error) => Some(error),
                 Outcome::Ok | Outcome::Aborted => None,

@@ -43,7 +43,7 @@ impl Desk {
     }
 
     fn run_of(&mut self, ticket: u64, exec: u64) -> Vec<String> {
-        let request = RunRequest {
+        let request = ExecRequest {
             exec: ExecId(exec),
             timeout: LIMIT,
             patience: LIMIT,
@@ -86,32 +86,34 @@ impl Desk {
     }
 }
 
-fn word(effect: &Effect, start: Instant) -> String {
+fn word(effect: &MachineEffect, start: Instant) -> String {
     match effect {
-        Effect::Grant(ticket) => format!("grant {}", ticket.0),
-        Effect::Refuse(ticket, why) => format!("refuse {} {why:?}", ticket.0),
-        Effect::Launch => "launch".to_owned(),
-        Effect::AbortLaunch => "abort launch".to_owned(),
-        Effect::Execute(exec) => format!("execute {}", exec.0),
-        Effect::ReplyInput(exec, InputReply::Refused) => format!("no input {}", exec.0),
-        Effect::ReplyInput(exec, reply) => format!("{reply:?} for {}", exec.0).to_lowercase(),
-        Effect::Interrupt => "interrupt".to_owned(),
-        Effect::Force(force) => format!("{force:?}").to_lowercase(),
-        Effect::Shutdown => "shutdown".to_owned(),
-        Effect::Abandon => "abandon".to_owned(),
-        Effect::Ask(id) => format!("ask {}", id.0),
-        Effect::Answer(id, end) => match &**end {
+        MachineEffect::Grant(ticket) => format!("grant {}", ticket.0),
+        MachineEffect::Refuse(ticket, why) => format!("refuse {} {why:?}", ticket.0),
+        MachineEffect::Launch => "launch".to_owned(),
+        MachineEffect::AbortLaunch => "abort launch".to_owned(),
+        MachineEffect::Execute(exec) => format!("execute {}", exec.0),
+        MachineEffect::ReplyInput(exec, InputReply::Refused) => format!("no input {}", exec.0),
+        MachineEffect::ReplyInput(exec, reply) => {
+            format!("{reply:?} for {}", exec.0).to_lowercase()
+        }
+        MachineEffect::Interrupt => "interrupt".to_owned(),
+        MachineEffect::Force(force) => format!("{force:?}").to_lowercase(),
+        MachineEffect::Shutdown => "shutdown".to_owned(),
+        MachineEffect::Abandon => "abandon".to_owned(),
+        MachineEffect::Ask(id) => format!("ask {}", id.0),
+        MachineEffect::Answer(id, end) => match &**end {
             AskEnd::Answered(text) => format!("answer {} {text}", id.0),
             AskEnd::Busy(exec) => format!("answer {} busy {:?}", id.0, exec.map(|exec| exec.0)),
             AskEnd::NoKernel(loss) => format!("answer {} no kernel {}", id.0, loss.is_some()),
             AskEnd::Died(_) => format!("answer {} died", id.0),
             end => format!("answer {} {end:?}", id.0),
         },
-        Effect::ResetDone(end) => format!("reset {end:?}").to_lowercase(),
-        Effect::Wake(Some(at)) => format!("wake {}", at.duration_since(start).as_millis()),
-        Effect::Wake(None) => "sleep".to_owned(),
-        Effect::Stop => "stop".to_owned(),
-        Effect::Resolve(exec, end) => {
+        MachineEffect::ResetDone(end) => format!("reset {end:?}").to_lowercase(),
+        MachineEffect::Wake(Some(at)) => format!("wake {}", at.duration_since(start).as_millis()),
+        MachineEffect::Wake(None) => "sleep".to_owned(),
+        MachineEffect::Stop => "stop".to_owned(),
+        MachineEffect::Resolve(exec, end) => {
             let RunEnd { end, notes } = &**end;
             let end = match end {
                 CellEnd::Ok => "ok".to_owned(),
@@ -126,12 +128,12 @@ fn word(effect: &Effect, start: Instant) -> String {
             let notes: Vec<&str> = notes
                 .iter()
                 .map(|note| match note {
-                    Note::StateLost(Loss::Died(_)) => " (lost: died)",
-                    Note::StateLost(Loss::Killed { .. }) => " (lost: killed)",
-                    Note::StateLost(Loss::Closed { .. }) => " (lost: closed)",
-                    Note::RanTwice(_) => " (again)",
-                    Note::Kernel(_) => " (said)",
-                    Note::MadeRoom { .. } => " (made room)",
+                    CallNote::StateLost(Loss::Died(_)) => " (lost: died)",
+                    CallNote::StateLost(Loss::Killed { .. }) => " (lost: killed)",
+                    CallNote::StateLost(Loss::Closed { .. }) => " (lost: closed)",
+                    CallNote::RanTwice(_) => " (again)",
+                    CallNote::Kernel(_) => " (said)",
+                    CallNote::MadeRoom { .. } => " (made room)",
                 })
                 .collect();
             format!("{} {end}{}", exec.0, notes.concat())
@@ -180,7 +182,7 @@ fn an_interrupt_waits_for_the_kernel() {
     desk.run(1);
     assert!(desk.step(Input::Interrupt).is_empty());
     assert_eq!(desk.step(Input::Launched), ["execute 1", "interrupt"]);
-    // It does not affect the next cell.
+    // The interrupt does not affect the next cell.
     assert_eq!(desk.finished(1), ["1 ok", "sleep"]);
     assert_eq!(desk.run(2), ["execute 2", "wake 10000"]);
 }
@@ -211,7 +213,7 @@ fn each_rung_can_end_it() {
     assert_eq!(desk.died(), ["1 timed out, ended by Terminate", "sleep"], "and it is not rerun");
 }
 
-/// Time that passed unseen, as when the machine was suspended, is made up for in order.
+/// The rungs that a suspended machine missed are climbed in order.
 #[test]
 fn a_late_clock_climbs_at_once() {
     let mut desk = Desk::running(Retry::Once);
@@ -253,13 +255,13 @@ fn code_that_has_not_begun_is_sent_again() {
         if wanted == "launch" {
             desk.step(Input::Launched);
             desk.started(1);
-            // Nothing of it was run twice; what was there before is lost.
+            // Nothing was run twice; only the earlier state is lost.
             assert_eq!(desk.finished(1), ["1 ok (lost: died)", "sleep"], "{retry:?}");
         }
     }
 }
 
-/// B:K-11: what could not be started was not restarted: a gateway that is away for a while wears nothing out.
+/// B:K-11: a kernel that could not be started is not a restart, so a gateway that is away for a while uses none up.
 #[test]
 fn a_start_that_fails_is_no_restart() {
     let mut desk = Desk::running(Retry::IfNotStarted);
@@ -339,7 +341,7 @@ fn a_reset_from_outside_ends_what_runs() {
     assert_eq!(desk.died(), ["reset done", "1 cancelled, taken away", "sleep"]);
 }
 
-/// Issue 21, 1: what was asked for before a reset from outside does not run in the kernel after it.
+/// Issue 21, 1: requests made before a reset from outside do not run in the kernel after it.
 #[test]
 fn a_reset_from_outside_takes_back_what_has_not_begun() {
     let mut desk = Desk::new(Retry::Once);
@@ -356,8 +358,8 @@ fn a_reset_from_outside_takes_back_what_has_not_begun() {
     assert_eq!(desk.run_of(3, 3)[0], "launch", "a later call is not touched");
 }
 
-/// Issue 21, 6: an interrupt of a call that has its turn and runs nothing yet ends what it runs next, and nothing of
-/// the call after it.
+/// Issue 21, 6: an interrupt of a call that has its turn and runs nothing yet ends the call's next code, and does
+/// not affect the call after it.
 #[test]
 fn an_interrupt_before_the_code_ends_it() {
     let mut desk = Desk::running(Retry::Once);
@@ -377,7 +379,7 @@ fn an_interrupt_before_the_code_ends_it() {
 fn an_interrupt_of_a_start_is_for_the_code_after_it() {
     let mut desk = Desk::new(Retry::Once);
     desk.step(Input::Enter(Ticket(1)));
-    let start = RunRequest {
+    let start = ExecRequest {
         exec: ExecId(1),
         timeout: None,
         patience: None,
@@ -392,7 +394,7 @@ fn an_interrupt_of_a_start_is_for_the_code_after_it() {
     assert_eq!(desk.run(2)[..2], ["execute 2", "interrupt"]);
 }
 
-/// Issue 21, 6: also one that comes while a reset holds the call back.
+/// Issue 21, 6: the same if the interrupt comes while a reset holds the call back.
 #[test]
 fn an_interrupt_waits_for_the_first_turn() {
     let mut desk = Desk::running(Retry::Once);
@@ -435,7 +437,7 @@ fn closing_ends_everything_and_answers_everybody() {
     assert_eq!(desk.died(), ["1 cancelled, taken away", "stop", "sleep"]);
     assert_eq!(desk.step(Input::Enter(Ticket(4))), ["refuse 4 Closed"]);
     assert_eq!(desk.step(Input::Reset(None)), ["reset refused"]);
-    let request = RunRequest {
+    let request = ExecRequest {
         exec: ExecId(9),
         timeout: None,
         patience: None,
@@ -445,8 +447,8 @@ fn closing_ends_everything_and_answers_everybody() {
     assert_eq!(desk.step(Input::Run(Ticket(4), request)), ["9 not run: Closed"]);
 }
 
-/// F-150: a launch may wait for this very session to end, so it is given up also after a reset has made its
-/// kernel one that nobody wants.
+/// F-150: a launch may wait for this very session to end, so closing aborts it even if a reset has made its kernel
+/// unwanted.
 #[test]
 fn closing_gives_up_a_launch_also_after_a_reset() {
     let mut desk = Desk::new(Retry::IfNotStarted);
@@ -470,7 +472,7 @@ fn a_run_that_nobody_waits_for_is_stopped_before_the_next_turn() {
 #[test]
 fn a_run_out_of_turn_is_refused() {
     let mut desk = Desk::running(Retry::Once);
-    let request = RunRequest {
+    let request = ExecRequest {
         exec: ExecId(5),
         timeout: None,
         patience: None,
@@ -482,14 +484,14 @@ fn a_run_out_of_turn_is_refused() {
     assert_eq!(desk.finished(1), ["1 ok", "sleep"]);
 }
 
-/// F-002: code that had begun is not told as never run when there is no kernel to run it again.
+/// F-002: code that had begun is not reported as never run when no kernel can run it again.
 #[test]
 fn what_had_begun_is_not_told_as_never_run() {
     let mut desk = Desk::running(Retry::Once);
     assert!(desk.died().contains(&"launch".to_owned()));
     let end = desk.step(Input::LaunchFailed(LaunchError::Cancelled));
     assert!(end.contains(&"1 died".to_owned()), "{end:?}");
-    // Before it began it may be said.
+    // Code that had not begun may be reported so.
     let mut desk = Desk::new(Retry::Once);
     desk.step(Input::Enter(Ticket(1)));
     desk.run(1);
@@ -499,17 +501,17 @@ fn what_had_begun_is_not_told_as_never_run() {
     assert!(end.iter().any(|word| word.contains("not run")), "{end:?}");
 }
 
-/// F-091: a call that is taken back between two cells does not begin the next.
+/// F-091: a call that is cancelled between two cells does not begin the next.
 #[test]
 fn a_call_that_is_taken_back_between_cells_runs_no_more() {
     let mut desk = Desk::running(Retry::Never);
     desk.finished(1);
     assert!(desk.step(Input::Cancel(Ticket(1))).is_empty());
     assert_eq!(desk.run(2), ["2 cancelled, kept"]);
-    // The next call is not concerned.
+    // The next call is not affected.
     desk.step(Input::Leave(Ticket(1)));
     assert_eq!(desk.step(Input::Enter(Ticket(2))), ["grant 2"]);
-    let request = RunRequest {
+    let request = ExecRequest {
         exec: ExecId(3),
         timeout: None,
         patience: None,

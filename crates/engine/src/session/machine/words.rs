@@ -1,158 +1,133 @@
-//! The words of the machine: what happened, what is to be done, and where there is a choice.
+//! The vocabulary of the machine: inputs, effects, and the policy.
 
 use std::time::{Duration, Instant};
 
 use inkcell_kernel::{
-    Answer, AskId, Death, ExecId, Force, InputMode, InputReply, LaunchError, Outcome,
+    Answer, AskId, Death, ExecId, InputMode, InputReply, LaunchError, Outcome, StopSignal,
 };
-use serde::{Deserialize, Serialize};
 
 use super::asking::{AskEnd, AskRequest};
 use crate::session::end::{CellEnd, NotRun, RunEnd};
+use crate::types::CloseReason;
 
-/// Names one call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Ticket(pub u64);
 
-/// What a session does where there is a choice.
+/// The choices that a session leaves to its user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policy {
-    /// Whether code is run again after the kernel died in it.
+    /// The rule for code whose kernel died.
     pub retry: Retry,
-    /// How long code may take to listen to interrupts.
+    /// How long code may take to react to an interrupt.
     pub interrupt_grace: Duration,
-    /// How many kernels may be started in a row without a run that succeeds, after the first.
+    /// How many kernels may be started in a row without a successful run, not counting the first.
     pub max_restarts: u32,
 }
 
-/// Whether code is run again after the kernel died.
+/// The rule for code whose kernel died: run it again or not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Retry {
-    /// Only when it had not begun.
+    /// Run it again only if it had not begun.
     IfNotStarted,
-    /// Once, also when it had.
+    /// Run it again once, even if it had begun.
     Once,
-    /// Not at all.
     Never,
 }
 
-/// Why a session ends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CloseReason {
-    /// It was asked to.
-    Asked,
-    /// Nobody used it for too long.
-    Idle,
-    /// Another session needed its place.
-    Evicted,
-    /// Another session needed its descriptors: the system had no more.
-    OpenFiles,
-    /// Another session needed its processes: the system had no more.
-    Processes,
-    /// Everything ends.
-    Shutdown,
-}
-
-/// A cell to run.
+/// A cell to run, without its code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RunRequest {
-    /// Its name.
+pub struct ExecRequest {
     pub exec: ExecId,
-    /// How long it may take, from when the kernel gets it.
+    /// The time limit of the cell, counted from when the kernel gets it.
     pub timeout: Option<Duration>,
-    /// How long its kernel may take to come.
+    /// How long the kernel may take to start.
     pub patience: Option<Duration>,
-    /// Whether it may ask for lines of input.
+    /// The permission to ask for lines of input.
     pub input: InputMode,
-    /// Whether it has no code: it only has a kernel started.
+    /// True if the code is empty: the run only starts a kernel.
     pub is_empty: bool,
 }
 
-/// What happened.
 #[derive(Debug)]
 pub enum Input {
-    /// A call wants its turn.
+    /// A call asks for its turn.
     Enter(Ticket),
-    /// The call whose turn it is wants this run.
-    Run(Ticket, RunRequest),
+    /// The call whose turn it is asks for this run.
+    Run(Ticket, ExecRequest),
     /// A call is over.
     Leave(Ticket),
-    /// A call was taken back: by whoever made it, the second time with impatience.
+    /// A caller cancels its call. A second cancel hurries the stop.
     Cancel(Ticket),
-    /// Somebody answers the cell of this call, which asked for a line.
+    /// The answer to a cell of this call that asked for a line.
     Reply(Ticket, InputReply),
-    /// The call whose turn it is wants a new kernel, or somebody from outside does.
+    /// A request for a new kernel: from the call whose turn it is, or from outside.
     Reset(Option<Ticket>),
-    /// Somebody has a question to the kernel.
+    /// A caller has a question to the kernel.
     Ask(AskRequest),
-    /// Somebody wants the running code to be interrupted, and no more.
+    /// A caller interrupts the running code, and nothing else.
     Interrupt,
-    /// The session is to end.
+    /// The session must end.
     Close(CloseReason),
-    /// A kernel is there.
+    /// The kernel is ready.
     Launched,
-    /// There is none to be had.
+    /// The kernel could not be started.
     LaunchFailed(LaunchError),
-    /// The kernel reports something.
+    /// The kernel reports a fact.
     Kernel(Fact),
-    /// The time that was asked for has come.
+    /// The time of the last [`MachineEffect::Wake`] has come.
     Deadline,
 }
 
 impl Input {
-    /// Answers it: a session that is over still does.
-    pub(super) fn refuse(&self, out: &mut Vec<Effect>) {
+    /// Answers an input of a session that is over.
+    pub(super) fn refuse(&self, out: &mut Vec<MachineEffect>) {
         match self {
-            Input::Enter(ticket) => out.push(Effect::Refuse(*ticket, NotRun::Closed)),
+            Input::Enter(ticket) => out.push(MachineEffect::Refuse(*ticket, NotRun::Closed)),
             Input::Run(_, request) => {
                 let end = CellEnd::NotRun(NotRun::Closed);
-                out.push(Effect::Resolve(request.exec, Box::new(end.into())));
+                out.push(MachineEffect::Resolve(request.exec, Box::new(end.into())));
             }
-            Input::Reset(_) => out.push(Effect::ResetDone(ResetEnd::Refused)),
-            Input::Ask(request) => out.push(Effect::Answer(request.id, Box::new(AskEnd::Closed))),
+            Input::Reset(_) => out.push(MachineEffect::ResetDone(ResetEnd::Refused)),
+            Input::Ask(request) => {
+                out.push(MachineEffect::Answer(request.id, Box::new(AskEnd::Closed)));
+            }
             _ => {}
         }
     }
 }
 
-/// What a kernel reports that matters to decisions. Outputs do not pass through here.
+/// A report of the kernel that matters to decisions. Outputs do not pass through here.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Fact {
-    /// The code has begun.
     Started(ExecId),
-    /// It wants input.
     InputRequested(ExecId),
-    /// It is over.
     Finished(ExecId, Outcome),
-    /// It answers a question.
+    /// The kernel answers a question.
     Answered(AskId, Answer),
     /// The kernel is gone, by itself or because it was shut down.
     Died(Death),
 }
 
-/// What is to be done, in order.
+/// An action for the actor. Actions are carried out in order.
 #[derive(Debug)]
-pub enum Effect {
+pub enum MachineEffect {
     /// It is this call's turn.
     Grant(Ticket),
     /// It will never be this call's turn.
     Refuse(Ticket, NotRun),
-    /// Start a kernel.
     Launch,
-    /// Nobody will want the kernel that is being started; its launch still ends, one way or the other.
+    /// The starting kernel is no longer wanted. Its launch still ends, with success or failure.
     AbortLaunch,
     /// Give this code to the kernel.
     Execute(ExecId),
-    /// Give this to code that wants input.
+    /// Give this reply to the code that asked for input.
     ReplyInput(ExecId, InputReply),
-    /// Interrupt it.
     Interrupt,
-    /// End it because it did not listen.
-    Force(Force),
-    /// Shut it down; its death is awaited.
+    /// End the running code with this force because it ignored the interrupt.
+    Force(StopSignal),
+    /// Shut the kernel down, and await its death.
     Shutdown,
-    /// Let go of it; its death is not awaited.
+    /// Drop the kernel without awaiting its death.
     Abandon,
     /// A run is over.
     Resolve(ExecId, Box<RunEnd>),
@@ -162,17 +137,17 @@ pub enum Effect {
     Answer(AskId, Box<AskEnd>),
     /// A reset is done, or refused because another one is under way.
     ResetDone(ResetEnd),
-    /// Wake this machine then, and at no other time that was asked for before.
+    /// Wake the machine at this time only; earlier wakeup times are void.
     Wake(Option<Instant>),
-    /// Nothing more will happen.
+    /// The session is over, and no effect follows.
     Stop,
 }
 
-/// How a reset ended.
+/// The result of a reset.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ResetEnd {
     /// The kernel is gone; the next run starts another.
     Done,
-    /// Another reset is under way.
+    /// The session refused the reset, for example because another reset is under way.
     Refused,
 }

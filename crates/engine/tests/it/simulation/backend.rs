@@ -1,4 +1,4 @@
-//! Scripted kernels with somebody who watches: who is alive, what runs, and in which order.
+//! Scripted kernels under observation: which are alive, what runs, and in which order.
 
 use std::collections::HashMap;
 use std::io;
@@ -9,9 +9,9 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use inkcell_engine::kernel::{
-    AskId, Backend, BackendKind, CodeRequest, Death, DeathCause, ExecEvent, ExecId, Force, Gone,
+    AskId, Backend, BackendKind, CodeRequest, Death, DeathCause, ExecEvent, ExecId, Gone,
     InputReply, Kernel, KernelEvent, KernelEvents, KernelInfo, KernelSpec, LaunchError, Launched,
-    Outcome, Question,
+    Outcome, Question, StopSignal,
 };
 use inkcell_engine::session::{Policy, Retry};
 use inkcell_testkit::scripted::{KernelNumber, ScriptedBackend};
@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use super::dice::Dice;
 use super::script::Tag;
 
-/// What was seen of all kernels, and what was wrong about it.
+/// Observations of all kernels, and errors in them.
 #[derive(Clone)]
 pub(super) struct Log {
     seen: Arc<Mutex<Seen>>,
@@ -31,22 +31,21 @@ pub(super) struct Log {
 
 #[derive(Default)]
 struct Seen {
-    /// By the number of the launch.
+    /// Kernels by launch number.
     kernels: Vec<Watched>,
-    /// Cells in the order in which a folder's kernels got them.
+    /// Cells in the order in which a folder's kernels received them.
     orders: HashMap<PathBuf, Vec<Tag>>,
     cells: HashMap<Tag, Ran>,
     chains: HashMap<PathBuf, Chain>,
     wrong: Vec<String>,
 }
 
-/// Kernels of a folder that were started one after the other, without a cell that succeeded or an end that
-/// was asked for.
+/// Consecutive kernels of a folder without a successful cell or a requested end between them.
 #[derive(Default)]
 struct Chain {
     had_kernel: bool,
     restarts: u32,
-    /// How often there was one more than is allowed.
+    /// Number of launches beyond the limit.
     excesses: u64,
 }
 
@@ -59,7 +58,7 @@ struct Watched {
 
 #[derive(Clone, Default)]
 pub(super) struct Ran {
-    /// How often a kernel was given it, and how often one began it.
+    /// Number of kernels that received it, and of those that began it.
     pub(super) times: u32,
     pub(super) starts: u32,
     pub(super) last: Option<Instant>,
@@ -86,7 +85,7 @@ impl Log {
         self.seen().kernels.iter().filter(|kernel| kernel.is_alive).count()
     }
 
-    /// A kernel that is there, to be killed.
+    /// A living kernel, as a victim.
     pub(super) fn some_kernel(&self, dice: &mut Dice) -> Option<KernelNumber> {
         let seen = self.seen();
         let alive: Vec<usize> =
@@ -99,7 +98,7 @@ impl Log {
         self.seen().cells.get(&tag).cloned().unwrap_or_default()
     }
 
-    /// How often one more kernel was started in this folder than is allowed in a row.
+    /// Number of launches in this folder beyond the allowed number in a row.
     pub(super) fn excesses(&self, cwd: &Path) -> u64 {
         self.seen().chains.get(cwd).map_or(0, |chain| chain.excesses)
     }
@@ -194,7 +193,7 @@ impl Log {
     }
 }
 
-/// Launches scripted kernels, late or not at all as the dice say.
+/// Launches scripted kernels, late or not at all as the dice decide.
 pub(super) struct SimBackend {
     pub(super) scripted: ScriptedBackend,
     pub(super) log: Log,
@@ -236,7 +235,7 @@ impl SimBackend {
             }
             _ => {}
         }
-        // No wait between the two, so the numbers are those of the scripted backend.
+        // No await between the two, so the numbers match those of the scripted backend.
         let number = {
             let mut launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
             *launches += 1;
@@ -278,7 +277,7 @@ impl Backend for SimBackend {
 }
 
 struct SimKernel {
-    /// There until it is shut down.
+    /// `None` after the shutdown.
     inner: Option<Box<dyn Kernel>>,
     number: usize,
     log: Log,
@@ -312,7 +311,7 @@ impl Kernel for SimKernel {
         self.kernel().interrupt()
     }
 
-    fn force(&mut self, force: Force) -> Result<(), Gone> {
+    fn force(&mut self, force: StopSignal) -> Result<(), Gone> {
         self.kernel().force(force)
     }
 

@@ -1,5 +1,4 @@
-//! Those who ask: callers that wait, give up, take back and come again, and what they check in every
-//! answer they get.
+//! Callers that wait, give up, cancel and come again, and their checks of every answer.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,41 +10,42 @@ use inkcell_engine::api::{
     Reading, State, Wanted,
 };
 use inkcell_engine::artifact::{ArtifactId, ArtifactLimits, Scope};
-use inkcell_engine::journal::{Item, Seq};
+use inkcell_engine::journal::{JournalItem, Seq};
 use inkcell_engine::output::{Notice, Part};
 use inkcell_engine::registry::{OwnerId, SessionName};
-use inkcell_engine::session::Note;
+use inkcell_engine::session::CallNote;
 use inkcell_engine::{Engine, EngineConfig};
 use tokio::time::Instant;
 
 use super::backend::SimBackend;
 use super::dice::Dice;
 use super::script::{Plan, Tag, plan, words};
+use crate::faults_kit::run_code;
 
 /// Longer than any call of a simulation may take.
 const AGE: Duration = Duration::from_secs(24 * 3600);
 
-/// What everybody in a simulation shares.
+/// State that all tasks of a simulation share.
 pub(super) struct World {
     pub(super) engine: Engine,
     pub(super) backend: Arc<SimBackend>,
     pub(super) config: EngineConfig,
-    /// The folders of the sessions, and last the one of calls with a kernel of their own.
+    /// The folders of the sessions; the last one is for calls with a kernel of their own.
     pub(super) folders: Vec<PathBuf>,
-    /// How often stored output was taken away.
+    /// Number of times that stored output was removed.
     pub(super) losses: AtomicU64,
-    /// How often the clock has jumped; how long something took means nothing then.
+    /// Number of clock jumps; after a jump, durations mean nothing.
     pub(super) jumps: AtomicU64,
-    /// Whether there is a place for every session, and nobody goes away without a word.
+    /// True if every session has a place and no caller leaves silently.
     pub(super) is_calm: bool,
     pub(super) calls: AtomicU64,
-    /// Everything was ended; nobody is taken in any more.
+    /// Set once the engine has shut down and accepts no calls.
     pub(super) is_over: AtomicBool,
-    /// How often sessions began anew, by somebody's wish or because kernels died again and again.
+    /// Number of times that sessions were renewed, by request or because kernels kept dying.
     pub(super) renewals: AtomicU64,
 }
 
-/// A call that was made, and what is known of it.
+/// A call that was made, with the facts to check it by.
 struct Made {
     plans: Vec<Plan>,
     timeout: Option<Duration>,
@@ -59,7 +59,7 @@ impl World {
         self.backend.log.wrong(what);
     }
 
-    /// The longest a cell may take beyond its own time: two starts, the end of an old kernel, the ladder.
+    /// The longest that a cell may take beyond its own time: two starts, the end of an old kernel, the ladder.
     fn slack(&self) -> Duration {
         self.config.policy.interrupt_grace + Duration::from_secs(2 + 2 * 8 + 4 + 3)
     }
@@ -73,7 +73,7 @@ impl World {
     }
 }
 
-/// One caller, as long as it has something to do.
+/// One caller, for as long as it makes calls.
 pub(super) async fn client(world: Arc<World>, mut dice: Dice, owner: OwnerId, calls: u64) {
     for _ in 0..calls {
         tokio::time::sleep(dice.pause(Duration::from_secs(20))).await;
@@ -88,9 +88,9 @@ async fn call(world: &World, dice: &mut Dice, owner: OwnerId) {
     let (made, request) = make(world, dice);
     let (began, wait) = (Instant::now(), request.wait);
     let is_over = world.is_over.load(Ordering::Relaxed);
-    let asked = world.engine.python(request, owner);
+    let asked = run_code(&world.engine, request, owner);
     let answer = if !world.is_calm && dice.percent(8) {
-        // A caller that goes away; its call must still come to an end.
+        // A caller that leaves; its call must still end.
         match tokio::time::timeout(dice.pause(Duration::from_secs(5)), asked).await {
             Ok(answer) => answer,
             Err(_) => return,
@@ -100,7 +100,7 @@ async fn call(world: &World, dice: &mut Dice, owner: OwnerId) {
     };
     if let Some(wait) = wait
         && !world.has_jumped_since(&made)
-        // Sessions that are being closed are waited for, which is a matter of seconds.
+        // Sessions that are closing are waited for, which takes seconds.
         && began.elapsed() > wait + Duration::from_secs(12)
     {
         world.wrong(format!("a caller who waits {wait:?} waited {:?}", began.elapsed()));
@@ -108,7 +108,7 @@ async fn call(world: &World, dice: &mut Dice, owner: OwnerId) {
     if is_over && answer.is_ok() {
         world.wrong(format!("{:?} was taken in after the end", made.plans[0].tag));
     }
-    // What is refused is refused with a reason, and nothing of it ran.
+    // A refusal has a reason, and none of the call's code ran.
     let Ok(report) = answer else {
         if made.plans.iter().any(|plan| world.backend.log.ran(plan.tag).times > 0) {
             world.wrong(format!("{answer:?}, but it ran"));
@@ -133,7 +133,7 @@ fn make(world: &World, dice: &mut Dice) -> (Made, PythonRequest) {
     };
     let timeout = dice.percent(60).then(|| Duration::from_millis(dice.below(15_000)));
     let wait = dice.percent(80).then(|| dice.pause(Duration::from_secs(30)));
-    // Somebody must end what does not end by itself.
+    // Code that does not end by itself must be stopped by the caller.
     let is_bounded = |plan: &Plan| plan.ends || plan.source.timeout.is_some();
     let is_bounded = timeout.is_some() || plans.iter().all(is_bounded);
     let wait = if is_bounded { wait } else { Some(wait.unwrap_or(Duration::from_secs(9))) };
@@ -153,7 +153,7 @@ fn make(world: &World, dice: &mut Dice) -> (Made, PythonRequest) {
     (Made { plans, timeout, cancelled: None, losses, jumps }, request)
 }
 
-/// Stays with a call until its end, by way of any of the things a caller may do.
+/// Follows a call to its end, through any actions that a caller may take.
 async fn follow(world: &World, dice: &mut Dice, mut made: Made, first: PythonReport) {
     let id = first.execution.clone();
     let watching = dice.percent(40).then(|| watch(world, dice, &id));
@@ -164,9 +164,9 @@ async fn follow(world: &World, dice: &mut Dice, mut made: Made, first: PythonRep
         tokio::time::sleep(dice.pause(Duration::from_secs(10))).await;
         let times = if dice.percent(30) { 2 } else { 1 };
         for _ in 0..times {
-            let known = world.engine.cancel(&id);
-            if known.is_err() {
-                world.wrong(format!("{id:?} is not known while it runs"));
+            match world.engine.find_call(&id) {
+                Ok(call) => call.cancel(),
+                Err(_) => world.wrong(format!("{id:?} is not known while it runs")),
             }
             made.cancelled.get_or_insert_with(Instant::now);
         }
@@ -194,20 +194,22 @@ async fn follow(world: &World, dice: &mut Dice, mut made: Made, first: PythonRep
 }
 
 async fn ask(world: &World, id: &ExecutionId, wait: Duration) -> PythonReport {
-    world.engine.result(id, wait).await.expect("a call that is kept")
+    world.engine.find_call(id).expect("a call that is kept").wait(wait).await
 }
 
-/// Somebody who watches, now quick and now slow.
+/// A watcher that reads now quickly and now slowly.
 fn watch(world: &World, dice: &mut Dice, id: &ExecutionId) -> tokio::task::JoinHandle<()> {
-    let mut watch = world.engine.watch(id, Seq(0)).expect("a call that is kept");
+    let mut watch = world.engine.find_call(id).expect("a call that is kept").watch(Seq(0));
     let (mut dice, log) = (dice.split(), world.backend.log.clone());
     tokio::spawn(async move {
         let mut next = 0;
         while let Some(item) = watch.next().await {
             match item {
-                Item::Entry(seq, _) if seq.0 == next => next += 1,
-                Item::Entry(seq, _) => log.wrong(format!("entry {seq:?} came in place of {next}")),
-                Item::Gap { missed } => next += missed,
+                JournalItem::Entry(seq, _) if seq.0 == next => next += 1,
+                JournalItem::Entry(seq, _) => {
+                    log.wrong(format!("entry {seq:?} came in place of {next}"));
+                }
+                JournalItem::Gap { missed } => next += missed,
             }
             if dice.percent(10) {
                 tokio::time::sleep(dice.pause(Duration::from_secs(3))).await;
@@ -216,7 +218,7 @@ fn watch(world: &World, dice: &mut Dice, id: &ExecutionId) -> tokio::task::JoinH
     })
 }
 
-/// What must hold in the answer to every call.
+/// Checks the invariants of every answer.
 fn check(world: &World, made: &Made, report: &PythonReport) {
     let wrong = |what: String| world.wrong(format!("{:?}: {what}", report.execution));
     if !report.state.is_end() {
@@ -236,7 +238,7 @@ fn check(world: &World, made: &Made, report: &PythonReport) {
     }
     for (plan, cell) in made.plans.iter().zip(&report.cells) {
         let ran = world.backend.log.ran(plan.tag);
-        let again = cell.notes.iter().any(|note| matches!(note, Note::RanTwice(_)));
+        let again = cell.notes.iter().any(|note| matches!(note, CallNote::RanTwice(_)));
         if ran.starts > 1 && !again {
             wrong(format!("{:?} ran {} times and does not say so", plan.tag, ran.starts));
         }
@@ -268,7 +270,7 @@ fn check(world: &World, made: &Made, report: &PythonReport) {
     }
 }
 
-/// Only its own output, in order, without a gap that is not told.
+/// Checks that a cell shows only its own output, in order, without an unreported gap.
 fn check_output(world: &World, made: &Made, plan: &Plan, cell: &CellReport, again: bool) {
     let wrong = |what: String| world.wrong(format!("{:?} ({:?}): {what}", plan.tag, cell.state));
     let mut shown = Vec::new();
@@ -300,7 +302,7 @@ fn check_output(world: &World, made: &Made, plan: &Plan, cell: &CellReport, agai
     let id = ArtifactId::parse(&stored.id).expect("an id");
     let found = world.engine.artifacts().find(&id, Scope::All);
     let is_taken = world.losses.load(Ordering::Relaxed) != made.losses;
-    // Where little may be stored, a newer output may have taken its place already.
+    // With a small quota, newer output may have replaced it already.
     let may_be_gone = is_taken || world.config.artifacts.limits != ArtifactLimits::STANDARD;
     let Ok(artifact) = found else {
         if !may_be_gone {

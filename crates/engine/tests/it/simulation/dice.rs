@@ -11,7 +11,7 @@ impl Dice {
         Dice(seed)
     }
 
-    /// Another stream, for somebody whose turns come in an order that is not ours.
+    /// Another stream, for a task whose turns come in an independent order.
     pub(super) fn split(&mut self) -> Dice {
         Dice(self.next())
     }
@@ -28,7 +28,7 @@ impl Dice {
         self.next() % end
     }
 
-    /// True so often in a hundred.
+    /// Returns true with a chance of `chance` percent.
     pub(super) fn percent(&mut self, chance: u64) -> bool {
         self.below(100) < chance
     }
@@ -38,7 +38,7 @@ impl Dice {
         &all[usize::try_from(at).expect("an index")]
     }
 
-    /// Often nothing, mostly short, at times as long as this.
+    /// A pause that is often zero, mostly short, and sometimes as long as `most`.
     pub(super) fn pause(&mut self, most: Duration) -> Duration {
         let most = u64::try_from(most.as_millis()).expect("a short time").max(1);
         let millis = match self.below(4) {

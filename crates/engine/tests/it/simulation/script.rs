@@ -1,4 +1,4 @@
-//! What the cells of a simulated call do, and what their readers may then see.
+//! Behavior of the cells of a simulated call, and the output that their readers may see.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use inkcell_testkit::scripted::{Script, Step};
 
 use super::dice::Dice;
 
-/// Which call, and which of its cells.
+/// The number of a call, and of one of its cells.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct Tag {
     pub(super) call: u64,
@@ -17,7 +17,7 @@ pub(super) struct Tag {
 }
 
 impl Tag {
-    /// The code of a cell is its name, so that a kernel knows what it is asked.
+    /// Parses a tag from the code of a cell, so that a kernel knows which cell it got.
     pub(super) fn parse(code: &str) -> Tag {
         let (call, cell) = code.split_once(' ').expect("a simulated cell");
         Tag { call: call.parse().expect("a number"), cell: cell.parse().expect("a number") }
@@ -28,25 +28,25 @@ impl Tag {
     }
 }
 
-/// A cell that was made up.
+/// A randomly generated cell.
 pub(super) struct Plan {
     pub(super) tag: Tag,
     pub(super) source: CellSource,
     pub(super) script: Script,
-    /// Numbers it writes when it comes to its end.
+    /// Number of words that it writes if it runs to its end.
     pub(super) writes: u64,
-    /// Whether something removes what it wrote.
+    /// True if it clears earlier output.
     pub(super) clears: bool,
-    /// Whether it ends by itself, in bounded time.
+    /// True if it ends by itself, in bounded time.
     pub(super) ends: bool,
 }
 
-/// One number of a cell, as its output has it.
+/// One numbered word of a cell's output.
 fn word(tag: Tag, number: u64) -> String {
     format!("c{}.{}#{number};", tag.call, tag.cell)
 }
 
-/// All numbers in a text with the cell they belong to, in order. A word that was cut is none.
+/// All words in a text with their cells, in order. A truncated word is skipped.
 pub(super) fn words(text: &str) -> Vec<(Tag, u64)> {
     let mut found = Vec::new();
     for piece in text.split('c').skip(1) {
@@ -61,7 +61,7 @@ pub(super) fn words(text: &str) -> Vec<(Tag, u64)> {
     found
 }
 
-/// A cell of any sort.
+/// Generates a cell of any kind.
 pub(super) fn plan(dice: &mut Dice, tag: Tag) -> Plan {
     let (mut steps, mut writes, mut clears, mut ends) = (Vec::new(), 0, false, true);
     for _ in 0..dice.below(7) {

@@ -1,5 +1,4 @@
-//! The sink and the store under writes that fail: a disk that is full, a disk that is broken, writes that
-//! are cut short or interrupted.
+//! The sink and the store under failing writes: a full disk, a broken disk, short or interrupted writes.
 
 use std::io::{self, Write};
 use std::time::SystemTime;
@@ -14,7 +13,7 @@ use inkcell_engine::system_random;
 
 use super::dice::Dice;
 
-/// A file that takes some, as the dice say, and then fails for good.
+/// A file that accepts some bytes, as the dice decide, and then fails for good.
 struct Faulty<W> {
     inner: W,
     dice: Dice,
@@ -45,8 +44,8 @@ impl<W: Write> Write for Faulty<W> {
     }
 }
 
-/// F-150, F-034: whatever fails and when, an artifact is complete or said to be incomplete, what it holds is
-/// the beginning of what was written, and the reader's text does not depend on it.
+/// F-150, F-034: after any failure, an artifact is complete or marked incomplete, and holds the beginning of the
+/// output. The reader's text does not depend on the failure.
 #[test]
 fn a_store_that_fails_costs_the_artifact_and_says_so() {
     const ENOSPC: i32 = 28;

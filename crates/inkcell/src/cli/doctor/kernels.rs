@@ -1,6 +1,6 @@
-//! What needs a Python: which one, and whether kernels of it really run.
+//! Checks that need a Python: which one it is, and whether its kernels really run.
 //!
-//! Owns the questions. Kernels are started as an agent would get them, and ended before the answer.
+//! Owns the questions. Kernels are started as for an agent, and ended before the answer.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,33 +16,33 @@ use inkcell_engine::kernel::{
     ForkServer, InputMode, Interpreter, Origin, RunnerBackend, RunnerConfig, Shell, ZygoteState,
 };
 use inkcell_engine::registry::OwnerId;
-use inkcell_engine::{Engine, EngineError};
+use inkcell_engine::{CallOptions, Engine, EngineError};
 use tokio::time::Instant;
 
-use super::super::python::{self, Named};
 use super::Check;
+use crate::app::python::{self, Named};
 use crate::args::{Doctor, PythonArgs};
 use crate::exit::{Exit, Failure};
-use crate::render::{hint, words};
 use crate::settings::{Key, Profile, Settings, Value, anchored, engine_config, runner_config};
 use crate::setup::quoted;
+use crate::view::words::{self, hint};
 
-/// No code that is run here needs longer.
+/// The time limit for code that is run here.
 const CODE_LIMIT: Duration = Duration::from_secs(30);
 
-/// How long a fork server may import what it is to have ready.
+/// How long a fork server may import its modules.
 const FORK_LIMIT: Duration = Duration::from_secs(30);
 
-/// How often it is looked at meanwhile.
+/// The interval at which the fork server is checked meanwhile.
 const FORK_LOOK: Duration = Duration::from_millis(20);
 
 /// The only caller of these engines.
 const OWNER: OwnerId = OwnerId(0);
 
-/// What notebooks use most; the rest is for the other backends.
+/// The probed packages that notebooks use most; the other backends need the rest.
 const COMMON: [&str; 3] = ["numpy", "pandas", "matplotlib"];
 
-/// Says which packages there are, without importing them, and runs no file of the working folder.
+/// Prints the versions of these packages without importing them, and runs no file of the working folder.
 const PROBE: &str = "\
 import sys
 del sys.path[0]
@@ -55,40 +55,40 @@ for _name in ['ipython', 'ipykernel', 'jupyter_client', 'jupyter_server', 'numpy
         pass
 print(_j.dumps(_found))";
 
-pub(super) struct Asked<'a> {
+pub(super) struct Probe<'a> {
     args: &'a PythonArgs,
     settings: &'a Settings,
     cwd: PathBuf,
     backend: Arc<RunnerBackend>,
-    /// With the lite shell.
+    /// Has the lite shell.
     engine: Engine,
-    /// With the interpreter's own.
+    /// Has the shell of the interpreter's own IPython.
     ipython: Engine,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> Probe<'a> {
     pub(super) fn new(
         args: &'a Doctor,
         settings: &'a Settings,
         cwd: PathBuf,
-    ) -> Result<Asked<'a>, Failure> {
+    ) -> Result<Probe<'a>, Failure> {
         let mut config = RunnerConfig { spares: 0, ..runner_config(settings, Profile::Default) };
         if let ForkServer::On { wait } = &mut config.fork_server {
-            // A slow copy is reported with its time, not taken for none.
+            // A slow copy is reported with its time, and does not count as a missing one.
             *wait = FORK_LIMIT;
         }
         let backend = Arc::new(crate::log::runner(config).map_err(EngineError::from)?);
         let mut config = engine_config(settings, Profile::Default);
-        // The shell that needs nothing shows whether kernels run at all; the other has a check of its own.
+        // The shell without requirements shows whether kernels run at all; the other has a check of its own.
         config.kernels.shell = Shell::Lite;
         let backends = Backends::only(backend.clone());
         let engine = Engine::new(config.clone(), backends.clone());
         config.kernels.shell = Shell::IPython;
         let ipython = Engine::new(config, backends);
-        Ok(Asked { args: &args.python, settings, cwd, backend, engine, ipython })
+        Ok(Probe { args: &args.python, settings, cwd, backend, engine, ipython })
     }
 
-    /// Ends what was started.
+    /// Ends the kernels that were started.
     pub(super) async fn end(&self) {
         self.engine.shutdown().await;
         self.ipython.shutdown().await;
@@ -99,7 +99,7 @@ impl<'a> Asked<'a> {
             Ok(chosen) => chosen,
             Err(error) => return checks.push(Check::of_error("python", &error)),
         };
-        // Nothing but Python was asked for, so there is one.
+        // Only Python was asked for, so the choice names an interpreter.
         let Some(interpreter) = chosen.interpreter else { return };
         let reason =
             python::reason(&interpreter, Named::of(self.args.python.as_deref()), self.settings);
@@ -146,17 +146,20 @@ impl<'a> Asked<'a> {
             reading: Reading::Bounded,
             input: InputMode::Refuse,
         };
-        engine.python(request, OWNER).await
+        let resolved = engine.resolve(&request.session_ref(), request.mode).await?;
+        let options = CallOptions::of(OWNER);
+        let call = engine.submit(request, &resolved.chosen, options).await?;
+        Ok(call.settled().await)
     }
 
-    /// Whether kernels can be copies of one that has imported everything.
+    /// Checks that kernels can be copies of one that has imported everything.
     async fn fork_server(&self) -> Check {
         const WHAT: &str = "fork server";
         let setting = self.settings.resolved.get(Key::KernelZygote);
         if setting.value == Value::Choice("off") {
             return Check::ok(WHAT, format!("off, set by {}", setting.source));
         }
-        // The first kernel has asked for it; it imports at its leisure.
+        // The first kernel has started the fork server, which imports in the background.
         let end = Instant::now() + FORK_LIMIT;
         let state = loop {
             let state =
@@ -194,7 +197,7 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Whether the interpreter's own IPython can be the shell.
+    /// Checks that the interpreter's own IPython can be the shell.
     async fn shell(&self, packages: &BTreeMap<String, String>, python: &Interpreter) -> Check {
         const WHAT: &str = "ipython shell";
         let is_wanted =
@@ -223,7 +226,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// A call that ended well, or what to say instead.
+/// The report of a call that ended well, or a check that says why not.
 fn settled(
     what: &'static str,
     ran: Result<PythonReport, EngineError>,
@@ -293,7 +296,7 @@ fn named(packages: &BTreeMap<String, String>, names: &[&str]) -> String {
     names.iter().filter_map(version).collect::<Vec<_>>().join(", ")
 }
 
-/// How packages get into this Python, or into one that is inkcell's own.
+/// The command that installs packages into this Python, or into one that is inkcell's own.
 fn install(python: &Interpreter, names: &[&str]) -> String {
     let names = names.join(" ");
     let path = quoted(&python.path.display().to_string());

@@ -1,4 +1,5 @@
-//! What does not need a Python: the program, its folders and settings, and what the machine allows.
+//! Checks that need no Python: the program, its folders and settings, and the limits of the
+//! machine.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -14,13 +15,14 @@ use crate::exit::Exit;
 use crate::output::count;
 use crate::settings::{Key, Profile, Settings, Source, Value, artifacts_config};
 
-/// With less than this nothing that is stored has room.
+/// Below this many free bytes, stored output has no room.
 const LITTLE_SPACE: u64 = 64 << 20;
 
-/// A kernel needs about ten; the usual soft limit is 1024, and on some systems 256.
+/// The fewest open files without a warning. A kernel needs about ten; the usual soft limit is 1024,
+/// and on some systems 256.
 const FEW_FILES: u64 = 512;
 
-/// Before code is run.
+/// The checks that come before code is run.
 pub(super) fn checks(settings: &Settings) -> Vec<Check> {
     let mut checks = vec![program(settings), state(settings)];
     checks.extend(said(settings));
@@ -62,7 +64,7 @@ fn state(settings: &Settings) -> Check {
     }
 }
 
-/// Really writes, since modes do not say everything.
+/// Writes a real file, since modes do not tell everything.
 fn try_writing(folder: &Path) -> std::io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let file = folder.join(format!(".doctor.{:016x}.tmp", system_random()));
@@ -71,7 +73,7 @@ fn try_writing(folder: &Path) -> std::io::Result<()> {
     written.and(removed)
 }
 
-/// What settings files and variables say.
+/// Reports problems in settings files and variables.
 fn said(settings: &Settings) -> Vec<Check> {
     let files: Vec<String> = settings.files.iter().map(|file| file.display().to_string()).collect();
     let set = settings.resolved.iter().filter(|(_, set)| set.source != Source::Default).count();
@@ -92,7 +94,8 @@ fn said(settings: &Settings) -> Vec<Check> {
     checks
 }
 
-/// Every kernel takes some; without any left nothing starts (EMFILE).
+/// Checks the limit of open files: every kernel takes some, and without any left nothing starts
+/// (EMFILE).
 fn open_files() -> Check {
     let limit = getrlimit(Resource::Nofile);
     let shown = |limit: Option<u64>| limit.map_or_else(|| "no limit".to_owned(), |n| n.to_string());
@@ -123,7 +126,7 @@ fn stored(settings: &Settings) -> Check {
     }
 }
 
-/// What people ask most when something does not work.
+/// Answers to the usual questions when something does not work.
 pub(super) fn advice(settings: &Settings) -> Vec<Check> {
     let timeout = settings.resolved.value_in(Key::PythonTimeout, Profile::Default);
     let found = match &timeout {

@@ -1,7 +1,7 @@
 //! `inkcell mcp --http`: the server for clients that come and go.
 //!
-//! Owns where it listens, which tokens count and how they are told, and its end. Each token has an engine of its own,
-//! so that those who do not share one share nothing.
+//! Owns the address, the valid tokens and how users learn them, and the end of the server. Each token has an engine
+//! of its own, so that clients with different tokens share nothing.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,28 +15,28 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::{LAST_WORDS, desk_with};
+use super::LAST_WORDS;
+use crate::app::{backends, desk_with};
 use crate::args::Mcp;
-use crate::backends::backends;
 use crate::cli::signals::Signals;
 use crate::exit::{Exit, Failure};
-use crate::exposure::Exposure;
 use crate::http::{
     BodyLimits, Caller, ConnectionLimits, Guard, Reach, Token, TokenError, TokenFile, Tokens,
     authorities, parse_address, read_tokens,
 };
 use crate::log;
+use crate::mcp::exposure::Exposure;
 use crate::mcp::{self, Client, Ends};
 use crate::output::Output;
 use crate::settings::{Settings, engine_config};
 
-/// How long a message may take to come once it has begun.
+/// The time limit for a message once it has begun.
 const BODY_TIME: Duration = Duration::from_secs(30);
 
-/// What clients must send, and where it is from.
+/// The tokens that clients must send, and their origin.
 struct Secrets {
     tokens: Vec<Token>,
-    /// The file of the one that was made here.
+    /// The file of a token that was made here.
     made: Option<TokenFile>,
 }
 
@@ -85,9 +85,9 @@ pub(super) async fn serve(
         _ = &mut serving => true,
         () = signals.asked(1) => false,
     };
-    // Whoever takes the port next may write a file of the same name.
+    // Remove the file first: the next server on this port may write a file of the same name.
     drop(secrets);
-    // Nobody is taken any more, what is under way is given up and answered, and then streams end.
+    // Accept no more clients, cancel and answer the calls under way, and then end the streams.
     ending.cancel();
     ends.calls.ending.cancel();
     let last = async {
@@ -106,7 +106,7 @@ pub(super) async fn serve(
     }
 }
 
-/// The tokens somebody chose. They are never taken from the command line, which everybody can see.
+/// The tokens that a user chose. They are never taken from the command line, which every user can see.
 fn given(args: &Mcp, settings: &Settings) -> Result<Option<Vec<Token>>, Failure> {
     if let Some(path) = &args.token_file {
         let path = settings.cwd.join(path);
@@ -120,7 +120,7 @@ fn given(args: &Mcp, settings: &Settings) -> Result<Option<Vec<Token>>, Failure>
     Ok(Some(vec![token]))
 }
 
-/// Those tokens, or one that is made.
+/// Those tokens, or a new one.
 fn secrets(
     given: Option<Vec<Token>>,
     bound: SocketAddr,
@@ -142,7 +142,7 @@ fn no_token(error: TokenError) -> Failure {
     Failure::argument("--http", error.to_string())
 }
 
-/// Everybody who may call, each with what is theirs alone.
+/// All clients, each with an engine of its own.
 fn clients(
     secrets: &[Token],
     tokens: &Tokens,
@@ -162,7 +162,8 @@ fn clients(
     Ok((1..).zip(secrets).map(client).collect())
 }
 
-/// As for any client, but that nobody hears when one of these is gone for good: what is not used is let go of.
+/// The configuration for any client, except that unused sessions end: the server cannot tell when such a client is
+/// gone for good.
 fn config(settings: &Settings, exposure: &Exposure) -> EngineConfig {
     let mut config = engine_config(settings, exposure.profile());
     if let IdleRule::WithoutOwner(limit) = config.limits.idle {
@@ -171,7 +172,7 @@ fn config(settings: &Settings, exposure: &Exposure) -> EngineConfig {
     config
 }
 
-/// Says where to come and with what. A token that somebody chose is not repeated.
+/// Prints the address and the token. A token that a user chose is not repeated.
 fn announce(
     bound: SocketAddr,
     secrets: &Secrets,

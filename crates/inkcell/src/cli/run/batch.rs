@@ -1,7 +1,6 @@
-//! Many notebooks in one command: what was asked, made into rows, and their ends, made into an answer.
+//! Many notebooks in one command: the arguments become rows, and the ends of the rows become an answer.
 //!
-//! Owns what is refused before anything runs. What begins when is `crate::batch`'s, running it is `conduct`'s, what is
-//! shown is `render/batch`'s.
+//! Owns the refusals before anything runs. `crate::batch` schedules, `conduct` runs, `view/batch` shows.
 
 mod conduct;
 mod files;
@@ -17,33 +16,34 @@ use inkcell_engine::kernel::BackendKind;
 use inkcell_engine::notebook::Parameters;
 
 use super::super::inputs::Files;
-use super::super::python;
+use super::parameters::of_word;
 use super::stopping::{RunLife, Stopping};
 use super::{Given, PIPE, request};
+use crate::app::gateways::is_address;
+use crate::app::python;
 use crate::args::Run;
 use crate::batch::{
-    Asked, Machine, Matrix, Naming, OnFailure, Record, Retries, Row, RowId, RowKey, Template,
+    Machine, Matrix, Naming, OnFailure, Parallelism, Record, Retries, Row, RowId, RowKey, Template,
     Width, rows, shared,
 };
 use crate::client::Client;
 use crate::exit::{Exit, Failure};
-use crate::gateways::is_address;
-use crate::host::{Attention, Detached, RunAsk};
+use crate::host::{Attention, Detached, HostEvent, RunAsk};
 use crate::output::Output;
-use crate::parameters::of_word;
-use crate::render::batch::Board;
-use crate::render::run::Following;
+
 use crate::settings::{BackendSettings, Profile, Settings};
 use crate::setup::quoted;
+use crate::view::batch::Board;
+use crate::view::run::Following;
 use conduct::{Conductor, News, Rules};
 use files::{RecordFile, Reports};
 use prefix::Prefix;
 
-/// How often what is shown is brought up to date.
+/// The interval at which the view is updated.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Refuses several names without a place for outputs: other programs take the second name as the output file, and here
-/// it would be run and overwritten.
+/// Refuses several names without a destination for outputs: other programs take the second name as the output file,
+/// and here it would be run and overwritten.
 fn refuse_what_is_undecided(args: &Run) -> Result<(), Failure> {
     let (message, hint) = match &*args.undecided() {
         [] | [_] => return Ok(()),
@@ -84,7 +84,7 @@ pub(super) fn run(
     let keys = keys.map(|(row, (input, output))| RowKey::of(input, output, &row.values)).collect();
     let record = RecordFile::open(&settings.state_dir, &identity(args, parameters, settings))?;
     let start = if args.resume { RunStart::Resume } else { RunStart::First };
-    let asked = args.batch.jobs.map_or(Asked::Usual, Asked::Jobs);
+    let asked = args.batch.jobs.map_or(Parallelism::Usual, Parallelism::Jobs);
     let machine = machine(args, settings);
     let width = Width::of(asked, machine, rows.len());
     let mut rules = Rules {
@@ -106,7 +106,7 @@ pub(super) fn run(
         false => Vec::new(),
     };
     let asks = rows.iter().map(|row| ask(args, row, parameters, settings)).collect();
-    // Each row makes work in this process, too; with a single thread they would wait for each other.
+    // Each row needs time in this process, too; with a single thread the rows would wait for each other.
     let threads = width.jobs.min(machine.cores);
     let client = Client::local_on(threads, python::engine_for_many(settings)?, settings)?;
     let stopping = Stopping::listen(RunLife::Ours)?;
@@ -145,7 +145,7 @@ pub(super) fn run(
     }
 }
 
-/// Follows it to its end, showing how far it is.
+/// Follows the batch to its end, and shows its progress.
 fn follow(
     heard: &mpsc::Receiver<News>,
     stopping: &Stopping,
@@ -153,11 +153,17 @@ fn follow(
     output: &mut Output,
 ) -> Result<(crate::batch::BatchReport, Result<(), Failure>), Failure> {
     loop {
-        // Somebody who does not read any more does not stop the batch.
+        // A reader that is gone does not stop the batch.
         match heard.recv_timeout(TICK) {
             Ok(News::Over { report, kept }) => return Ok((*report, kept)),
             Ok(News::Began(RowId(row))) => drop(board.began(row, output)),
-            Ok(News::Event(RowId(row), event)) => board.event(row, *event, output),
+            Ok(News::Event(RowId(row), event)) => match *event {
+                HostEvent::Aside(line) => board.said(&line, output),
+                HostEvent::Began(report) => board.reported(row, report),
+                HostEvent::Cell { index, report } => board.cell(row, index, *report),
+                HostEvent::Line(line) => board.last_line(row, line),
+                _ => {}
+            },
             Ok(News::Tried { row: RowId(row), tried, again }) => {
                 drop(board.tried(row, &tried, again, output));
             }
@@ -173,7 +179,7 @@ fn follow(
     }
 }
 
-/// What only makes sense for one notebook, each with a sentence.
+/// Refuses each option that only makes sense for one notebook, with an error of its own.
 fn refuse_what_is_for_one(args: &Run) -> Result<(), Failure> {
     let kept =
         "a batch keeps no session; leave out --keep, --session and --detach, or run one notebook";
@@ -216,20 +222,20 @@ fn planned(
     rows(inputs, matrix, &naming).map_err(|error| failed(error.to_string()))
 }
 
-/// Single parameters, which templates may name as well.
+/// The single parameters, which templates may also name.
 fn fixed(args: &Run) -> Vec<(String, String)> {
     let words = args.parameters.words.iter().chain(&args.parameters.raw);
     words.map(|word| (word.name.clone(), word.value.clone())).collect()
 }
 
-/// Where a row comes from and goes to, links followed.
+/// The input and the output of a row, with links resolved.
 fn places(row: &Row, files: &Files<'_>) -> (PathBuf, PathBuf) {
     let input = files.real(&row.input);
     let output = row.output.as_ref().map_or_else(|| input.clone(), |output| files.real(output));
     (input, output)
 }
 
-/// What rows share; where they share nothing, a note says why.
+/// The common beginnings of rows. For rows without one, a note says why.
 fn prefixes(
     rows: &[Row],
     files: &Files<'_>,
@@ -247,7 +253,7 @@ fn prefixes(
     found
 }
 
-/// What makes two commands the same batch: the words that decide about its rows and what they run.
+/// The identity of a batch: the arguments that decide about its rows and what they run.
 fn identity(args: &Run, parameters: &Parameters, settings: &Settings) -> Record {
     let values = format!("{parameters:?}");
     let mut words: Vec<&str> = args.given().collect();
@@ -280,7 +286,7 @@ fn machine(args: &Run, settings: &Settings) -> Machine {
     }
 }
 
-/// What is asked for one row.
+/// The request for one row.
 fn ask(args: &Run, row: &Row, parameters: &Parameters, settings: &Settings) -> RunAsk {
     let mut request = request(args, &Given::File, (None, None), settings);
     request.path.clone_from(&row.input);
@@ -292,7 +298,7 @@ fn ask(args: &Run, row: &Row, parameters: &Parameters, settings: &Settings) -> R
     }
     RunAsk {
         request,
-        kernel: python::options(&args.kernel),
+        kernel: (&args.kernel).into(),
         state: None,
         copy_of: None,
         attention: match (args.quiet, args.verbose) {

@@ -1,6 +1,6 @@
-//! `inkcell run --inspect`: the parameters that a notebook has, and nothing is run.
+//! `inkcell run --inspect`: shows the parameters of a notebook, and runs nothing.
 //!
-//! Owns how they are shown. What counts as a parameter is the notebook's own business.
+//! Owns how they are shown. The notebook crate defines what a parameter is.
 
 use inkcell_engine::api::KernelChoice;
 use inkcell_engine::notebook::{NoParameters, Parameter, ParameterError, ParameterLanguage};

@@ -1,4 +1,4 @@
-//! A notebook that was piped in, in a folder that nobody else sees, with everything that is noted about it.
+//! A notebook from standard input, in a private folder, with all its records.
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use crate::output::Stream;
 use crate::scratch::Scratch;
 use crate::settings::Settings;
 
-/// Where such notebooks are, in the state folder.
+/// The folder for such notebooks, in the state folder.
 const FOLDERS: &str = "piped";
 
 pub(super) struct Piped {

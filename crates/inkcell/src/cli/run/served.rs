@@ -1,7 +1,7 @@
-//! A notebook of a Jupyter server that is run: fetched into a folder of ours, and put back when the run is over.
+//! A notebook of a Jupyter server: fetched into a folder of ours, run, and written back after the run.
 //!
-//! Owns that folder, what a run that was killed has left in it, and when the server's notebook is written. How it is
-//! read and written is the kernel crate's.
+//! Owns that folder, the leftovers of a killed run in it, and when the server's notebook is written. The kernel
+//! crate reads and writes it.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -17,37 +17,37 @@ use inkcell_engine::{EngineError, GatewayChoice, Kind, Notebooks, Version, syste
 use serde::{Deserialize, Serialize};
 
 use super::super::signals::Signals;
+use crate::app::gateways::{choice_at, is_address};
 use crate::args::Run;
-use crate::backends::RuntimeFolder;
 use crate::exit::{Exit, Failure};
-use crate::gateways::{choice_at, is_address};
 use crate::output::Output;
-use crate::render::hint;
+use crate::settings::RuntimeFolder;
 use crate::settings::{Profile, Settings};
+use crate::view::words::hint;
 
-/// Where such folders are, in the state folder.
+/// The folder for such folders, in the state folder.
 const FOLDERS: &str = "served";
 
-/// Where the notebooks lie that could not be put back and that nobody goes on with.
+/// The folder for notebooks that could not be written back and whose run is over.
 const KEPT: &str = "kept";
 
-/// Says what a folder holds; it is there while the notebook beside it may be all there is of a run.
+/// Describes the content of a folder; it exists while the notebook beside it may be the only result of a run.
 const ABOUT: &str = "about.json";
 
-/// Says whether somebody runs it.
+/// Locked while a process runs the notebook.
 const LOCK: &str = "lock";
 
-/// How long the server may take after somebody asked us to end.
+/// How long the server may take after the user asked us to end.
 const LAST_WRITE: Duration = Duration::from_secs(10);
 
-/// Which notebook of which server.
+/// A notebook of a server.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     config: GatewayConfig,
     path: ContentsPath,
 }
 
-/// The same on disk.
+/// Its form on disk.
 #[derive(Serialize, Deserialize)]
 struct About {
     url: String,
@@ -70,7 +70,7 @@ pub(super) struct Served {
     _lock: File,
 }
 
-/// What becomes of the copy.
+/// The fate of the copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Goal {
     PutBack,
@@ -86,7 +86,7 @@ pub(in crate::cli) struct Unfinished {
 }
 
 impl Place {
-    /// The notebook that was named, where it is one of a server.
+    /// The named notebook, if it is on a server.
     pub(super) fn of(args: &Run, settings: &Settings) -> Result<Option<Place>, Failure> {
         let is_address = is_address(&args.path);
         if !args.on_server && !is_address {
@@ -123,7 +123,7 @@ impl Place {
         Ok(Some(Place { config, path }))
     }
 
-    /// The gateway that runs it.
+    /// The gateway that runs the notebook.
     pub(super) fn choice(&self) -> GatewayChoice {
         GatewayChoice::External(Box::new(self.config.clone()))
     }
@@ -143,7 +143,7 @@ fn no_file(is_address: bool) -> &'static str {
 }
 
 impl Served {
-    /// Fetches the notebook. What may not be written is told before anything is run.
+    /// Fetches the notebook. A notebook that must not be written is refused before anything is run.
     pub(super) async fn fetch(
         place: Place,
         args: &Run,
@@ -195,18 +195,18 @@ impl Served {
         Ok(Served { contents, place, folder, file, read, overwrite, goal, _lock: lock })
     }
 
-    /// What people call it.
+    /// The user's name for the notebook.
     pub(super) fn name(&self) -> &str {
         self.place.path.as_str()
     }
 
-    /// What is said where the outputs are.
+    /// The note about where the outputs are.
     pub(super) fn whereabouts(&self) -> Option<String> {
         let there = format!("Outputs are in {} on {}.", self.place.path, self.place.url());
         (self.goal == Goal::PutBack).then_some(there)
     }
 
-    /// Gives the server what the run made of its notebook. What it does not take stays here.
+    /// Writes the result of the run to the server. A result that the server refuses stays here.
     pub(super) async fn put_back(&self, signals: &Signals) -> Result<(), Failure> {
         let failed = |error| Failure::Io("cannot read the notebook that was run", error);
         if self.goal == Goal::PutBack {
@@ -219,7 +219,7 @@ impl Served {
         Ok(())
     }
 
-    /// Takes the copy away, which says nothing that is not elsewhere.
+    /// Removes the copy, which holds nothing that is not elsewhere.
     fn remove(&self) {
         let _ = fs::remove_file(self.folder.join(ABOUT));
         let _ = fs::remove_file(&self.file);
@@ -249,21 +249,21 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // A run that came to nothing leaves nothing.
+        // A run that changed nothing leaves nothing.
         if fs::read(&self.file).is_ok_and(|bytes| bytes == self.read.content) {
             self.remove();
         }
     }
 }
 
-/// The runs whose outputs did not get to their servers and that nobody is at.
+/// The runs whose outputs did not get to their servers and that no process works on.
 pub(in crate::cli) fn unfinished(state_dir: &Path) -> Vec<Unfinished> {
     let all = state_dir.join(FOLDERS);
     let folders = [all.join(KEPT), all].map(fs::read_dir).into_iter().flatten().flatten().flatten();
     let found = folders.filter_map(|entry| {
         let folder = entry.path();
         let about = leftover(&folder)?;
-        // What was put away is nobody's.
+        // A folder that was put away has no lock, and is not in use.
         let is_used =
             File::open(folder.join(LOCK)).is_ok_and(|lock| lock.try_lock_shared().is_err());
         let file = folder.join(&about.file);
@@ -274,7 +274,7 @@ pub(in crate::cli) fn unfinished(state_dir: &Path) -> Vec<Unfinished> {
     found
 }
 
-/// The folder of a notebook, which nobody else uses from here on.
+/// The folder of a notebook, locked for this process from here on.
 fn taken(state_dir: &Path, place: &Place) -> Result<(PathBuf, File), Failure> {
     let failed = |error| Failure::Io("cannot keep the notebook of the server", error);
     let name = Version::of(format!("{}\n{}", place.url(), place.path).as_bytes()).to_string();
@@ -295,15 +295,15 @@ fn taken(state_dir: &Path, place: &Place) -> Result<(PathBuf, File), Failure> {
     }
 }
 
-/// What a run left that was killed, or whose outputs the server did not take.
+/// The result of a run that was killed, or whose outputs the server did not take.
 fn leftover(folder: &Path) -> Option<About> {
     let about: About = serde_json::from_slice(&fs::read(folder.join(ABOUT)).ok()?).ok()?;
     folder.join(&about.file).is_file().then_some(about)
 }
 
-/// Puts a copy away that nobody goes on with, with all outputs that are known.
+/// Keeps a copy of an abandoned run, with all its known outputs.
 fn keep(notebooks: &Notebooks, state_dir: &Path, file: &Path) -> io::Result<PathBuf> {
-    // Reading it puts in what its run had not saved.
+    // Reading it merges the outputs that its run had not saved.
     let _ = file.to_str().map(|file| notebooks.read(file));
     let folder = state_dir.join(FOLDERS).join(KEPT).join(format!("{:016x}", system_random()));
     DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
@@ -314,7 +314,7 @@ fn keep(notebooks: &Notebooks, state_dir: &Path, file: &Path) -> io::Result<Path
     Ok(kept)
 }
 
-/// A copy is one when what is said about it is there, which comes last.
+/// Writes a copy. Its description comes last, and makes the copy valid.
 fn put(folder: &Path, file: &Path, content: &[u8], about: &About) -> io::Result<()> {
     match fs::remove_file(folder.join(ABOUT)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -324,7 +324,7 @@ fn put(folder: &Path, file: &Path, content: &[u8], about: &About) -> io::Result<
     fs::write(folder.join(ABOUT), serde_json::to_vec(about)?)
 }
 
-/// What went wrong with a server, with what became of the outputs.
+/// The failure of a server, with the fate of the outputs.
 fn failure(problem: &ContentsError, kept: Option<String>) -> Failure {
     let (kind, step) = match problem {
         ContentsError::Gateway(problem) => {

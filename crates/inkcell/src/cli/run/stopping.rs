@@ -1,32 +1,32 @@
-//! What a signal means to a run, or to several: each is taken back, the second time by force, and then the command ends.
+//! The meaning of a signal for a run, or for several: each is cancelled, the second time by force, and then the
+//! command ends.
 //!
-//! Owns that somebody who does not read what is shown holds up nothing then: everything is saved, and the process ends.
-//! It works beside the thread that shows.
+//! Owns that a stalled reader holds up nothing then: everything is saved, and the process ends. It works beside the
+//! thread that shows the run.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::super::heard::Heard;
+use super::super::signal_thread::SignalThread;
 use crate::client::AskHandle;
 use crate::exit::{Failure, end_by};
-use crate::host::{Found, LOOK, Silence};
+use crate::host::{HostAddress, LOOK, Silence};
 
-/// How long the thread that shows the run may take after a signal. It waits for a shorter time for a reader that does
-/// not read, and then for the processes it started.
+/// How long the thread that shows the run may take after a signal. It waits for a shorter time for a stalled
+/// reader, and then for the processes it started.
 const LAST_WORDS: Duration = Duration::from_secs(4);
 
-/// Where a run is, which decides what becomes of it when our terminal does.
+/// The place of a run, which decides its fate when our terminal closes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::cli) enum RunLife {
-    /// In this process.
     Ours,
-    /// In this host, where it goes on while nobody watches.
-    Elsewhere(Found),
+    /// In this host, where it goes on without us.
+    Elsewhere(HostAddress),
 }
 
-/// Clones are the same.
+/// The state of stopping. Clones share it.
 #[derive(Clone)]
 pub(in crate::cli) struct Stopping {
     shared: Arc<Shared>,
@@ -40,10 +40,9 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// What runs now.
     handles: Vec<AskHandle>,
-    heard: Option<Heard>,
-    /// How often somebody has asked for an end.
+    heard: Option<SignalThread>,
+    /// How often the user has asked for an end.
     asked: u32,
     /// The run is over, and everything is where it belongs.
     is_over: bool,
@@ -61,12 +60,12 @@ impl Stopping {
     pub(in crate::cli) fn listen(life: RunLife) -> Result<Stopping, Failure> {
         let shared = Arc::<Shared>::default();
         let stopping = Stopping { shared: Arc::clone(&shared) };
-        let heard = Heard::listen(move |times| asked(&shared, &life, times))?;
+        let heard = SignalThread::listen(move |times| asked(&shared, &life, times))?;
         stopping.shared.state().heard = Some(heard);
         Ok(stopping)
     }
 
-    /// A run has begun; what was asked before is asked now.
+    /// A run has begun; earlier requests to end apply to it now.
     pub(in crate::cli) fn can_cancel(&self, handle: AskHandle) {
         let mut state = self.shared.state();
         for _ in 0..state.asked {
@@ -85,7 +84,7 @@ impl Stopping {
         self.shared.changed.notify_all();
     }
 
-    /// Another run begins after one that is over: a signal waits for that again.
+    /// Another run begins after one that is over: a signal waits for that one, too.
     pub(in crate::cli) fn goes_on(&self) {
         self.shared.state().is_over = false;
     }
@@ -104,9 +103,9 @@ fn asked(shared: &Arc<Shared>, life: &RunLife, times: u32) {
     let signal = {
         let mut state = shared.state();
         state.asked = times;
-        let signal = state.heard.as_ref().and_then(Heard::first);
+        let signal = state.heard.as_ref().and_then(SignalThread::first);
         if matches!(life, RunLife::Elsewhere(_)) && signal == Some(Signal::HUP.as_raw()) {
-            // Nobody watches any more, and the run goes on.
+            // The terminal is gone, and the run goes on in its host.
             let _ = end_by(Signal::HUP.as_raw());
         }
         state.handles.iter().for_each(AskHandle::cancel);
@@ -134,9 +133,9 @@ fn asked(shared: &Arc<Shared>, life: &RunLife, times: u32) {
     let _ = std::thread::Builder::new().name("stopping".to_owned()).spawn(wait);
 }
 
-/// Ends the process if the host does not say that the run is over, for example because it is stopped. Further signals
-/// are ignored: two have come.
-fn end_without(found: &Found, shared: &Shared, signal: Option<i32>) {
+/// Ends the process if the host does not report the end of the run, for example because it is stopped. Further
+/// signals are ignored: two have come.
+fn end_without(found: &HostAddress, shared: &Shared, signal: Option<i32>) {
     let mut silence = Silence::of(found);
     while !shared.state().is_over {
         std::thread::sleep(LOOK);

@@ -1,6 +1,6 @@
-//! Whether two pictures look the same.
+//! A comparison of two pictures by their looks.
 //!
-//! Owns that question, within bounds. Where they come from is `verify.rs`'s.
+//! Owns that question, within bounds. `verify.rs` supplies the pictures.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -29,7 +29,7 @@ pub(super) fn difference(how: ImagesArg, both: &Pictures<'_>) -> Option<String> 
     if how == ImagesArg::Exact {
         return Some(other_bytes);
     }
-    // What cannot be decoded is compared as it is.
+    // A picture that cannot be decoded is compared byte by byte.
     let (Some(old), Some(new)) = (decoded(both.mime, &old), decoded(both.mime, &new)) else {
         return Some(other_bytes);
     };
@@ -61,7 +61,7 @@ mod tests {
         let picture = Raster::new(wide, high, PixelLayout::Rgb, samples).unwrap();
         let mut file = picture.encode_png(PngEffort::Fast).unwrap();
         if comment {
-            // A text chunk before the end, as libraries put one in with their version.
+            // A text chunk before the end, as libraries insert one with their version.
             let end = file.len() - 12;
             let chunk = [0, 0, 0, 3, b't', b'E', b'X', b't', b'a', 0, b'b', 0xdc, 0x49, 0xa2, 0x3b];
             file.splice(end..end, chunk);
@@ -91,7 +91,7 @@ mod tests {
         assert_eq!(differ(ImagesArg::Ignore, &white, &large), None);
         let broken = STANDARD.encode("no picture");
         assert!(differ(pixels, &white, &broken).unwrap().starts_with("another file ("));
-        // Lines of base64 are broken differently.
+        // The lines of base64 are broken differently.
         let (first, rest) = white.split_at(10);
         assert_eq!(differ(exact, &white, &format!("{first}\n{rest}\n")), None);
     }

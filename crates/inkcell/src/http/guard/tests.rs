@@ -20,7 +20,7 @@ fn headers(fields: &[(HeaderName, &str)]) -> HeaderMap {
     map
 }
 
-/// What the guard says to a request with these headers and the right token.
+/// The guard's decision about a request with these headers and the right token.
 fn with_token(
     guard: &Guard,
     token: &Token,
@@ -76,7 +76,7 @@ fn a_host_is_ours_or_refused() {
     assert!(with_token(&guard, &token, line, &[(HOST, HERE)]).is_ok(), "{line}");
 }
 
-/// S-011: exactly our own, or none.
+/// S-011: our own origin exactly, or none.
 #[test]
 fn an_origin_is_ours_or_refused() {
     let (guard, token) = guard();
@@ -123,7 +123,7 @@ fn a_token_is_asked_for_whatever_the_origin() {
     }
 }
 
-/// S-012: a token counts in one place only.
+/// S-012: a token counts only in the `Authorization` header.
 #[test]
 fn a_token_is_in_its_place_or_none() {
     let (guard, token) = guard();
@@ -158,13 +158,13 @@ fn a_token_is_in_its_place_or_none() {
     let twice = headers(&[(HOST, HERE), (AUTHORIZATION, &bearer), (AUTHORIZATION, &bearer)]);
     let said = guard.check(&Uri::from_static("/mcp"), &twice, Policy::Token, Instant::now());
     assert_eq!(said, Err(Refusal::Token), "twice");
-    // The scheme is a word of HTTP, where case does not count.
+    // The scheme is case-insensitive in HTTP.
     let low = headers(&[(HOST, HERE), (AUTHORIZATION, &format!("bearer {token}"))]);
     let said = guard.check(&Uri::from_static("/mcp"), &low, Policy::Token, Instant::now());
     assert_eq!(said, Ok(Some(Caller(7))));
 }
 
-/// S-010, S-011: what is open is not open to every page.
+/// S-010, S-011: even an open route is closed to foreign pages.
 #[test]
 fn an_open_route_is_still_for_those_who_name_us() {
     let (guard, _) = guard();
@@ -177,7 +177,7 @@ fn an_open_route_is_still_for_those_who_name_us() {
     assert_eq!(check(&[(HOST, HERE), (ORIGIN, "null")]), Err(Refusal::Origin));
 }
 
-/// S-018: a hundred thousand guesses, few of which are even answered, and the right token works all the while.
+/// S-018: after a hundred thousand guesses, few of which get a full answer, the right token still works.
 #[test]
 fn guesses_are_limited_and_shut_nobody_out() {
     let (guard, token) = guard();
@@ -201,7 +201,7 @@ fn guesses_are_limited_and_shut_nobody_out() {
     assert_eq!(guess(0, began + WINDOW), Err(Refusal::Token), "a new window");
 }
 
-/// S-018: requests without a token are no guesses.
+/// S-018: requests without a token do not count as guesses.
 #[test]
 fn a_forgotten_token_does_not_count_as_a_guess() {
     let (guard, _) = guard();

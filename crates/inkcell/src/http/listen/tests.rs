@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use super::*;
 use crate::http::{BodyLimits, Caller, Guard, Methods, Policy, Routes, Token, Tokens, respond};
 
-/// Nothing here takes longer, unless it never comes.
+/// A limit that only an event which never comes exceeds.
 const LIMIT: Duration = Duration::from_secs(180);
 
 struct Site {
@@ -67,7 +67,7 @@ impl Site {
     }
 }
 
-/// What comes until the head of an answer is there, or the end.
+/// Reads until the head of an answer is complete, or the connection ends.
 async fn heard(stream: &mut TcpStream) -> String {
     let mut text = Vec::new();
     let reading = async {
@@ -85,7 +85,7 @@ async fn heard(stream: &mut TcpStream) -> String {
 
 const FEW: ConnectionLimits = ConnectionLimits { connections: 1, ..ConnectionLimits::USUAL };
 
-/// Who says nothing, or only half of it, does not keep a place.
+/// A client that sends nothing, or only half a request, does not keep a place.
 #[tokio::test]
 async fn a_slow_client_loses_its_place() {
     let site = site(FEW).await;
@@ -95,7 +95,7 @@ async fn a_slow_client_loses_its_place() {
         skip_time(FEW.head_time + Duration::from_secs(1)).await;
         assert!(heard(&mut next).await.starts_with("HTTP/1.1 204"), "{said:?}");
     }
-    // The same between two requests, whether it has shown a token or not.
+    // The same holds between two requests, with or without a token.
     let mut stranger = site.ask("/health").await;
     assert!(heard(&mut stranger).await.starts_with("HTTP/1.1 204"));
     let _guest = site.guest().await;
@@ -120,7 +120,7 @@ async fn strangers_make_room() {
     assert!(heard(&mut guest).await.starts_with("HTTP/1.1 204"));
 }
 
-/// S-018: a client without a token does not stay, even if nobody else comes.
+/// S-018: a client without a token does not stay, even if no other client comes.
 #[tokio::test]
 async fn a_stranger_does_not_stay() {
     let limits = ConnectionLimits { head_time: 100 * LIMIT, ..ConnectionLimits::USUAL };
@@ -154,13 +154,13 @@ async fn a_long_head_is_refused() {
     let long = "x".repeat(ConnectionLimits::USUAL.head_bytes * 2);
     let mut stream = TcpStream::connect(site.at).await.unwrap();
     let head = format!("GET /health HTTP/1.1\r\nHost: {}\r\nX: {long}\r\n\r\n", site.at);
-    // It may be given up in the middle.
+    // The server may close the connection in the middle.
     let _ = stream.write_all(head.as_bytes()).await;
     let heard = heard(&mut stream).await;
     assert!(heard.is_empty() || heard.starts_with("HTTP/1.1 431"), "{heard}");
 }
 
-/// Told to end it takes nobody, and it does not wait for who never comes to an end.
+/// A server told to end accepts no client, and it does not wait for a client that never finishes.
 #[tokio::test]
 async fn it_ends_when_it_is_told_to() {
     let site = site(ConnectionLimits::USUAL).await;

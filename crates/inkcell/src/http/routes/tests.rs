@@ -62,7 +62,7 @@ impl Site {
 const METHODS: [&str; 9] =
     ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"];
 
-/// S-012: every route, and every path that is none, with every method.
+/// S-012: every route, and every unknown path, with every method.
 #[tokio::test]
 async fn without_the_token_nothing_is_to_be_seen() {
     let site = site();
@@ -87,7 +87,7 @@ async fn without_the_token_nothing_is_to_be_seen() {
     }
 }
 
-/// S-012: what is open has no content at all.
+/// S-012: an open route has no content at all.
 #[tokio::test]
 async fn what_is_open_says_nothing() {
     let site = site();
@@ -101,16 +101,16 @@ async fn what_is_open_says_nothing() {
     }
 }
 
-/// S-012: requests are answered in two places, and the guard is asked in both. A table of routes cannot be read
-/// but through `Guarded`, whose fields are private.
+/// S-012: requests are answered in two places, and both ask the guard. The table of routes is only readable through
+/// `Guarded`, whose fields are private.
 #[test]
 fn connections_are_served_behind_the_guard_only() {
     let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let words = [
-        ("serve_connection(", &["http/listen.rs", "bridge/server.rs"][..]),
-        ("service_fn(", &["http/listen.rs", "bridge/server.rs"]),
+        ("serve_connection(", &["http/listen.rs", "mcp/desk/bridge/server.rs"][..]),
+        ("service_fn(", &["http/listen.rs", "mcp/desk/bridge/server.rs"]),
         ("impl Service<", &[]),
-        ("StreamableHttpService::new(", &["mcp/http.rs"]),
+        ("StreamableHttpService::new(", &["mcp/protocol/http.rs"]),
         ("Router::", &[]),
     ];
     let mut folders = vec![source.clone()];
@@ -130,7 +130,8 @@ fn connections_are_served_behind_the_guard_only() {
             }
         }
     }
-    let asks = [("http/listen.rs", "site: Guarded"), ("bridge/server.rs", "self.guard.check(")];
+    let asks =
+        [("http/listen.rs", "site: Guarded"), ("mcp/desk/bridge/server.rs", "self.guard.check(")];
     for (place, word) in asks {
         let text = std::fs::read_to_string(source.join(place)).unwrap();
         assert!(text.contains(word), "{word} in {place}");
@@ -140,7 +141,7 @@ fn connections_are_served_behind_the_guard_only() {
     assert!(serving.contains("async move { site.answer(request).await }"));
 }
 
-/// S-010, S-011: before anything else, on every path and with every method.
+/// S-010, S-011: the guard comes first, on every path and with every method.
 #[tokio::test]
 async fn a_stranger_is_turned_away_before_routing() {
     let site = site();
@@ -159,7 +160,7 @@ async fn a_stranger_is_turned_away_before_routing() {
     }
 }
 
-/// S-013: what a page may send without asking is not taken, whatever token comes with it.
+/// S-013: a request that a page can send without asking is refused, even with a token.
 #[tokio::test]
 async fn a_simple_post_is_refused() {
     let site = site();
@@ -183,7 +184,7 @@ async fn a_simple_post_is_refused() {
     }
 }
 
-/// A method that a route does not have is told which ones it has; an unknown path has none.
+/// A refused method gets the list of allowed ones; an unknown path has none.
 #[tokio::test]
 async fn unknown_method_is_told_the_known_ones() {
     let site = site();
@@ -220,7 +221,7 @@ async fn a_guest_is_known_by_its_token() {
     assert_eq!(headers[CACHE_CONTROL], "no-store");
 }
 
-/// S-015: no answer sends anybody elsewhere.
+/// S-015: no answer redirects.
 #[tokio::test]
 async fn no_path_leads_elsewhere() {
     let site = site();
@@ -235,7 +236,7 @@ async fn no_path_leads_elsewhere() {
     }
 }
 
-/// F-032 for requests: a body that is too large is not taken, whether it says so or not.
+/// F-032 for requests: a body that is too large is refused, whether or not its length is announced.
 #[tokio::test]
 async fn a_large_body_is_refused() {
     let site = site();

@@ -11,7 +11,7 @@ fn put(path: &Path, text: &str, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// S-021: for nobody else, and gone with its server.
+/// S-021: closed to other users, and removed with its server.
 #[test]
 fn a_made_token_is_in_a_private_file_while_it_counts() {
     let dir = tempfile::tempdir().unwrap();
@@ -25,7 +25,7 @@ fn a_made_token_is_in_a_private_file_while_it_counts() {
     assert!(!path.exists());
 }
 
-/// S-021: what somebody put there before is neither followed nor filled.
+/// S-021: a file that another user put there before is neither followed nor filled.
 #[test]
 fn a_link_where_the_token_goes_is_replaced() {
     let dir = tempfile::tempdir().unwrap();
@@ -58,7 +58,7 @@ fn a_folder_that_is_not_ours_is_refused() {
     assert!(std::fs::read_dir(&other).unwrap().next().is_none());
 }
 
-/// S-021: a token that others can read is none.
+/// S-021: a token that others can read is refused.
 #[test]
 fn a_file_of_tokens_is_for_its_owner_alone() {
     let dir = tempfile::tempdir().unwrap();
@@ -73,11 +73,17 @@ fn a_file_of_tokens_is_for_its_owner_alone() {
         put(&path, &text, open);
         assert!(matches!(read(&path), Err(FileError::Exposed(_))), "{open:o}");
     }
+    let long = |bytes: usize| format!("{one}\n#{}\n", "x".repeat(bytes - one.len() - 3));
+    put(&path, &long(64 << 10), 0o600);
+    assert_eq!(read(&path).unwrap().len(), 1);
+    put(&path, &long((64 << 10) + 1), 0o600);
+    let said = read(&path).unwrap_err().to_string();
+    assert_eq!(said, "it has more than 64 KiB");
     assert!(matches!(read(dir.path()), Err(FileError::Exposed(_))));
     assert!(matches!(read(&dir.path().join("none")), Err(FileError::Io(..))));
 }
 
-/// S-020: what is wrong with a line is told without it.
+/// S-020: the error about a line does not repeat the line.
 #[test]
 fn an_error_names_the_line_and_not_the_token() {
     let canary = "canary-too-short";

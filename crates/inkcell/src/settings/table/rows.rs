@@ -1,6 +1,6 @@
 //! The rows of the table, in the order of their keys.
 //!
-//! Owns the names, defaults and descriptions. What each part of a row means is said in `table`.
+//! Owns the names, defaults and descriptions. `table` explains the parts of a row.
 
 use super::{Key, Kind, Override, Profile, ProjectFile, Row};
 

@@ -85,18 +85,16 @@ def _implementation(module):
     """
     full_name = __name__ + "." + module
     found = sys.modules.get(full_name)
-    if found is not None:
-        if not getattr(found.__spec__, "_initializing", False):
-            return found
-        # Another thread is in the middle of it; this waits until it is done.
-        return __import__(full_name, fromlist=["*"])
-    own, before = _library_path()
-    if not own or not _shadowed(before):
-        return __import__(full_name, fromlist=["*"])
-    # Other threads see the shorter path for the length of this import. That is
-    # why it happens only when there is something to hide, and in one thread at a
-    # time: the second would keep what the first has put there.
+    if found is not None and not getattr(found.__spec__, "_initializing", False):
+        return found
+    # One thread at a time. A second thread that judged the path while the first
+    # hides part of it would find nothing to hide, and then import with the whole path.
     with _hiding:
+        own, before = _library_path()
+        if not own or not _shadowed(before):
+            return __import__(full_name, fromlist=["*"])
+        # Other threads see the shorter path for the length of this import. That is
+        # why it happens only when there is something to hide.
         kept, sys.path = sys.path, own
         try:
             return __import__(full_name, fromlist=["*"])

@@ -1,4 +1,4 @@
-//! Traces of messages in every order that can be, and in some that should not.
+//! Traces of messages in every possible order, and in some that should not occur.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -46,9 +46,9 @@ fn stream(parent: &str, text: &str) -> (Channel, Message) {
     iopub(parent, "stream", &json!({"name": "stdout", "text": text}))
 }
 
-/// A fold in which a cell was just sent.
+/// Returns a fold in which a cell has just been sent.
 fn running(history: History) -> Fold {
-    let mut fold = Fold::new("me".to_owned(), Beginning::default());
+    let mut fold = Fold::new("me".to_owned(), StartPhase::default());
     fold.begin(&request(history, InputMode::Refuse), "r".to_owned());
     fold
 }
@@ -58,7 +58,7 @@ fn request(history: History, input: InputMode) -> CodeRequest {
     CodeRequest { exec: EXEC, code, history, env, cwd: None, input, names }
 }
 
-/// Each effect as a line.
+/// Returns each effect as a line.
 fn told(effects: Vec<Effect>) -> Vec<String> {
     let line = |effect: Effect| match effect {
         Effect::Event(KernelEvent::Exec { exec, event }) => {
@@ -104,7 +104,7 @@ fn fold_all(fold: &mut Fold, trace: impl IntoIterator<Item = (Channel, Message)>
     told(heard.collect())
 }
 
-/// What a cell that does everything sends on the channel of output, as IPython's kernel does.
+/// Returns the output messages of a cell that does everything, as IPython's kernel sends them.
 fn rich() -> Vec<(Channel, Message)> {
     let shown = |text: &str| json!({"data": {"text/plain": text}, "metadata": {}, "transient": {"display_id": "d"}});
     vec![
@@ -163,7 +163,7 @@ fn both_ends_are_waited_for() {
     assert_eq!(fold_all(&mut fold, [reply("r", "error")]), ["failed E"]);
 }
 
-/// Trap 1: an end that was lost is not waited for without end, and that is told.
+/// Trap 1: the wait for a lost end is bounded, and the loss is reported.
 #[test]
 fn an_end_that_is_lost_is_given_up() {
     let mut fold = running(History::Store);
@@ -183,7 +183,7 @@ fn an_end_that_is_lost_is_given_up() {
     assert_eq!(told(fold.gave_up()), wanted);
 }
 
-/// B:Z-08: what belongs to others is not for us, and what belongs to nobody is nobody's.
+/// B:Z-08: messages for other clients are ignored, and output without a request belongs to no cell.
 #[test]
 fn only_what_belongs_to_the_cell_is_its_own() {
     let mut fold = running(History::Store);
@@ -204,13 +204,13 @@ fn only_what_belongs_to_the_cell_is_its_own() {
     assert_eq!(fold_all(&mut fold, [stream("r", "after")]), ["orphan stdout after"]);
 }
 
-/// What a kernel says while it starts is nobody's, also when the answer to its last request of then has overtaken
-/// it. What comes later and belongs to nobody is told.
+/// Output of the start belongs to no cell and is dropped, even if the reply to the last request of
+/// the start has overtaken it. Later output without a cell is reported.
 #[test]
 fn what_is_said_at_the_start_is_nobodys() {
     let text = json!({"name": "stderr", "text": "a warning"});
     let warning = || (Channel::Iopub, message_of("", None, "stream", &text));
-    let mut fold = Fold::new("me".to_owned(), Beginning::until("start"));
+    let mut fold = Fold::new("me".to_owned(), StartPhase::until("start"));
     let start = [warning(), status("start", "busy"), stream("start", "hello"), warning()];
     assert_eq!(fold_all(&mut fold, start), [""; 0]);
     assert_eq!(fold_all(&mut fold, [reply("start", "ok"), warning()]), [""; 0]);
@@ -219,8 +219,8 @@ fn what_is_said_at_the_start_is_nobodys() {
         ["orphan stderr a warning"]
     );
 
-    // The first cell may be sent before, and a kernel need not say that it was idle.
-    let mut fold = Fold::new("me".to_owned(), Beginning::until("start"));
+    // The first cell may be sent before that, and a kernel need not report that it was idle.
+    let mut fold = Fold::new("me".to_owned(), StartPhase::until("start"));
     fold.begin(&request(History::Store, InputMode::Refuse), "r".to_owned());
     assert_eq!(fold_all(&mut fold, [warning(), stream("start", "hello")]), [""; 0]);
     assert_eq!(fold_all(&mut fold, [status("r", "busy"), warning()]), ["orphan stderr a warning"]);
@@ -234,7 +234,7 @@ fn a_cell_that_was_aborted_never_began() {
     assert_eq!(fold_all(&mut fold, trace), ["aborted"]);
 }
 
-/// Silent code has no number; it begins when the kernel is busy with it.
+/// Silent code has no execution count; it begins when the kernel is busy with it.
 #[test]
 fn silent_code_begins_without_a_number() {
     let mut fold = running(History::Silent);
@@ -242,18 +242,19 @@ fn silent_code_begins_without_a_number() {
     assert_eq!(fold_all(&mut fold, [reply("r", "ok"), status("r", "idle")]), ["ok"]);
 }
 
-/// B:X-25: nobody can type; asked or raised, it is told and the code goes on.
+/// B:X-25: input is not available. The request is reported, whether it was sent or raised, and the
+/// code goes on.
 #[test]
 fn input_is_refused() {
     let mut fold = running(History::Store);
     let ask = message("r", "input_request", &json!({"prompt": "name? ", "password": true}));
     let effects = fold.heard(Channel::Stdin, &ask);
     let line = Effect::Line { parent: any(), line: String::new() };
-    // It is answered at once, and told when the cell is known to have begun.
+    // The request is answered at once, and reported when the cell is known to have begun.
     assert_eq!(effects, std::slice::from_ref(&line));
     let wanted = ["started Some(3)", "input \"name? \" true", "ok"];
     assert_eq!(fold_all(&mut fold, [reply("r", "ok"), status("r", "idle")]), wanted);
-    // One of somebody else's, or of a question, is answered too: it would wait for ever.
+    // A request of another client, or of a question, is answered too: it would wait for ever.
     assert_eq!(fold.heard(Channel::Stdin, &ask), [line]);
 
     let mut fold = running(History::Store);
@@ -263,7 +264,7 @@ fn input_is_refused() {
     assert_eq!(fold_all(&mut fold, trace), wanted);
 }
 
-/// The header of every message here.
+/// Header of all messages in these tests.
 fn any() -> Bytes {
     Bytes::from_static(b"{\"msg_id\":\"any\"}")
 }
@@ -277,7 +278,7 @@ fn input_that_is_asked_for_is_answered_when_somebody_answers() {
         (InputReply::Refused, "\u{4}"),
     ];
     for (reply, line) in table {
-        let mut fold = Fold::new("me".to_owned(), Beginning::default());
+        let mut fold = Fold::new("me".to_owned(), StartPhase::default());
         fold.begin(&request(History::Store, InputMode::Ask), "r".to_owned());
         assert_eq!(fold.reply_input(EXEC, reply.clone()), None, "nothing was asked");
         let ask = message("r", "input_request", &json!({"prompt": "name? "}));
@@ -286,14 +287,15 @@ fn input_that_is_asked_for_is_answered_when_somebody_answers() {
         let wanted = Effect::Line { parent: any(), line: line.to_owned() };
         assert_eq!(fold.reply_input(EXEC, reply.clone()), Some(wanted));
         assert_eq!(fold.reply_input(EXEC, reply), None, "once");
-        // One of somebody else's is answered at once all the same.
+        // A request of another client is answered at once all the same.
         let theirs = message("s", "input_request", &json!({"prompt": ""}));
         let empty = Effect::Line { parent: any(), line: String::new() };
         assert_eq!(fold.heard(Channel::Stdin, &theirs), [empty]);
     }
 }
 
-/// B:Z-12: a channel to anything but a widget is closed: nobody is there. A widget is shown like any other output.
+/// B:Z-12: a channel to anything but a widget is closed, because it has no other end here. A widget
+/// is shown like any other output.
 #[test]
 fn widgets_are_kept_and_other_channels_closed() {
     let mut fold = running(History::Store);
@@ -322,7 +324,8 @@ fn widgets_are_kept_and_other_channels_closed() {
     assert_eq!(unchanged, ["started Some(3)", "ok"], "what nothing has changed is not told again");
 }
 
-/// Issue 21, 15: what is written inside of an `Output` is its own, also its clearing, and is told to the kernel.
+/// Issue 21, 15: output inside an `Output` belongs to the widget, its clearing too, and the kernel
+/// is informed.
 #[test]
 fn an_output_widget_captures_what_is_written_inside() {
     let mut fold = running(History::Store);
@@ -371,7 +374,7 @@ fn a_result_has_its_display_id() {
     assert_eq!(told, ["started None", "result 3 as d 5"]);
 }
 
-/// Issue 21, 7: a refusal that the code caught is told, once.
+/// Issue 21, 7: a refusal that the code caught is reported, once.
 #[test]
 fn a_caught_refusal_of_input_is_told() {
     for status_of_reply in ["ok", "error"] {
@@ -389,7 +392,7 @@ fn a_caught_refusal_of_input_is_told() {
     }
 }
 
-/// Issue 21, 6: an interrupt of a cell waits until the kernel has taken the cell up.
+/// Issue 21, 6: an interrupt of a cell waits until the kernel has begun the cell.
 #[test]
 fn a_cell_is_taken_up_once() {
     let input = || iopub("r", "execute_input", &json!({"code": "", "execution_count": 3}));
@@ -404,7 +407,7 @@ fn a_cell_is_taken_up_once() {
     }
 }
 
-/// Trap 7: a message that cannot be read is told and passed over.
+/// Trap 7: a message that cannot be read is reported and skipped.
 #[test]
 fn a_broken_message_harms_nothing() {
     let mut fold = running(History::Store);
@@ -422,7 +425,8 @@ fn a_broken_message_harms_nothing() {
     assert_eq!(fold_all(&mut fold, trace), RICH);
 }
 
-/// An exception that the cell shows and survives is output; the one that ends it is not shown twice.
+/// An exception that the cell shows and survives is output; the one that ends it is not shown
+/// twice.
 #[test]
 fn a_caught_exception_is_output() {
     let error = |name: &str| {
@@ -436,7 +440,25 @@ fn a_caught_exception_is_output() {
     assert_eq!(fold_all(&mut fold, trace), ["started None", "stderr Caught", "failed Last"]);
 }
 
-/// A kernel that says it is idle before it has shown everything is waited for from the second cell on.
+/// A traceback that the cell shows itself keeps its place, if the kernel reports it.
+#[test]
+fn a_traceback_that_the_cell_shows_keeps_its_place() {
+    let error = |name: &str| {
+        iopub("r", "error", &json!({"ename": name, "evalue": "", "traceback": [name]}))
+    };
+    let shown = || iopub("r", guest::TRACEBACK_SHOWN, &json!({}));
+    let mut fold = running(History::Store);
+    let before = fold_all(&mut fold, [error("Caught"), shown()]);
+    assert_eq!(before, ["started None", "stderr Caught"]);
+    let trace = [stream("r", "on"), reply("r", "ok"), status("r", "idle")];
+    assert_eq!(fold_all(&mut fold, trace), ["stdout on", "ok"]);
+    let mut fold = running(History::Store);
+    let trace = [error("Caught"), shown(), stream("r", "on"), error("Last"), reply("r", "error")];
+    fold_all(&mut fold, trace);
+    assert_eq!(fold_all(&mut fold, [status("r", "idle")]), ["failed Last"]);
+}
+
+/// A kernel that reports idle before its last output gets extra time from the second cell on.
 #[test]
 fn a_kernel_that_is_late_is_waited_for() {
     let result = || {
@@ -450,14 +472,14 @@ fn a_kernel_that_is_late_is_waited_for() {
     assert_eq!(fold.awaited(), Some(Wait::Late));
     assert_eq!(fold_all(&mut fold, [result()]), ["started None", "result 1 1"]);
     assert_eq!(told(fold.gave_up()), ["ok"]);
-    // A thread that goes on is no such sign.
+    // Output of a running thread is not such a sign.
     let mut fold = running(History::Store);
     fold_all(&mut fold, [reply("r", "ok"), status("r", "idle"), stream("r", "thread")]);
     fold.begin(&request(History::Store, InputMode::Refuse), "s".to_owned());
     assert_eq!(fold_all(&mut fold, [reply("s", "ok"), status("s", "idle")]).last().unwrap(), "ok");
 }
 
-/// F-002: what a kernel that died had read may have had effects.
+/// F-002: a request that a dead kernel had read may have had effects.
 #[test]
 fn a_death_tells_whether_the_code_may_have_begun() {
     assert_eq!(told(running(History::Store).died(Unread::Nothing)), ["started None"]);
@@ -466,12 +488,13 @@ fn a_death_tells_whether_the_code_may_have_begun() {
     fold_all(&mut fold, rich().into_iter().take(2));
     assert_eq!(told(fold.died(Unread::Nothing)), [""; 0], "it was told already");
     assert_eq!(
-        told(Fold::new("me".to_owned(), Beginning::default()).died(Unread::Nothing)),
+        told(Fold::new("me".to_owned(), StartPhase::default()).died(Unread::Nothing)),
         [""; 0]
     );
 }
 
-/// F-011: an interrupt that hit the kernel itself took the reply away; what came behind it is the proof.
+/// F-011: an interrupt that hit the kernel itself took the reply away; the reply to a later request
+/// proves it.
 #[test]
 fn an_interrupt_that_ate_the_reply_is_an_interrupt() {
     let mut fold = running(History::Store);
@@ -481,14 +504,14 @@ fn an_interrupt_that_ate_the_reply_is_an_interrupt() {
     let rest = [stream("r", "last"), status("r", "idle")];
     let wanted = ["started None", "stdout last", "failed KeyboardInterrupt"];
     assert_eq!(fold_all(&mut fold, rest), wanted);
-    // Where the reply did come, it counts.
+    // If the reply did come, it counts.
     let mut fold = running(History::Store);
     fold_all(&mut fold, [reply("r", "ok")]);
     fold.passed();
     assert_eq!(fold_all(&mut fold, [status("r", "idle")]), ["started Some(3)", "ok"]);
 }
 
-/// What `?` shows in a pager is shown.
+/// Help that `?` sends to a pager is shown.
 #[test]
 fn pages_are_shown() {
     let mut fold = running(History::Store);
@@ -499,7 +522,8 @@ fn pages_are_shown() {
 }
 
 proptest! {
-    /// B:Z-08 B:Z-10: whatever else comes in between, and wherever the reply does, the cell is the same.
+    /// B:Z-08 B:Z-10: the events of a cell are the same, whatever arrives in between and wherever
+    /// the reply does.
     #[test]
     fn any_legal_order_gives_the_same_events(
         at in 0usize..9,
@@ -523,7 +547,7 @@ proptest! {
         prop_assert_eq!(fold_all(&mut fold, trace), RICH);
     }
 
-    /// Whatever comes, an execution ends at most once, and nothing of it follows its end.
+    /// For any messages, an execution ends at most once, and no event of it follows its end.
     #[test]
     fn any_trace_ends_at_most_once(steps in prop::collection::vec(0usize..12, 0..40)) {
         let mut fold = running(History::Store);

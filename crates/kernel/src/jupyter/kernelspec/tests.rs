@@ -17,7 +17,7 @@ fn install(root: &Path, name: &str, json: &str) {
     fs::write(dir.join("kernel.json"), json).unwrap();
 }
 
-/// Issue 7, 1: user, environment, system, and what variables say, in Jupyter's order.
+/// Issue 7, 1: user, environment, system, and folders in variables, in Jupyter's order.
 #[test]
 fn folders_are_those_of_jupyter() {
     let prefix = |kind| Some(PythonPrefix { folder: PathBuf::from("/py"), kind });
@@ -55,7 +55,7 @@ fn folders_are_those_of_jupyter() {
     }
 }
 
-/// Issue 7, 1: the first of a name counts, and what cannot be used says why.
+/// Issue 7, 1: the first kernelspec of a name counts, and an unusable one says why.
 #[test]
 fn the_first_of_a_name_counts() {
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -110,7 +110,7 @@ fn commands_are_filled_in() {
         "a/tmp/{prefix}.jsonb/specs/some",
     ];
     assert_eq!(command, wanted);
-    // The history of the user's IPython stays as it is.
+    // The history of the user's IPython stays unchanged.
     for (argv, added) in [
         (r#"["python", "-m", "ipykernel_launcher", "-f", "{connection_file}"]"#, true),
         (r#"["python", "-m", "ipykernel", "--HistoryManager.enabled=False"]"#, false),
@@ -135,7 +135,7 @@ fn commands_are_filled_in() {
     }
 }
 
-/// Issue 7, 1: variables of the spec stand beside those of the environment and may hold them.
+/// Issue 7, 1: variables of the spec join those of the environment and may refer to them.
 #[test]
 fn variables_are_filled_in() {
     let spec = spec(
@@ -161,7 +161,8 @@ fn a_kernel_says_how_it_is_interrupted() {
     assert_eq!(message.interrupt_mode, InterruptMode::Message);
 }
 
-/// A connection file is a path, or one that Jupyter keeps, as `--existing` of Jupyter's own programs has it.
+/// A connection file is a path, or the name of one that Jupyter keeps, as `--existing` of Jupyter's
+/// own programs has it.
 #[test]
 fn a_connection_file_is_found_by_its_name() {
     let temp = tempfile::tempdir().unwrap();

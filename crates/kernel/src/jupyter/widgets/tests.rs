@@ -1,4 +1,4 @@
-//! Messages about widgets, in the order in which a kernel should send them and in some others.
+//! Tests with messages about widgets, in the usual order and in unusual ones.
 
 use serde_json::json;
 
@@ -62,7 +62,8 @@ fn a_widget_is_stored_with_its_buffers() {
     assert_eq!(widgets.changed(), Some(WidgetStates::default()), "a closed one is gone");
 }
 
-/// Issue 21, 15: if several capture one request, the last gets the output; when it stops, the one before does.
+/// Issue 21, 15: if several widgets capture one request, the last gets the output; when it stops,
+/// the previous one does.
 #[test]
 fn outputs_are_nested() {
     let mut widgets = Widgets::default();
@@ -96,11 +97,11 @@ fn a_clearing_that_waits_is_carried_out_by_the_next_output() {
     let display =
         json!({"data": {"text/plain": "x"}, "metadata": {}, "output_type": "display_data"});
     assert_eq!(outputs(&mut widgets, "o"), json!([display]));
-    // The kernel sets them itself.
+    // The kernel sets the outputs itself.
     update(&mut widgets, "o", &json!({"outputs": [stdout("set")]}));
     print(&mut widgets, "r", " and more");
     assert_eq!(outputs(&mut widgets, "o"), json!([stdout("set and more")]));
-    // A widget that is closed takes nothing any more.
+    // A closed widget captures nothing.
     widgets.close(br#"{"comm_id": "o"}"#).unwrap();
     assert!(!widgets.takes("r"));
 }
@@ -121,14 +122,15 @@ fn odd_messages_are_passed_over() {
     assert_eq!(widgets.changed(), None);
 }
 
-/// However much a kernel tells of its widgets, what is kept has a bound, and reaching it is reported once.
+/// However large the widgets of a kernel become, the stored state has a bound, and reaching it is
+/// reported once.
 #[test]
 fn what_is_kept_has_a_bound() {
     let mut widgets = Widgets::default();
     open(&mut widgets, "w", &json!({"_model_name": "A"}));
     let text = "x".repeat(MAX_BYTES / 4);
     for _ in 0..10 {
-        // Each takes the place of the one before.
+        // Each value replaces the previous one.
         update(&mut widgets, "w", &json!({"value": text}));
     }
     assert!(widgets.changed().is_some() && !widgets.overflows());

@@ -1,100 +1,100 @@
-//! Why the managed environment could not be made, and what to do about it.
+//! Errors of the setup of the managed environment, with advice for the user.
 //!
-//! Owns the errors of a setup and their next steps.
+//! Owns the errors and the next step after each.
 
 use std::io;
 use std::path::PathBuf;
 
 use super::SetupStep;
-use crate::python::interpreter::{OLDEST, Version, Why};
+use crate::python::interpreter::{OLDEST, PythonVersion, SkipReason};
 
-/// Why there is no managed environment. What was there before is still there.
+/// Why a setup failed. An earlier environment is still in place.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// Something that is no package was asked for.
+    /// The caller asked for a package with an impossible name.
     #[error("{package:?} is not the name of a package")]
     Package {
-        /// As it was asked for.
+        /// The text as the caller wrote it.
         package: String,
     },
-    /// The interpreter to start from does not work.
+    /// The base interpreter does not work.
     #[error("{} cannot be the base of an environment: {why}", .python.display())]
     Base {
-        /// The interpreter.
+        /// Path of the base interpreter.
         python: PathBuf,
-        /// What is wrong with it.
-        why: Why,
+        /// The problem that its probe found.
+        why: SkipReason,
     },
-    /// Nothing here can make a virtual environment.
+    /// No tool could create a virtual environment.
     #[error("{} cannot make a virtual environment{}", .python.display(), last_words(.said))]
     NoVenv {
-        /// The interpreter to start from.
+        /// Path of the base interpreter.
         python: PathBuf,
-        /// Its version.
-        version: Version,
-        /// The last that was said.
+        /// The version of the base interpreter.
+        version: PythonVersion,
+        /// The last lines of the tool.
         said: String,
     },
-    /// There is no way to get pip into the environment.
+    /// No tool could put pip into the environment.
     #[error("{} has no way to put pip into an environment{}", .python.display(), last_words(.said))]
     NoPip {
-        /// The interpreter to start from.
+        /// Path of the base interpreter.
         python: PathBuf,
-        /// Its version.
-        version: Version,
-        /// The last that was said.
+        /// The version of the base interpreter.
+        version: PythonVersion,
+        /// The last lines of the tool.
         said: String,
     },
-    /// The packages could not be installed.
+    /// The installer did not succeed.
     #[error("{} could not be installed{}", .packages.join(", "), last_words(.said))]
     Install {
-        /// Those asked for.
+        /// The packages that the caller asked for.
         packages: Vec<String>,
-        /// The last that was said.
+        /// The last lines of the installer.
         said: String,
     },
-    /// Everything was done and the result does not work.
+    /// Every step succeeded, but the new environment does not work.
     #[error("the new environment does not work: {why}")]
     Broken {
-        /// What is wrong with its interpreter.
-        why: Why,
+        /// The problem that the probe of its interpreter found.
+        why: SkipReason,
     },
-    /// A step took too long.
+    /// A step exceeded its time limit.
     #[error("{step} did not end within {seconds} s{}", last_words(.said))]
     TimedOut {
-        /// Which one.
+        /// The step, displayed as in "installing numpy with pip".
         step: SetupStep,
-        /// The limit.
+        /// The time limit, in seconds.
         seconds: u64,
-        /// The last that was said.
+        /// The last lines of the tool.
         said: String,
     },
-    /// Another setup is at it.
+    /// Another setup was still running at the end of the wait.
     #[error("another setup was still running after {seconds} s")]
     Busy {
-        /// How long it was waited for.
+        /// The length of the wait, in seconds.
         seconds: u64,
     },
-    /// The caller gave up.
+    /// The caller cancelled the setup.
     #[error("the setup was cancelled")]
     Cancelled,
-    /// The machine could not provide what a setup needs.
+    /// The machine could not provide a resource.
     #[error("cannot {what} {}: {source}", .path.display())]
     State {
-        /// What was tried.
+        /// The action that failed, as the words after "cannot".
         what: &'static str,
-        /// With which file.
+        /// The file or folder of the action.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
 impl SetupError {
-    /// What a person can do.
+    /// Advice for the user; `None` after a cancelled setup.
     pub fn next_step(&self) -> Option<String> {
         const AGAIN: &str = "and run `inkcell env setup` again";
-        let Version { major, minor, .. } = OLDEST;
+        let PythonVersion { major, minor, .. } = OLDEST;
         Some(match self {
             SetupError::Package { .. } => {
                 "Name packages as pip takes them, such as `numpy` or `numpy>=2`; files by their \

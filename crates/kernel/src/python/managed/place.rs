@@ -1,14 +1,14 @@
-//! Where the managed environment is: one name, and behind it the environment that was finished last.
+//! The location of the managed environment: one link, which leads to the latest finished environment.
 //!
-//! Owns the folders, the lock and the moment an environment becomes the managed one. It must not know how
-//! one is made.
+//! Owns the folders, the lock, and the moment an environment becomes the managed one. It must not know
+//! how one is created.
 //!
-//! Why a link. The programs of an environment (`pip`, `ipython`, `jupyter`) begin with the full path of its
-//! interpreter, so a folder that is renamed when it is complete has programs that cannot be started, and
-//! `!pip` in a cell would fail. One that is made where it is to stay would be half of one until it is done,
-//! and to make it anew the good one would have to go first. So each is made in a folder it keeps,
-//! `python-envs/<number>`, and `python-env` is a link to the finished one, replaced by a rename: at every
-//! moment it leads to a whole environment or is not there.
+//! Reasons for a link. The programs of an environment (`pip`, `ipython`, `jupyter`) begin with the full path of its
+//! interpreter. If its folder were renamed when complete, they could not start, and `!pip` in a cell would fail.
+//! If it were created in its final place, that place would hold half an environment meanwhile, and a replacement
+//! would have to remove the good one first. So each is created in a folder that it keeps,
+//! `python-envs/<number>`, and `python-env` is a link to the finished one, replaced by a rename: at every moment
+//! it leads to a whole environment or does not exist.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -24,39 +24,39 @@ const LINK: &str = "python-env";
 const FOLDERS: &str = "python-envs";
 const LOCK: &str = "python-env.lock";
 
-/// How often a busy lock is tried.
+/// The pause between attempts to take a busy lock.
 const POLL: Duration = Duration::from_millis(50);
 
-/// How often a folder is tried that a program being killed still writes into.
+/// How many times to remove a folder into which a dying program still writes.
 const REMOVALS: u32 = 5;
 
-/// The places of the managed environment in a state folder.
+/// The locations of the managed environment in a state folder.
 pub(super) struct Place {
     state: PathBuf,
 }
 
-/// Held while environments are made and removed; let go when dropped, also by a crash.
+/// Held while environments are created and removed. Dropping it releases the lock, and so does a crash.
 pub(super) struct Lock {
     _file: File,
 }
 
-/// A folder for the temporary files of tools; dropped, it is removed.
+/// A folder for the temporary files of tools. Dropping it removes the folder.
 pub(super) struct Scratch {
     folder: PathBuf,
 }
 
-/// An environment in the making; dropped, it is removed.
+/// An incomplete environment. Dropping it removes the folder.
 pub(super) struct Unfinished {
     folder: PathBuf,
 }
 
 impl Place {
-    /// In this state folder, which is made when it is not there.
+    /// Uses this state folder, and creates it if it is missing.
     pub(super) fn new(state: &Path) -> Result<Place, SetupError> {
         let folders = state.join(FOLDERS);
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&folders);
         made.map_err(state_error("make the folder", &folders))?;
-        // A path that starts at the working folder would end up in programs that run elsewhere.
+        // Programs that run in another folder would misread a relative path.
         let state = fs::canonicalize(state).map_err(state_error("find the folder", state))?;
         Ok(Place { state })
     }
@@ -65,17 +65,17 @@ impl Place {
         &self.state
     }
 
-    /// The name kernels find it by.
+    /// The link by which kernels find the environment.
     pub(super) fn link(&self) -> PathBuf {
         self.state.join(LINK)
     }
 
-    /// The folder behind the name.
+    /// The folder that the link leads to.
     pub(super) fn current(&self) -> Option<PathBuf> {
         fs::canonicalize(self.link()).ok().filter(|folder| folder.is_dir())
     }
 
-    /// Waits until no other setup is at it.
+    /// Waits until no other setup runs.
     pub(super) async fn lock(&self, tools: &mut Tools<'_>) -> Result<Lock, SetupError> {
         let path = self.state.join(LOCK);
         let failed = state_error("lock", &path);
@@ -117,8 +117,8 @@ impl Place {
         Ok(Lock { _file: file })
     }
 
-    /// Removes what is not behind the name: what setups that were killed left, and replaced environments.
-    /// To be called with the lock held.
+    /// Removes everything the link does not lead to: remains of killed setups, and replaced environments.
+    /// The caller must hold the lock.
     pub(super) fn sweep(&self, _held: &Lock) -> Result<(), SetupError> {
         let folders = self.state.join(FOLDERS);
         let current = self.current();
@@ -132,7 +132,7 @@ impl Place {
         Ok(())
     }
 
-    /// A folder for temporary files: what a tool that is killed leaves there goes with it.
+    /// Creates a folder for temporary files, so that remains of a killed tool go with it.
     pub(super) fn scratch(&self, _held: &Lock) -> Result<Scratch, SetupError> {
         let folder = self.state.join(FOLDERS).join("tmp");
         let made = DirBuilder::new().mode(0o700).create(&folder);
@@ -140,7 +140,7 @@ impl Place {
         Ok(Scratch { folder })
     }
 
-    /// A folder for an environment; it is not there yet.
+    /// Chooses a folder for an environment, and does not create it.
     pub(super) fn fresh(&self, _held: &Lock) -> Unfinished {
         let folders = self.state.join(FOLDERS);
         let free = |folder: &PathBuf| fs::symlink_metadata(folder).is_err();
@@ -159,7 +159,7 @@ impl Place {
         let beside = self.state.join(FOLDERS).join("link");
         let aside = self.state.join(FOLDERS).join("replaced");
         symlink(Path::new(FOLDERS).join(name), &beside).map_err(&failed)?;
-        // A folder that was put there by other means cannot be replaced by a rename, only moved away.
+        // A rename cannot replace a real folder that came there by other means, so move it away.
         let was_folder = fs::symlink_metadata(&link).is_ok_and(|found| found.is_dir());
         let put = if was_folder { fs::rename(&link, &aside) } else { Ok(()) }
             .and_then(|()| fs::rename(&beside, &link));
@@ -191,7 +191,7 @@ impl Unfinished {
         &self.folder
     }
 
-    /// Removes what a tool left that did not succeed.
+    /// Removes the remains of a tool that failed.
     pub(super) fn clear(&self) -> Result<(), SetupError> {
         remove(&self.folder).map_err(state_error("remove", &self.folder))
     }
@@ -199,12 +199,12 @@ impl Unfinished {
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        // What cannot be removed now is in nobody's way, and the next setup tries again.
+        // A remaining folder does no harm, and the next setup tries again.
         let _left = remove(&self.folder);
     }
 }
 
-/// Removes a folder or a link; one that is not there is no error.
+/// Removes a folder or a link, and accepts that it does not exist.
 fn remove(path: &Path) -> io::Result<()> {
     let mut tries = 0;
     loop {
@@ -216,7 +216,7 @@ fn remove(path: &Path) -> io::Result<()> {
         };
         match removed {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            // A child of a tool that was just killed may have made another file meanwhile.
+            // A child of a killed tool may have created another file meanwhile.
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty && tries < REMOVALS => {}
             done => return done,
         }

@@ -1,6 +1,6 @@
-//! Running the programs a setup is made of: each with an end, its lines reported, nothing of it left.
+//! Runs the programs of a setup: each with a time limit, its lines reported, and no process left behind.
 //!
-//! Owns what such a program is given and how it is ended. It must not know which programs there are.
+//! Owns the environment and the end of such a program. It must not know which programs a setup uses.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsStr;
@@ -19,10 +19,10 @@ use tokio_util::sync::CancellationToken;
 use super::error::SetupError;
 use super::{SetupEvent, SetupStep};
 use crate::process::{Spawner, kill_group, watch_exit};
-use crate::python::interpreter::Why;
+use crate::python::interpreter::SkipReason;
 use crate::python::probe::{Probed, probe};
 
-/// Variables that would lead a tool to another place than the environment that is being made.
+/// Variables that would lead a tool to a place other than the new environment.
 const MISLEADING: &[&str] = &[
     "VIRTUAL_ENV",
     "CONDA_PREFIX",
@@ -38,8 +38,8 @@ const MISLEADING: &[&str] = &[
     "UV_PROJECT_ENVIRONMENT",
 ];
 
-/// Variables that keep tools from asking and from drawing, and that overrule a configuration file in
-/// which pip is told to install elsewhere or not at all outside of an environment.
+/// Variables that stop tools from prompting and drawing, and that override a configuration file which
+/// tells pip to install elsewhere, or to refuse outside of an environment.
 const STEADYING: &[(&str, &str)] = &[
     ("NO_COLOR", "1"),
     ("GIT_TERMINAL_PROMPT", "0"),
@@ -50,35 +50,35 @@ const STEADYING: &[(&str, &str)] = &[
     ("UV_NO_PROGRESS", "1"),
 ];
 
-/// How long output may still come after a tool ended: a child it left may hold the pipe.
+/// The time to wait for output after a tool ended: a child it left behind may hold the pipe.
 const LATE_OUTPUT: Duration = Duration::from_secs(1);
 
 const MOST_TAIL_LINES: usize = 20;
 const MOST_LINE_BYTES: usize = 4096;
 
-/// Why a step did not succeed.
+/// Why a step failed.
 pub(super) enum Failed {
-    /// The tool could not do it; another one may.
+    /// The tool failed; another one may succeed.
     Way {
-        /// The last it said.
+        /// The last lines of the tool.
         said: String,
     },
-    /// Nothing else is to be tried.
+    /// The setup must stop.
     Stop(SetupError),
 }
 
-/// Whether what a program says is of interest to the person who waits.
+/// Whether to report the output of a program to the waiting user.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Hear {
     Lines,
     Nothing,
 }
 
-/// Runs programs, one at a time, all in one environment and with one limit.
+/// Runs programs one at a time, all with the same environment and time limit.
 pub(super) struct Tools<'a> {
     spawner: Spawner,
     env: BTreeMap<String, String>,
-    /// Where they work: not where the user is, whose files could change what a tool does.
+    /// The working folder of the programs: not the user's, whose files could change what a tool does.
     cwd: PathBuf,
     limit: Duration,
     cancel: &'a CancellationToken,
@@ -103,7 +103,7 @@ impl<'a> Tools<'a> {
         &self.env
     }
 
-    /// Where they keep temporary files; a path that is no text leaves them where they were.
+    /// Sets the folder for temporary files; a path that is not UTF-8 leaves it unchanged.
     pub(super) fn keep_temporary_files_in(&mut self, folder: &Path) {
         if let Some(folder) = folder.to_str() {
             self.env.insert("TMPDIR".to_owned(), folder.to_owned());
@@ -122,7 +122,7 @@ impl<'a> Tools<'a> {
         (self.report)(event);
     }
 
-    /// Runs a program as a step that is reported.
+    /// Runs a program as a reported step.
     pub(super) async fn step<A: AsRef<OsStr>>(
         &mut self,
         step: SetupStep,
@@ -138,7 +138,7 @@ impl<'a> Tools<'a> {
         done
     }
 
-    /// Whether a program ends well, asked without a word to the user.
+    /// Runs a program without reporting it to the user. Fails if the program does.
     pub(super) async fn succeeds<A: AsRef<OsStr>>(
         &mut self,
         program: &Path,
@@ -147,8 +147,11 @@ impl<'a> Tools<'a> {
         self.bounded(&SetupStep::Look, program, args, Hear::Nothing).await
     }
 
-    /// What an interpreter says about itself.
-    pub(super) async fn probe(&self, python: &Path) -> Result<Result<Probed, Why>, SetupError> {
+    /// The answer of an interpreter about itself.
+    pub(super) async fn probe(
+        &self,
+        python: &Path,
+    ) -> Result<Result<Probed, SkipReason>, SetupError> {
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => Err(SetupError::Cancelled),
@@ -192,7 +195,7 @@ impl<'a> Tools<'a> {
         hear: Hear,
         tail: &mut Tail,
     ) -> io::Result<ExitStatus> {
-        // One pipe for both, so that the lines of the tool keep their order.
+        // One pipe for both streams, so that the lines of the tool keep their order.
         let (reader, writer) = io::pipe()?;
         command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
         let child = self.spawner.spawn(command, Vec::new()).await?;
@@ -229,7 +232,7 @@ impl<'a> Tools<'a> {
     }
 }
 
-/// A program that runs; dropped, it is killed with its group.
+/// A running program. Dropping it kills the program and its group.
 struct Running(Option<Child>);
 
 impl Running {
@@ -237,8 +240,8 @@ impl Running {
         self.0.as_ref().map_or(0, Child::id)
     }
 
-    /// Takes the status of a program that has ended, and ends what it left in its group. That comes first:
-    /// until the status is taken, the number cannot become another group's.
+    /// Kills what an ended program left in its group, then takes its status. The order matters: until the
+    /// status is taken, the system cannot reuse the group's number.
     fn end(mut self) -> io::Result<ExitStatus> {
         let Some(mut child) = self.0.take() else { return Err(io::ErrorKind::NotFound.into()) };
         kill_group(child.id(), Signal::KILL);
@@ -263,7 +266,7 @@ fn ending(program: &Path, status: ExitStatus) -> String {
     }
 }
 
-/// Bytes that become lines.
+/// Splits bytes into lines.
 #[derive(Default)]
 struct Lines(Vec<u8>);
 
@@ -274,8 +277,8 @@ enum End {
 }
 
 impl Lines {
-    /// Gives every whole line, and at the end the rest. A carriage return ends one as well: it is how
-    /// progress is drawn over.
+    /// Passes on every whole line, and at the end the rest. A carriage return ends a line as well: tools redraw
+    /// their progress with it.
     fn take(&mut self, end: End, mut line: impl FnMut(String)) {
         let mut give = |bytes: &[u8]| {
             for piece in bytes.chunks(MOST_LINE_BYTES) {
@@ -298,7 +301,7 @@ impl Lines {
     }
 }
 
-/// The last lines of a tool.
+/// The last lines of a tool, at most [`MOST_TAIL_LINES`].
 #[derive(Default)]
 struct Tail(VecDeque<String>);
 
@@ -310,7 +313,7 @@ impl Tail {
         self.0.push_back(line);
     }
 
-    /// The lines, or something else when there are none.
+    /// The lines, or `otherwise` if the tool wrote none.
     fn text(self, otherwise: &str) -> String {
         if self.0.is_empty() {
             return otherwise.to_owned();

@@ -1,7 +1,7 @@
-//! The ways to make an environment and to fill it: uv when there is one, else what Python brings.
+//! The ways to create and fill an environment: uv if it exists, else Python's own modules.
 //!
-//! Owns which programs are called with which arguments. When a way fails the next one is tried: a `uv` on
-//! `PATH` may be a version manager's stub, or not know the index pip is configured for.
+//! Owns the programs to call and their arguments. If one way fails, the next is tried: the `uv` on
+//! `PATH` may be a version manager's stub, or may not know the index that pip is configured for.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -13,19 +13,19 @@ use super::tools::{Failed, Tools};
 use super::{SetupStep, SetupTool};
 use crate::environ::ParentEnv;
 use crate::python::candidate::{Search, on_path};
-use crate::python::interpreter::{Version, bin_folder};
+use crate::python::interpreter::{PythonVersion, bin_folder};
 
-/// Ends well when every distribution named in the arguments is installed.
+/// Succeeds if every distribution named in the arguments is installed.
 const ALL_INSTALLED: &str = "import sys\nfrom importlib.metadata import distribution\n\
                              for name in sys.argv[1:]:\n    distribution(name)\n";
 
-/// Where a wheel of pip is kept while an environment gets it.
+/// The folder for a wheel of pip while an environment gets it.
 const WHEELS: &str = "inkcell-wheels";
 
-/// The interpreter that environments are made from.
+/// The interpreter from which environments are created.
 pub(super) struct Base {
     pub(super) python: PathBuf,
-    pub(super) version: Version,
+    pub(super) version: PythonVersion,
 }
 
 /// The first `uv` on the tools' `PATH`.
@@ -34,12 +34,12 @@ fn uv(tools: &Tools<'_>) -> Option<PathBuf> {
     on_path("uv", &Search { env, ..Search::default() }).into_iter().next()
 }
 
-/// The interpreter of an environment.
+/// Path of the interpreter of an environment.
 pub(super) fn python_in(folder: &Path) -> PathBuf {
     bin_folder(folder).join("python")
 }
 
-/// Makes a virtual environment, with or without pip in it.
+/// Creates a virtual environment, with or without pip.
 pub(super) async fn create(
     tools: &mut Tools<'_>,
     base: &Base,
@@ -55,18 +55,18 @@ pub(super) async fn create(
         }
         made.clear()?;
     }
-    // Isolated: a `venv.py` of somebody's must not be run in the place of the real one.
+    // Isolated, so that no `venv.py` from another folder runs in place of the real module.
     let step = SetupStep::Create { tool: SetupTool::Venv };
     let args = ["-I", "-m", "venv"].map(OsStr::new).into_iter().chain([folder.as_os_str()]);
     let Err(said) = went_well(tools.step(step, &base.python, args).await)? else { return Ok(()) };
     made.clear()?;
-    // Debian keeps `ensurepip` in a package of its own; all the rest works without it.
+    // Debian has `ensurepip` in a package of its own; the rest works without it.
     let step = SetupStep::Create { tool: SetupTool::VenvWithoutPip };
     let args = ["-I", "-m", "venv", "--without-pip"].map(OsStr::new);
     let args = args.into_iter().chain([folder.as_os_str()]);
     match went_well(tools.step(step, &base.python, args).await)? {
         Ok(()) => Ok(()),
-        // What the plain way said is nearer to the cause.
+        // The output of the plain way is closer to the cause.
         Err(_) => {
             let Base { python, version } = base;
             Err(SetupError::NoVenv { python: python.clone(), version: *version, said })
@@ -74,7 +74,7 @@ pub(super) async fn create(
     }
 }
 
-/// Whether all these packages are there. Anything more than a name is for an installer to judge.
+/// Checks that all these packages are installed. False for anything but plain names, which an installer must judge.
 pub(super) async fn has_all(
     tools: &mut Tools<'_>,
     python: &Path,
@@ -88,7 +88,7 @@ pub(super) async fn has_all(
     Ok(went_well(tools.succeeds(python, args).await)?.is_ok())
 }
 
-/// Puts pip and these packages into an environment. Pip is always among them: `%pip` in a cell needs it.
+/// Installs pip and these packages into an environment. `%pip` in a cell needs pip, so it is always included.
 pub(super) async fn install(
     tools: &mut Tools<'_>,
     base: &Path,
@@ -120,9 +120,9 @@ pub(super) async fn install(
         .map_err(|said| SetupError::Install { packages: packages.to_vec(), said })
 }
 
-/// Puts pip into an environment that has none: from Python's own copy, else by the pip of the base, which
-/// fetches a wheel of itself that the environment's interpreter can run as it is. `pip --python` would do
-/// in one go, but the pip of many a system that lacks `ensurepip` is too old to know it.
+/// Puts pip into an environment that lacks it: from Python's bundled copy, else by the base interpreter's pip,
+/// which fetches a wheel of pip that the environment's interpreter can run directly. `pip --python` would do
+/// this in one step, but many systems without `ensurepip` have a pip too old for it.
 async fn bring_pip(tools: &mut Tools<'_>, base: &Path, folder: &Path) -> Result<(), SetupError> {
     let python = python_in(folder);
     let step = SetupStep::Pip { tool: SetupTool::Ensurepip };
@@ -169,7 +169,7 @@ fn only_file(folder: &Path) -> Option<PathBuf> {
     Some(fs::read_dir(folder).ok()?.next()?.ok()?.path())
 }
 
-/// Keeps apart what ends the setup and what only ends this way: the inner error is the tool's last words.
+/// Separates an error that ends the setup from one that only ends this way: the inner error is the tool's last lines.
 fn went_well(done: Result<(), Failed>) -> Result<Result<(), String>, SetupError> {
     match done {
         Ok(()) => Ok(Ok(())),

@@ -1,13 +1,13 @@
-//! Interpreters that are judged by their files and not run.
+//! Tests of interpreters that are judged by their files and not run.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use super::{Tree, write_program};
-use crate::python::{FindError, Reason, Sighted, Skipped, Unasked, Version, Workspace};
+use crate::python::{FindError, PythonVersion, Reason, Sighted, Skipped, Unasked, Workspace};
 
-/// A program that leaves a mark and is not a Python.
+/// Writes a program that leaves a mark when it runs, and is not a Python.
 fn write_canary(tree: &Tree, program: &str) {
     let mark = tree.path("canary");
     write_program(&tree.path(program), &format!("#!/bin/sh\n: > '{}'\nexit 3\n", mark.display()));
@@ -27,7 +27,7 @@ async fn unasked(tree: &Tree) -> Unasked {
 /// Makes a search find the program at a place.
 type Lead<'a> = &'a dyn Fn(&mut Tree);
 
-/// S-026: whatever leads to a program of the workspace, nobody runs it to look.
+/// S-026: an inspection runs no program of the workspace, whatever path leads to it.
 #[tokio::test]
 async fn nothing_of_the_workspace_is_run() {
     let mut tree = Tree::new();
@@ -36,7 +36,7 @@ async fn nothing_of_the_workspace_is_run() {
     let leads: [(&str, Lead); 5] = [
         ("cwd/.venv/bin/python", &|_| {}),
         ("cwd/py", &|tree| tree.set("./py")),
-        // By a link from elsewhere, and the folder by one.
+        // Through a link from elsewhere, and with a linked folder.
         ("cwd/py", &|tree| {
             symlink(tree.path("cwd/py"), tree.path("bin/python3")).unwrap();
             tree.search.setting = None;
@@ -47,7 +47,7 @@ async fn nothing_of_the_workspace_is_run() {
             let linked = tree.path("linked").display().to_string();
             tree.env(&[("VIRTUAL_ENV", &linked)]);
         }),
-        // An environment elsewhere that was made from a Python of the workspace.
+        // An environment elsewhere that was created from a Python of the workspace.
         ("away/bin/python", &|tree| {
             let away = tree.path("away");
             let home = format!("home = {}\n", tree.path("cwd/env/bin").display());
@@ -69,7 +69,7 @@ async fn nothing_of_the_workspace_is_run() {
     assert!(tree.path("canary").exists());
 }
 
-/// The rest of a checkout is to be trusted no more than the folder in it.
+/// The rest of a checkout deserves no more trust than the folder in it.
 #[tokio::test]
 async fn the_workspace_is_the_whole_checkout() {
     let mut tree = Tree::new();
@@ -82,14 +82,14 @@ async fn the_workspace_is_the_whole_checkout() {
     assert_eq!(unasked(&tree).await.reason, Reason::Setting);
     assert!(!tree.path("canary").exists());
     assert!(!Workspace::around(Path::new("/")).holds(Path::new("/usr/bin/python3")));
-    // A program outside of it is asked.
+    // A program outside of the checkout is probed.
     write_canary(&tree, "bin/python3");
     tree.search.setting = None;
     look(&tree).await.unwrap_err();
     assert!(tree.path("canary").exists());
 }
 
-/// A version manager picks by files of the workspace, so it is not run there either.
+/// A version manager picks by files of the workspace, so an inspection there does not run it.
 #[tokio::test]
 async fn a_version_manager_is_not_asked() {
     let mut tree = Tree::new();
@@ -109,7 +109,7 @@ async fn files_tell_what_an_interpreter_is() {
     let (venv, program) = (tree.path("cwd/.venv"), tree.path("cwd/.venv/bin/python"));
     write_program(&program, "\u{7f}ELF and so on");
     let config = |text: &str| fs::write(venv.join("pyvenv.cfg"), text).unwrap();
-    let version = |minor, micro| Some(Version { major: 3, minor, micro });
+    let version = |minor, micro| Some(PythonVersion { major: 3, minor, micro });
     for (text, wanted) in [
         ("home = /usr/bin\nversion = 3.11.7\n", version(11, 7)),
         ("home=/usr/bin\nversion_info = 3.12.3.final.0\n", version(12, 3)),
@@ -140,7 +140,7 @@ async fn files_tell_what_an_interpreter_is() {
     refused("could not be started: it is a link to /no/such/python, which is not there").await;
 }
 
-/// A module is looked for where the interpreter would look.
+/// A module is searched where the interpreter would search it.
 #[tokio::test]
 async fn files_tell_which_modules_there_are() {
     let mut tree = Tree::new();
@@ -175,7 +175,7 @@ async fn files_tell_which_modules_there_are() {
     assert_eq!(lacking(&tree).await, ["nowhere"]);
 }
 
-/// One that may be run is asked, and nothing is imported for it.
+/// An interpreter that may run is asked for missing modules, and imports none of them.
 #[tokio::test]
 async fn a_python_elsewhere_is_asked_for_modules() {
     let mut tree = Tree::new();

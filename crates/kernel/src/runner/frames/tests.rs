@@ -4,7 +4,7 @@ use super::*;
 
 const NONCE: &str = "5ec2e7";
 
-/// A stream frame as the runner writes it.
+/// A stream frame in the runner's form.
 fn stream(sequence: u64, payload: &[u8]) -> Vec<u8> {
     let head = format!(
         r#"{{"n":"{NONCE}","s":{sequence},"t":"stream","id":7,"name":"stdout","bytes":{}}}"#,
@@ -26,7 +26,7 @@ fn all(decoder: &mut Decoder) -> Result<Vec<(Frame, Bytes)>, FrameError> {
 }
 
 proptest! {
-    /// B:R-02 However the bytes are cut, the same frames come out, payloads to the byte.
+    /// B:R-02 Any cut of the bytes gives the same frames, with payloads equal to the byte.
     #[test]
     fn any_cut_gives_the_same_frames(
         payloads in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 1..8),
@@ -51,7 +51,7 @@ proptest! {
         prop_assert_eq!(seen, wanted);
     }
 
-    /// F-032 Bytes that are no frames of this kernel are never believed, and never panic.
+    /// F-032 Bytes that are not frames of this kernel give an error and never a panic.
     #[test]
     fn garbage_is_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let mut decoder = decoder();
@@ -111,7 +111,7 @@ fn commands_are_lines() {
     }
 }
 
-/// B:R-02 The end of a cell may bring its value; one that is not whole is no frame.
+/// B:R-02 The end of a cell may bring its value; an incomplete value makes the frame invalid.
 #[test]
 fn an_end_may_bring_a_value() {
     let done = |fields: &str| {

@@ -1,20 +1,20 @@
-//! Connections that are slow, and those that are gone.
+//! Tests of slow connections and of closed ones.
 
 use std::time::Duration;
 
 use super::*;
 
-/// Longer than anything here takes.
+/// Longer than any step of these tests takes.
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn pair() -> (UnixStream, Reader, Writer) {
     let (kernel, ours) = UnixStream::pair().unwrap();
-    let joined = Joined { stream: Stream::Unix(ours), decoder: Decoder::default() };
+    let joined = OpenSocket { stream: Stream::Unix(ours), decoder: Decoder::default() };
     let (reader, writer) = joined.split();
     (kernel, reader, writer)
 }
 
-/// A kernel that reads nothing for a while holds nobody up, and gets everything in order.
+/// A kernel that reads nothing for a while delays no sender, and gets everything in order.
 #[tokio::test]
 async fn what_is_not_taken_at_once_is_written_later() {
     let (mut kernel, reader, writer) = pair();
@@ -24,7 +24,7 @@ async fn what_is_not_taken_at_once_is_written_later() {
         writer.send(std::slice::from_ref(message));
         sent.extend(zmtp::encode(std::slice::from_ref(message)));
     }
-    // What was posted is sent, also when nobody waits for it any more.
+    // A posted message is sent even if both halves are dropped.
     drop((reader, writer));
     let mut received = Vec::new();
     let all = kernel.read_to_end(&mut received);
@@ -38,11 +38,11 @@ async fn pair_of_ports() -> (TcpStream, TcpStream) {
     (listener.accept().await.unwrap().0, ours)
 }
 
-/// F-003: the same by ports, which take what is written to somebody who is gone.
+/// F-003: the same by ports, which accept bytes for a peer that is gone.
 #[tokio::test]
 async fn a_port_that_is_gone_is_known() {
     let (kernel, ours) = pair_of_ports().await;
-    let joined = Joined { stream: Stream::Tcp(ours), decoder: Decoder::default() };
+    let joined = OpenSocket { stream: Stream::Tcp(ours), decoder: Decoder::default() };
     let (mut reader, writer) = joined.split();
     writer.send(&[Bytes::from_static(b"in time")]);
     assert!(!writer.has_failed());
@@ -55,7 +55,8 @@ async fn a_port_that_is_gone_is_known() {
     assert!(writer.has_failed());
 }
 
-/// F-003: what was written in the moment of the end is known to be unread, though reading only sees the end.
+/// F-003: bytes written at the moment of the end are known to be unread, although reading only
+/// shows the end.
 #[tokio::test]
 async fn what_a_closed_port_refuses_is_known() {
     let (kernel, ours) = pair_of_ports().await;
@@ -66,7 +67,7 @@ async fn what_a_closed_port_refuses_is_known() {
     assert_eq!(ours.try_write(b"late").unwrap(), 4);
     let refused = tokio::time::timeout(LIMIT, ours.ready(tokio::io::Interest::ERROR));
     assert!(refused.await.unwrap().unwrap().is_error());
-    let joined = Joined { stream: Stream::Tcp(ours), decoder: Decoder::default() };
+    let joined = OpenSocket { stream: Stream::Tcp(ours), decoder: Decoder::default() };
     let (mut reader, _writer) = joined.split();
     let end = tokio::time::timeout(LIMIT, reader.next()).await.unwrap().unwrap_err();
     assert_eq!(end.kind(), io::ErrorKind::ConnectionReset);

@@ -1,4 +1,4 @@
-//! Notebooks of a server by their paths, scripted and real, and documents that others have open.
+//! Notebooks on a server by path, scripted and real, and documents that other users have open.
 
 use std::fs;
 
@@ -35,7 +35,7 @@ fn answer(status: u16, body: &Value) -> Act {
     Act::Reply(status, String::new(), body.to_string())
 }
 
-/// A server with one notebook, which says this about collaboration.
+/// A server with one notebook, which answers requests about collaboration with these statuses.
 async fn serving(session: u16, fork: u16) -> Scripted {
     let script = move |seen: &Seen| match (seen.method.as_str(), seen.path.as_str()) {
         ("GET", "/api/contents/a%20b.ipynb?content=1") => {
@@ -66,7 +66,7 @@ async fn serving(session: u16, fork: u16) -> Scripted {
     Scripted::start(script, |_| vec![]).await
 }
 
-/// What was read is written back; what there is not, or what is no notebook, is said.
+/// A notebook is read and written back. A missing one and a file of another type give errors.
 #[tokio::test]
 async fn a_notebook_is_read_and_written_by_its_path() {
     let server = serving(404, 404).await;
@@ -94,7 +94,7 @@ async fn a_notebook_is_read_and_written_by_its_path() {
     assert!(matches!(garbage, ContentsError::NoJson { .. }), "{garbage}");
 }
 
-/// Nothing is written over what somebody else wrote, unless it is forced.
+/// A save never overwrites the changes of another user, unless forced.
 #[tokio::test]
 async fn what_was_changed_meanwhile_is_not_written() {
     let server = serving(404, 404).await;
@@ -111,7 +111,7 @@ async fn what_was_changed_meanwhile_is_not_written() {
     contents.write(&at, b"{}", Some(&older), Overwrite::Forced).await.unwrap();
 }
 
-/// A document that others have open is not written, unless it is forced; nor where the server does not say.
+/// A save never overwrites a document that other users have open, or may have open, unless forced.
 #[tokio::test]
 async fn an_open_document_is_not_written() {
     let table = [
@@ -136,8 +136,8 @@ async fn an_open_document_is_not_written() {
     }
 }
 
-/// A real server behind a prefix, by the address that people paste: a kernel, and a notebook read, changed and
-/// written back.
+/// A real server behind a prefix, by the address that people paste: a kernel, and a notebook that is read,
+/// changed and written back.
 #[tokio::test]
 async fn a_real_server_gives_kernels_and_notebooks() {
     let test = "a_real_server_gives_kernels_and_notebooks";
@@ -152,7 +152,7 @@ async fn a_real_server_gives_kernels_and_notebooks() {
     fs::create_dir(&folder).unwrap();
     let file = folder.join("é #1.ipynb");
     fs::write(&file, NOTEBOOK).unwrap();
-    // A kernel for a notebook of the server works where the server has it.
+    // A kernel for a notebook of the server works in the notebook's folder on the server.
     let mut launched = real.desk.launch().await.unwrap();
     let shown = run(&mut launched, "import os; print(os.getcwd())").await.text;
     assert_eq!(shown.trim(), folder.canonicalize().unwrap().to_str().unwrap());
@@ -175,7 +175,7 @@ async fn a_real_server_gives_kernels_and_notebooks() {
     real.stop().await;
 }
 
-/// A real server with real-time collaboration knows who has a document open.
+/// A real server with real-time collaboration knows which documents are open.
 #[tokio::test]
 async fn a_real_server_tells_who_has_a_document_open() {
     let test = "a_real_server_tells_who_has_a_document_open";
@@ -197,7 +197,7 @@ async fn a_real_server_tells_who_has_a_document_open() {
         contents.collaboration(&at).await.unwrap() == Collaboration::Open
     })
     .await;
-    // Also where it is known by its file on this machine alone.
+    // Also by the path of the file on this machine.
     let file = real.home().join("a.ipynb").canonicalize().unwrap();
     let open = contents.open_document(&file).await.unwrap().expect("it is open");
     assert_eq!(open.path, at);
@@ -212,7 +212,7 @@ async fn a_real_server_tells_who_has_a_document_open() {
     drop(real);
 }
 
-/// What the server calls a document, and itself.
+/// The server's ids of a document and of itself.
 async fn session_of(real: &Real) -> (String, String) {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", real.port)).await.unwrap();

@@ -1,26 +1,26 @@
-//! What a test needs of a gateway backend: a kernel of it, and its events.
+//! A gateway backend for a test, with a kernel and its events.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use inkcell_kernel::{
-    Backend as _, CodeRequest, Death, ExecEvent, ExecId, GatewayBackend, GatewayConfig, GatewayUrl,
-    History, KernelEvent, KernelEvents, KernelSpec, LaunchError, Launched, Outcome, Place, Prelude,
-    Shell, Startup, StreamName, Token, Whose,
+    Backend as _, CodeRequest, Death, ExecEvent, ExecId, GatewayBackend, GatewayConfig,
+    GatewayLocation, GatewayUrl, History, KernelEvent, KernelEvents, KernelSpec, LaunchError,
+    Launched, Outcome, Prelude, Shell, Startup, StreamName, Token, Whose,
 };
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-/// No test waits longer than this for anything.
+/// The longest wait of any test.
 pub(crate) const LIMIT: Duration = Duration::from_secs(240);
 
-/// A backend with folders of its own.
+/// A backend with its own folders.
 pub(crate) struct Desk {
     pub(crate) folder: TempDir,
     pub(crate) backend: GatewayBackend,
 }
 
-/// What became of a cell.
+/// The outcome of a cell.
 #[derive(Debug, Default)]
 pub(crate) struct Ran {
     pub(crate) text: String,
@@ -37,7 +37,7 @@ pub(crate) fn config(url: GatewayUrl, folder: &TempDir) -> GatewayConfig {
         url,
         token: Token::parse("secret").unwrap(),
         whose: Whose::External,
-        place: Place::Elsewhere,
+        place: GatewayLocation::Elsewhere,
         kernel_name: None,
         env: BTreeMap::new(),
         user: None,
@@ -75,7 +75,7 @@ impl Desk {
         self.backend.launch(&self.spec(), &CancellationToken::new()).await
     }
 
-    /// The sentence of a launch that must fail.
+    /// The error text of a launch that must fail.
     pub(crate) async fn refusal(&self) -> String {
         match self.launch().await {
             Ok(_) => panic!("a kernel was launched"),
@@ -96,7 +96,7 @@ pub(crate) fn request(exec: u64, code: &str) -> CodeRequest {
     }
 }
 
-/// Runs a cell to its end, or the kernel's.
+/// Runs a cell until it or the kernel ends.
 pub(crate) async fn run(launched: &mut Launched, code: &str) -> Ran {
     launched.kernel.execute(request(1, code)).unwrap();
     collect(&mut launched.events).await

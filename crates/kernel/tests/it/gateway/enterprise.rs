@@ -1,4 +1,4 @@
-//! Kernels on Jupyter's Enterprise Gateway, the real program with kernels on this machine.
+//! Kernels on Jupyter's Enterprise Gateway: the real program, with kernels on this machine.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ const ARGUMENTS: &[&str] = &[
     "--EnterpriseGatewayApp.unauthorized_users=mallory",
 ];
 
-/// What kernels are told arrives, whoever asks is known by name, and cells run as anywhere.
+/// Kernels get their variables, the gateway learns the name of the user, and cells run as anywhere.
 #[tokio::test]
 async fn kernels_come_from_an_enterprise_gateway() {
     let test = "kernels_come_from_an_enterprise_gateway";
@@ -37,7 +37,7 @@ async fn kernels_come_from_an_enterprise_gateway() {
                 'KERNEL_LAUNCH_TIMEOUT', 'SECRET')])";
     let ran = run(&mut launched, code).await;
     assert_eq!(ran.text, "['ann', 'ours', '90', None]\n", "{ran:?}");
-    // More than a frame of usual size, and a cell that is interrupted.
+    // Output larger than a frame of usual size, and a cell that is interrupted.
     assert_eq!(run(&mut launched, "print('x' * 3_000_000)").await.text.len(), 3_000_001);
     launched
         .kernel
@@ -57,7 +57,7 @@ async fn kernels_come_from_an_enterprise_gateway() {
     real.stop().await;
 }
 
-/// A user whom the gateway refuses is told so, and nothing is tried again.
+/// A user whom the gateway refuses learns it, and the backend does not retry.
 #[tokio::test]
 async fn a_user_who_is_refused_is_told() {
     let test = "a_user_who_is_refused_is_told";

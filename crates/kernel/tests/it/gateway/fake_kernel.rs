@@ -1,6 +1,6 @@
-//! Kernels of the scripted gateway: they answer as kernels do, and run cells as the test says.
+//! Kernels of the scripted gateway: they answer like real kernels, and run cells as the test prescribes.
 //!
-//! Owns their side of the websocket, in both forms, written apart from that of the library.
+//! Owns their side of the websocket, in both protocols, and shares no code with the library.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,43 +14,43 @@ use tokio_tungstenite::tungstenite::{Bytes, Message};
 
 use super::scripted::{Inside, Seen};
 
-/// What a kernel does in a cell, in order.
+/// One action of a kernel in a cell.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
-    /// A message that belongs to the cell.
+    /// Sends a message that belongs to the cell.
     Say(&'static str, &'static str, Value),
-    /// One that belongs to another request of ours, or to nobody.
+    /// Sends a message that belongs to another request of ours, or to none.
     SayTo(Value, &'static str, &'static str, Value),
-    /// The same, said by a process that has taken the kernel's place.
+    /// Sends a message in the name of a process that took the kernel's place.
     Another(Box<Step>),
-    /// A frame as it is.
+    /// Sends a raw frame.
     Raw(Vec<u8>),
-    /// Bytes on the connection itself, which then ends as by `Drop` when the other end has closed it.
+    /// Writes bytes to the connection itself, which then ends like `Drop` once the client has closed it.
     Break(Vec<u8>),
-    /// What follows is said when the kernel is asked who it is, before the answer.
+    /// Delays the following steps until a client asks for the kernel's info, and sends them before the answer.
     Later,
-    /// Nothing more is said or read on this connection, which does not end; what follows is kept.
+    /// Falls silent on this connection without closing it; the following messages are kept.
     Mute,
-    /// The connection ends; what follows is kept for whoever comes back under the same name.
+    /// Closes the connection; the following messages are kept for a client with the same session.
     Drop,
-    /// What was kept is thrown away.
+    /// Discards the messages that were kept.
     Forget,
-    /// The kernel is gone from the gateway.
+    /// Removes the kernel from the gateway.
     Vanish,
 }
 
-/// One kernel.
+/// A kernel of the scripted gateway.
 #[derive(Default)]
 pub(crate) struct FakeKernel {
     kept: Mutex<(String, Vec<(Value, Step)>)>,
     later: Mutex<Vec<(Value, Step)>>,
-    /// The names under which it was spoken to.
+    /// The session ids with which clients connected.
     pub(crate) sessions: Mutex<Vec<String>>,
 }
 
 type Socket = WebSocketStream<TcpStream>;
 
-/// The steps of a cell that does what cells do, with these in the middle.
+/// The steps of an ordinary cell, with these in the middle.
 pub(crate) fn cell(middle: Vec<Step>) -> Vec<Step> {
     let mut steps = vec![busy(), input()];
     steps.extend(middle);
@@ -78,12 +78,12 @@ pub(crate) fn stream(text: &str) -> Step {
     Step::Say("iopub", "stream", json!({"name": "stdout", "text": text}))
 }
 
-/// What a process says by itself that has taken the kernel's place.
+/// A message that a process in the kernel's place sends by itself.
 pub(crate) fn another(kind: &'static str, content: Value) -> Step {
     Step::Another(Box::new(Step::SayTo(json!({}), "iopub", kind, content)))
 }
 
-/// Talks over a websocket until it ends.
+/// Serves a websocket until it ends.
 pub(crate) async fn talk(stream: TcpStream, seen: &Seen, inside: &Arc<Inside>) {
     let id = seen.path.split('/').nth(3).unwrap_or("").to_owned();
     let session = seen.path.split("session_id=").nth(1).unwrap_or("").to_owned();
@@ -226,7 +226,7 @@ async fn do_step(socket: &mut Socket, v1: bool, parent: &Value, step: Step) {
     let _ = socket.send(message).await;
 }
 
-/// A message of old with one buffer: a table of where its two parts are, in the byte order of networks.
+/// A message of the old protocol with one buffer: a table with the offsets of its two parts, in network byte order.
 fn with_buffer(whole: &Value) -> Vec<u8> {
     let whole = whole.to_string();
     let second = u32::try_from(12 + whole.len()).unwrap();
@@ -236,7 +236,7 @@ fn with_buffer(whole: &Value) -> Vec<u8> {
     frame
 }
 
-/// Channel, header and content of what came.
+/// The channel, header and content of a message.
 fn read(message: &Message) -> Option<(String, Value, Value)> {
     match message {
         Message::Text(text) => {

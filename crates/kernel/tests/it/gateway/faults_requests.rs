@@ -1,4 +1,4 @@
-//! Requests that gateways answer with every status, with nonsense, slowly, or from somewhere else.
+//! Gateways that answer requests with any status, with nonsense, slowly, or from another address.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,7 @@ fn is_create(seen: &Seen) -> bool {
     seen.method == "POST" && seen.path == "/api/kernels"
 }
 
-/// A gateway that answers so wherever this is true.
+/// A gateway that gives this answer wherever `when` holds.
 async fn answering(
     when: impl Fn(&Seen) -> bool + Send + Sync + 'static,
     status: u16,
@@ -33,7 +33,7 @@ async fn answering(
     Scripted::start(act, |_| cell(vec![])).await
 }
 
-/// B:G-30 B:G-35 B:G-39 S-020 In both forms of messages; the token is in headers and in no address.
+/// B:G-30 B:G-35 B:G-39 S-020 In both protocols; the token is in headers and never in an address.
 #[tokio::test]
 async fn a_cell_runs_and_the_kernel_is_removed() {
     for v1 in [true, false] {
@@ -73,8 +73,8 @@ async fn each_status_of_the_first_question_has_its_sentence() {
     }
 }
 
-/// B:G-31 F-112 Once more where the gateway itself failed, when it says so where it is busy, else never: a proxy does
-/// not know whether a kernel was made.
+/// B:G-31 F-112 Retries once if the gateway itself failed, after the given time if it is busy, else never: a proxy
+/// does not know whether a kernel was made.
 #[tokio::test]
 async fn a_kernel_that_is_not_made_has_its_sentence() {
     for (status, tries) in
@@ -99,7 +99,7 @@ async fn a_kernel_that_is_not_made_has_its_sentence() {
     }
 }
 
-/// F-112: a gateway that fails once is no reason to give up.
+/// F-112: one failure of a gateway does not end the start.
 #[tokio::test]
 async fn a_gateway_may_fail_once() {
     let tries = Arc::new(AtomicUsize::new(0));
@@ -114,7 +114,7 @@ async fn a_gateway_may_fail_once() {
     assert!(run(&mut desk.launch().await.unwrap(), "").await.is_ok());
 }
 
-/// F-112: each status on the websocket and on the end; a kernel that is gone before its start is made anew.
+/// F-112: each status on the websocket and on the end. A kernel that dies before its start is replaced.
 #[tokio::test]
 async fn each_status_of_the_other_requests_is_borne() {
     for status in [401, 403, 404, 409, 429, 500, 502, 503] {
@@ -138,7 +138,7 @@ async fn each_status_of_the_other_requests_is_borne() {
             true => Act::Reply(status, String::new(), String::new()),
             false => Act::Usual,
         };
-        // A cell that begins and says nothing until the interrupt that fails.
+        // A cell that begins and stays silent until the interrupt, which fails.
         let gateway = Scripted::start(script, |_| vec![busy(), input()]).await;
         let desk = Desk::at(gateway.url());
         let mut launched = desk.launch().await.unwrap();
@@ -153,7 +153,7 @@ async fn each_status_of_the_other_requests_is_borne() {
     }
 }
 
-/// F-113: whatever is no answer is an error, soon and without harm.
+/// F-113: every malformed answer gives an error, soon and without harm.
 #[tokio::test]
 async fn nonsense_is_an_error() {
     let bodies = [
@@ -182,7 +182,7 @@ async fn nonsense_is_an_error() {
     }
 }
 
-/// F-113: an answer without an end does not fill the memory.
+/// F-113: an endless answer does not fill the memory.
 #[tokio::test]
 async fn an_endless_answer_is_cut_off() {
     let head = "HTTP/1.1 200 OK\r\ncontent-length: 1073741824\r\n\r\n";
@@ -193,7 +193,7 @@ async fn an_endless_answer_is_cut_off() {
     assert!(refusal.contains("length limit exceeded"), "{refusal}");
 }
 
-/// Lets a time pass without waiting for it, once a gateway is asked for something.
+/// Advances the clock instead of waiting, once the gateway gets a request.
 async fn skip_after(gateway: &Scripted, path: &str, time: Duration) {
     let is_asked =
         || gateway.inside.seen.lock().unwrap().iter().any(|seen| seen.path.contains(path));
@@ -201,7 +201,7 @@ async fn skip_after(gateway: &Scripted, path: &str, time: Duration) {
     skip_time(time).await;
 }
 
-/// F-114: a gateway that never ends its sentence, or never begins one, is given up in time.
+/// F-114: the client gives up in time on a gateway that never ends an answer, or never begins one.
 #[tokio::test]
 async fn a_slow_gateway_is_given_up() {
     for hangs in [true, false] {
@@ -219,7 +219,7 @@ async fn a_slow_gateway_is_given_up() {
     }
 }
 
-/// F-116 S-016: nothing follows a redirect, and the token goes nowhere else.
+/// F-116 S-016: the client follows no redirect and sends the token nowhere else.
 #[tokio::test]
 async fn redirects_are_not_followed() {
     let other = Scripted::start(|_| Act::Usual, |_| vec![]).await;
@@ -249,7 +249,7 @@ async fn nobody_there_has_its_sentence() {
     assert!(refusal.starts_with(&wanted), "{refusal}");
 }
 
-/// A start that is given up leaves no kernel, whether it is being made or met.
+/// A cancelled start leaves no kernel, whether the gateway is making it or the client is meeting it.
 #[tokio::test]
 async fn a_start_that_is_cancelled_leaves_nothing() {
     for moment in ["/api/kernels", "/channels"] {
@@ -277,7 +277,7 @@ async fn a_start_that_is_cancelled_leaves_nothing() {
     }
 }
 
-/// B:G-30 A kernel that the gateway has not is named with those that it has.
+/// B:G-30 An unknown kernel name gives an error that lists the known ones.
 #[tokio::test]
 async fn a_name_that_there_is_not_is_an_error() {
     let gateway = Scripted::start(|_| Act::Usual, |_| vec![]).await;
@@ -289,7 +289,7 @@ async fn a_name_that_there_is_not_is_an_error() {
     assert!(refusal.ends_with("has no kernel named \"julia\"; it has: python3"), "{refusal}");
 }
 
-/// B:G-32: a websocket that is never open, and one that ends before it is.
+/// B:G-32: a websocket that never opens, and one that closes before it is open.
 #[tokio::test]
 async fn a_websocket_that_does_not_open_has_its_sentence() {
     let is_socket = |seen: &Seen| seen.path.contains("/channels");
@@ -309,7 +309,7 @@ async fn a_websocket_that_does_not_open_has_its_sentence() {
     assert!(gateway.is_empty_soon().await);
 }
 
-/// B:G-34: whatever fails after a kernel was made removes it; our own code says why in its words.
+/// B:G-34: any failure after the gateway made a kernel removes it; an error of our startup code keeps its words.
 #[tokio::test]
 async fn a_kernel_that_cannot_begin_is_removed() {
     for (name, value, wanted) in [
@@ -328,7 +328,7 @@ async fn a_kernel_that_cannot_begin_is_removed() {
     }
 }
 
-/// A kernel that is never ready is given up when the time is over, and removed.
+/// A kernel that never becomes ready is given up at the end of the time, and removed.
 #[tokio::test]
 async fn a_kernel_that_is_never_ready_is_removed() {
     let is_socket = |seen: &Seen| seen.path.contains("/channels");
@@ -341,8 +341,8 @@ async fn a_kernel_that_is_never_ready_is_removed() {
     assert!(gateway.is_empty_soon().await);
 }
 
-/// A kernel that dies while it begins is told at once, not when the time is up; and it is not begun again, since
-/// nobody knows how far it came.
+/// A kernel that dies during its start gives an error at once, not at the end of the time. The backend does not
+/// repeat the start, because it does not know how far the kernel came.
 #[tokio::test]
 async fn a_kernel_that_dies_while_it_begins_is_told() {
     for request in ["kernel_info_request", "execute_request"] {
@@ -357,8 +357,8 @@ async fn a_kernel_that_dies_while_it_begins_is_told() {
     }
 }
 
-/// A server opens the websocket of a kernel that begins slowly only when that has answered: it has the time that
-/// kernels have to start.
+/// A server opens the websocket of a slow kernel only once the kernel has answered, so the websocket has the
+/// whole start time.
 #[tokio::test]
 async fn a_websocket_that_opens_late_is_waited_for() {
     let long = Duration::from_secs(11);

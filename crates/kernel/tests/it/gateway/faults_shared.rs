@@ -16,10 +16,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::desk::{Desk, LIMIT};
 
-/// Answers as a gateway does whose kernels cannot be made: with the status that its first argument is, and after
-/// that not at all where it is `gone`. The second question is never answered where it is `slow`; from the second on
-/// none is where it is `busy` or `curt`, which say so or hang up; with `orphan` none is answered as long as whoever
-/// started the program lives. Every start and every request for a kernel is written down.
+/// Acts as a gateway whose kernels cannot be made. It answers requests for kernels with the status in its first
+/// argument, which can also be a word. With `gone` it answers 500 and ends. With `slow` it never answers the second
+/// question. From the second question on, `busy` answers 503 and `curt` hangs up. With `orphan` it answers nothing as
+/// long as the process that started it lives. It records every start and every request for a kernel.
 const PROGRAM: &str = r#"
 import http.server, os, sys, time
 
@@ -75,7 +75,7 @@ fn end(pid: &str) {
 }
 
 impl Drop for StandIn {
-    /// A test that fails leaves no gateway behind.
+    /// A failed test leaves no gateway behind.
     fn drop(&mut self) {
         let left = SharedGateway::statuses(&self.state()).into_iter();
         left.filter_map(|status| status.pid).for_each(|pid| end(&pid.to_string()));
@@ -89,7 +89,7 @@ impl StandIn {
         StandIn { folder }
     }
 
-    /// What looks like an interpreter that has such a gateway.
+    /// A program that looks like an interpreter with such a gateway.
     fn python(&self, name: &str, manner: &str) -> PathBuf {
         let real = std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
         let (path, folder) = (self.folder.path().join(name), self.folder.path().display());
@@ -154,20 +154,20 @@ impl StandIn {
         launched.err().expect("no kernel")
     }
 
-    /// The folder in which the one gateway has its files.
+    /// The folder of the only gateway.
     fn home(&self) -> PathBuf {
         let all = self.state().join("python-gateway");
         all.read_dir().unwrap().next().unwrap().unwrap().path()
     }
 }
 
-/// B:G-15: a gateway that never answers is given up after as long as its start may take, and is ended.
+/// B:G-15: a gateway that never answers is given up at the end of its start time, and ended.
 #[tokio::test]
 async fn a_gateway_that_never_answers_is_given_up() {
     let stand_in = StandIn::new();
     let python = stand_in.folder.path().join("python");
     let started = stand_in.folder.path().join("started");
-    // The name is there when the number is in it.
+    // The file appears only once the number is in it.
     let note = format!("echo $$ > '{0}.new' && mv '{0}.new' '{0}'", started.display());
     std::fs::write(&python, format!("#!/bin/sh\n{note}\nexec sleep 600\n")).unwrap();
     std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o700)).unwrap();
@@ -177,15 +177,15 @@ async fn a_gateway_that_never_answers_is_given_up() {
     assert!(problem.to_string().contains("Gateway startup timeout"), "{problem}");
     assert!(!shared.status().active);
     if let Ok(pid) = std::fs::read_to_string(&started) {
-        // One that was killed and not waited for yet has no command line.
+        // A killed process that was not reaped has no command line.
         let command = format!("/proc/{}/cmdline", pid.trim());
         let is_gone = async || !std::fs::read(&command).is_ok_and(|words| !words.is_empty());
         until_async("the end of the gateway", is_gone).await;
     }
 }
 
-/// B:G-03 B:G-31: where the gateway failed it is asked again, exactly once, and its own word is told. It is still
-/// the same one where it answers, for it may have kernels of others; one that is gone is replaced.
+/// B:G-03 B:G-31: if the gateway itself failed, the client retries exactly once and reports the gateway's words. A
+/// gateway that still answers stays, because other hosts may have kernels on it; one that has ended is replaced.
 #[tokio::test]
 async fn a_shared_gateway_that_fails_is_asked_once_more() {
     for (manner, starts) in [("500", 1), ("gone", 2)] {
@@ -199,7 +199,7 @@ async fn a_shared_gateway_that_fails_is_asked_once_more() {
     }
 }
 
-/// B:G-31 F-112: where nobody knows whether a kernel was made, none is asked for again, and that is said.
+/// B:G-31 F-112: if it is unknown whether a kernel was made, the client requests no other one and says so.
 #[tokio::test]
 async fn a_shared_gateway_is_not_asked_for_a_second_kernel() {
     for status in ["502", "504"] {
@@ -214,8 +214,8 @@ async fn a_shared_gateway_is_not_asked_for_a_second_kernel() {
     }
 }
 
-/// B:G-14: a gateway that lives and is busy, or that we ourselves cannot ask, is left alone: it has kernels of
-/// others.
+/// B:G-14: a gateway that lives but is busy, or that we cannot ask, stays: other hosts have kernels
+/// on it.
 #[tokio::test]
 async fn a_shared_gateway_that_lives_is_left_alone() {
     for manner in ["busy", "curt", "500"] {
@@ -225,7 +225,7 @@ async fn a_shared_gateway_that_lives_is_left_alone() {
         let home = stand_in.home();
         let (token, aside) = (home.join("gateway.token"), home.join("aside"));
         if manner == "500" {
-            // What cannot be read, as where there are too many open files.
+            // An unreadable file, as with too many open files.
             std::fs::rename(&token, &aside).unwrap();
             std::fs::create_dir(&token).unwrap();
         }
@@ -244,12 +244,12 @@ async fn a_shared_gateway_that_lives_is_left_alone() {
     }
 }
 
-/// S-014: an answer on the port is not that of our gateway where ours has ended.
+/// S-014: after our gateway has ended, an answer on its port does not come from it.
 #[tokio::test]
 async fn a_gateway_that_ended_did_not_answer() {
     let stand_in = StandIn::new();
     let python = stand_in.python("python", "orphan");
-    // What the script starts is asked while the script lives, and answers without it.
+    // The client asks the child of the script while the script lives, and the child answers without it.
     let script = std::fs::read_to_string(&python).unwrap().replace("exec ", "setsid ");
     let (note, asked) = (stand_in.folder.path().join("pid"), stand_in.folder.path().join("asked"));
     let wait = format!("while [ ! -e '{}' ]; do sleep 0.01; done", asked.display());
@@ -261,7 +261,7 @@ async fn a_gateway_that_ended_did_not_answer() {
     assert!(refusal.contains("Gateway process exited during startup"), "{refusal}");
 }
 
-/// B:G-17: one gateway that cannot be ended does not keep the others from it, and is told.
+/// B:G-17: a gateway that cannot be ended does not protect the others, and is reported.
 #[tokio::test]
 async fn every_gateway_that_can_be_ended_is() {
     let stand_in = StandIn::new();
@@ -273,7 +273,7 @@ async fn every_gateway_that_can_be_ended_is() {
     assert!(!gateway.status().active, "the other one");
 }
 
-/// B:G-11: whatever of a start has to wait, the start has one limit, and can be given up.
+/// B:G-11: the start has one limit for all of its waits, and can be cancelled.
 #[tokio::test]
 async fn a_start_waits_no_longer_than_it_may() {
     let stand_in = StandIn::new();
@@ -294,7 +294,7 @@ async fn a_start_waits_no_longer_than_it_may() {
     assert_eq!(stand_in.count("starts"), 0);
 }
 
-/// B:G-31: where the request was refused nothing is tried again, and nobody else loses their kernels by it.
+/// B:G-31: after a refusal the client does not retry, and other hosts keep their kernels.
 #[tokio::test]
 async fn a_shared_gateway_that_refuses_goes_on() {
     let stand_in = StandIn::new();
@@ -305,7 +305,7 @@ async fn a_shared_gateway_that_refuses_goes_on() {
     assert_eq!(SharedGateway::shutdown_all(&stand_in.state()).await.unwrap(), 1, "it lives");
 }
 
-/// B:G-14: a gateway that lives and is slow to answer once is not replaced.
+/// B:G-14: one slow answer of a living gateway does not replace it.
 #[tokio::test]
 async fn a_shared_gateway_may_be_slow_once() {
     let stand_in = StandIn::new();
@@ -316,7 +316,7 @@ async fn a_shared_gateway_may_be_slow_once() {
     assert!(gateway.shutdown().await.unwrap());
 }
 
-/// B:G-19: each interpreter has a gateway of its own, and one that ends leaves the other alone.
+/// B:G-19: each interpreter has its own gateway, and the end of one leaves the other alone.
 #[tokio::test]
 async fn each_interpreter_has_a_gateway() {
     let stand_in = StandIn::new();

@@ -17,7 +17,7 @@ async fn gateway(cell: impl Fn(&str) -> Vec<Step> + Send + Sync + 'static) -> (S
     (gateway, desk)
 }
 
-/// F-111: the same name again, and what was kept for us is collected.
+/// F-111: the client reconnects with the same session and collects the messages kept for it.
 #[tokio::test]
 async fn a_dropped_websocket_is_opened_again() {
     let drop = |code: &str| match code {
@@ -36,7 +36,7 @@ async fn a_dropped_websocket_is_opened_again() {
     assert_eq!(sessions[0], sessions[1]);
 }
 
-/// F-111: what cannot be recovered is unknown, neither a success nor a failure of the code; the kernel stays.
+/// F-111: a lost reply makes the outcome unknown, neither success nor failure; the kernel stays.
 #[tokio::test]
 async fn a_reply_that_was_lost_is_an_unknown_outcome() {
     let forget = |code: &str| match code {
@@ -53,8 +53,8 @@ async fn a_reply_that_was_lost_is_an_unknown_outcome() {
     assert_eq!(run(&mut launched, "").await.text, "after");
 }
 
-/// F-111: where the reply was lost, an error that was published tells how the cell ended. That none was heard tells
-/// nothing: it may have been lost as well.
+/// F-111: after a lost reply, a published error decides the outcome. The absence of an error decides
+/// nothing: it may be lost as well.
 #[tokio::test]
 async fn only_what_was_published_tells_the_outcome() {
     for failed in [true, false] {
@@ -80,8 +80,8 @@ async fn only_what_was_published_tells_the_outcome() {
     }
 }
 
-/// F-112: each status of what is asked when a connection is had again, once and for good: what passes is waited for,
-/// what does not is told at once, and nothing is run again.
+/// F-112: each status of the requests on a reconnect, once and for good. The client waits for a passing failure,
+/// reports a lasting one at once, and runs nothing again.
 #[tokio::test]
 async fn each_status_on_the_way_back_has_its_meaning() {
     for status in [401, 403, 404, 409, 429, 500, 502, 503] {
@@ -89,7 +89,7 @@ async fn each_status_on_the_way_back_has_its_meaning() {
             let left = AtomicUsize::new(if what.ends_with("k1") { 1 } else { 2 });
             let script = move |seen: &Seen| {
                 let path = seen.path.split('?').next().unwrap_or("");
-                // The first websocket is the one that is lost.
+                // The first websocket is the one that drops.
                 let is_it = seen.method == "GET" && path == what;
                 if is_it && left.fetch_sub(1, Ordering::SeqCst) == 1 {
                     return Act::Reply(status, String::new(), String::new());
@@ -116,15 +116,15 @@ async fn each_status_on_the_way_back_has_its_meaning() {
     }
 }
 
-/// F-111: where nobody asks for anything, the way to a gateway may be gone for longer: the kernel is had again, and
-/// none is made in its place.
+/// F-111: between cells the connection may be lost for longer. The client gets the kernel back, and makes no
+/// new one.
 #[tokio::test]
 async fn a_kernel_that_nobody_uses_is_waited_for() {
     let (mut gateway, desk) = gateway(|_| cell(vec![stream("here")])).await;
     let mut launched = desk.launch().await.unwrap();
     assert_eq!(run(&mut launched, "").await.text, "here");
     gateway.kill();
-    // Longer than a cell would wait for a gateway that is gone.
+    // Longer than a cell would wait for a lost gateway.
     skip_time(Duration::from_secs(60)).await;
     gateway.come_back().await;
     let ran = run(&mut launched, "").await;
@@ -132,8 +132,8 @@ async fn a_kernel_that_nobody_uses_is_waited_for() {
     assert_eq!((gateway.count("POST", "/api/kernels"), gateway.kernels().len()), (1, 1));
 }
 
-/// F-110: a gateway that came back empty has no such kernel.
-/// F-117: neither has one that removed it while nothing ran.
+/// F-110: a gateway that restarted empty does not have the kernel.
+/// F-117: nor does one that removed it between cells.
 #[tokio::test]
 async fn a_kernel_that_was_removed_is_dead() {
     let (gateway, desk) = gateway(|_| vec![busy(), input(), Step::Vanish]).await;
@@ -146,7 +146,7 @@ async fn a_kernel_that_was_removed_is_dead() {
     assert_eq!(gateway.count("POST", "/api/kernels"), 2, "nothing was run again");
 }
 
-/// A kernel that a gateway restarts has lost its state: whatever was pending is over.
+/// A kernel that its gateway restarts has lost its state, so every pending request ends.
 #[tokio::test]
 async fn a_restart_is_a_death() {
     for state in ["restarting", "autorestarting", "dead"] {
@@ -163,8 +163,8 @@ async fn a_restart_is_a_death() {
     }
 }
 
-/// F-001: what the process says that took the place of a dead one is not the cell's, whether it comes before or
-/// behind the gateway's word of it, or instead.
+/// F-001: output of the process that took the place of a dead kernel does not belong to the cell, whether it comes
+/// before, after or without the gateway's report.
 #[tokio::test]
 async fn what_follows_a_dead_kernel_is_not_its_output() {
     let warning = || another("stream", json!({"name": "stderr", "text": "a warning at start"}));
@@ -182,7 +182,7 @@ async fn what_follows_a_dead_kernel_is_not_its_output() {
         vec![warning(), starting(), warning(), word()],
         vec![word(), warning(), starting(), warning()],
         vec![warning(), starting(), warning()],
-        // Of kernels that cannot be told apart, the gateway's word is all there is.
+        // If the kernels cannot be told apart, only the gateway's report shows the death.
         vec![word(), unnamed()],
     ];
     for way in ways {
@@ -201,8 +201,8 @@ async fn what_follows_a_dead_kernel_is_not_its_output() {
     }
 }
 
-/// F-111: a kernel that was replaced while nobody listened has lost its state, which its answer to the next question
-/// tells.
+/// F-111: a kernel replaced while no client was connected has lost its state. Its answer to the next question
+/// reveals that.
 #[tokio::test]
 async fn a_kernel_that_was_replaced_unseen_is_dead() {
     let replaced = |_: &str| {
@@ -216,7 +216,7 @@ async fn a_kernel_that_was_replaced_unseen_is_dead() {
     assert_eq!(ran.ends, [], "its outcome is not the one that was asked for");
 }
 
-/// F-115: in every order, doubled, and for others.
+/// F-115: messages in every order, twice, and for other clients.
 #[tokio::test]
 async fn messages_in_any_order_end_a_cell_once() {
     let other = || json!({"msg_id": "other", "session": "other", "msg_type": "execute_request"});
@@ -243,8 +243,8 @@ async fn messages_in_any_order_end_a_cell_once() {
     }
 }
 
-/// F-115: a reply that is far ahead of the output ends nothing; and what is never said is not waited for longer
-/// than it takes to know.
+/// F-115: a reply far ahead of the output ends nothing. A missing end is waited for only until the kernel proves
+/// that it has passed.
 #[tokio::test]
 async fn a_reply_may_be_far_ahead_of_the_output() {
     for says_idle in [true, false] {
@@ -264,7 +264,7 @@ async fn a_reply_may_be_far_ahead_of_the_output() {
     }
 }
 
-/// F-113: frames that are no messages are told of, and nothing more.
+/// F-113: malformed frames cause a notice, and nothing more.
 #[tokio::test]
 async fn garbage_on_the_websocket_is_survived() {
     let mut table = 6u64.to_le_bytes().to_vec();
@@ -288,7 +288,7 @@ async fn garbage_on_the_websocket_is_survived() {
     }
 }
 
-/// Output that a server dropped is told as a loss.
+/// A notice reports output that a server dropped.
 #[tokio::test]
 async fn a_rate_limit_is_a_notice() {
     let limited = |_: &str| {
@@ -303,7 +303,7 @@ async fn a_rate_limit_is_a_notice() {
     assert!(ran.is_ok() && ran.notices[0].contains("dropped output"), "{ran:?}");
 }
 
-/// B:X-25 A line that is asked for is answered, on the channel of input and at once.
+/// B:X-25 A request for a line gets an empty line at once, on the input channel.
 #[tokio::test]
 async fn a_cell_that_asks_gets_an_empty_line() {
     let ask = |_: &str| {

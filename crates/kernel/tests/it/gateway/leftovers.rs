@@ -1,4 +1,4 @@
-//! Kernels on a gateway whose host is no more.
+//! Kernels on a gateway after their host has ended.
 
 use std::fs;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::desk::{Desk, LIMIT, config};
 use super::fake_kernel::cell;
 use super::scripted::{Act, Scripted, Seen};
 
-/// F-118: what a host left is removed by the next one, and what lives is left alone.
+/// F-118: the next host removes what a dead host left, and spares what lives.
 #[test]
 fn what_a_dead_host_left_is_removed() {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -19,7 +19,7 @@ fn what_a_dead_host_left_is_removed() {
     let gateway = main.block_on(Scripted::start(|_| Act::Usual, |_| cell(vec![])));
     let desk = Desk::at(gateway.url());
     let living = main.block_on(desk.launch()).unwrap();
-    // A host that ends with its runtime, before anything can be removed.
+    // A host that ends with its runtime, before it can remove anything.
     let config = config(gateway.url(), &desk.folder);
     std::thread::scope(|threads| {
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
@@ -51,6 +51,31 @@ fn what_a_dead_host_left_is_removed() {
     drop(living);
 }
 
+/// F-118: if the first use cannot remove them, the next use does.
+#[tokio::test]
+async fn a_removal_that_failed_is_done_by_the_next_start() {
+    let is_well = Arc::new(AtomicBool::new(false));
+    let script = {
+        let is_well = Arc::clone(&is_well);
+        move |seen: &Seen| match seen.method == "DELETE" && !is_well.load(Ordering::SeqCst) {
+            true => Act::Reply(503, String::new(), String::new()),
+            false => Act::Usual,
+        }
+    };
+    let gateway = Scripted::start(script, |_| cell(vec![])).await;
+    let desk = Desk::at(gateway.url());
+    gateway.inside.kernels.lock().unwrap().insert("old".to_owned(), Arc::default());
+    left_by_a_dead_host(&desk, &gateway.url().to_string(), &["old"], "external");
+    let mut launched = vec![desk.launch().await.unwrap()];
+    let is_tried = async || gateway.count("DELETE", "/api/kernels/old") > 0;
+    until_async("the first try", is_tried).await;
+    is_well.store(true, Ordering::SeqCst);
+    while gateway.kernels().contains(&"old".to_owned()) {
+        assert!(launched.len() < 100, "no start tries again");
+        launched.push(desk.launch().await.unwrap());
+    }
+}
+
 fn left_by_a_dead_host(desk: &Desk, url: &str, ids: &[&str], whose: &str) {
     let folder = desk.folder.path().join("state/gateway-kernels");
     fs::create_dir_all(&folder).unwrap();
@@ -62,7 +87,7 @@ fn left_by_a_dead_host(desk: &Desk, url: &str, ids: &[&str], whose: &str) {
     fs::write(folder.join("dead.jsonl"), lines).unwrap();
 }
 
-/// F-118: they are also removed by whoever uses the gateway next, without being asked to.
+/// F-118: the next user of the gateway removes them without a request.
 #[tokio::test]
 async fn the_next_start_removes_what_was_left() {
     let gateway = Scripted::start(|_| Act::Usual, |_| cell(vec![])).await;
@@ -78,8 +103,8 @@ async fn the_next_start_removes_what_was_left() {
     drop((one, two));
 }
 
-/// F-118: a gateway that is shared on this machine and has ended took its kernels along. Of any other that is not
-/// known, also where its address is one of this machine: it can be a way to another one.
+/// F-118: a shared gateway of this machine that has ended took its kernels along. For any other that is unknown, even
+/// if its address is on this machine: it can be a tunnel to another gateway.
 #[tokio::test]
 async fn what_was_left_on_a_gateway_that_ended_is_forgotten() {
     let mut gateway = Scripted::start(|_| Act::Usual, |_| cell(vec![])).await;
@@ -100,7 +125,7 @@ async fn what_was_left_on_a_gateway_that_ended_is_forgotten() {
     assert_eq!(left_behind(&state).unwrap(), []);
 }
 
-/// F-118: one kernel that the gateway does not remove does not keep it from removing the others.
+/// F-118: one kernel that the gateway does not remove does not block the removal of the others.
 #[tokio::test]
 async fn one_that_cannot_be_removed_does_not_hold_up_the_others() {
     let script = |seen: &Seen| match seen.path.as_str() {
@@ -121,7 +146,7 @@ async fn one_that_cannot_be_removed_does_not_hold_up_the_others() {
     assert_eq!(left, [LeftBehind { url, whose: Whose::External, kernels: 1 }]);
 }
 
-/// F-118: a kernel that a living host could not remove is removed when the gateway has made the next one.
+/// F-118: a kernel that a living host could not remove is removed once the gateway has made the next one.
 #[tokio::test]
 async fn what_could_not_be_removed_is_tried_again() {
     let is_well = Arc::new(AtomicBool::new(false));

@@ -1,4 +1,4 @@
-//! Bounds of our own: how long a message may be, how long each request may take, and what is tried again.
+//! Limits of the client: the length of a message, the time of each request, and its retries.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use super::desk::{Desk, LIMIT, collect, request, run};
 use super::fake_kernel::{Step, busy, cell, idle, input, reply, stream};
 use super::scripted::{Act, PREFIX, Scripted, Seen};
 
-/// F-113: the beginning of a message that is too long ends the connection with a clear word, whichever way its
-/// length is told; the kernel is spoken to again and the cell ends.
+/// F-113: the header of a message that is too long closes the connection with a clear error, in both encodings of
+/// the length. The client reconnects and the cell ends.
 #[tokio::test]
 async fn a_message_that_is_too_long_is_told() {
     let mut giant = vec![0x82, 127];
@@ -29,7 +29,7 @@ async fn a_message_that_is_too_long_is_told() {
     assert_eq!(run(&mut launched, "").await.text, "after");
 }
 
-/// F-113: a websocket that breaks the protocol is no reason to wait for ever.
+/// F-113: a websocket that breaks the protocol does not hang the cell.
 #[tokio::test]
 async fn a_broken_websocket_is_opened_again() {
     for bytes in [&[0x83, 0][..], &[0xff; 20], b"HTTP/1.1 200 OK\r\n\r\n"] {
@@ -44,7 +44,7 @@ async fn a_broken_websocket_is_opened_again() {
     }
 }
 
-/// B:G-38 B:G-39 F-114: each request has a limit of its own.
+/// B:G-38 B:G-39 F-114: each request has its own limit.
 #[tokio::test]
 async fn requests_that_are_not_answered_are_given_up() {
     let hangs = |seen: &Seen| seen.path.ends_with("/interrupt") || seen.method == "DELETE";
@@ -66,7 +66,7 @@ async fn requests_that_are_not_answered_are_given_up() {
     assert!(ended.is_ok(), "a gateway that does not answer holds nobody up");
 }
 
-/// F-116: neither is a websocket opened somewhere else, nor a kernel made there.
+/// F-116: a redirect opens no websocket elsewhere, and makes no kernel there.
 #[tokio::test]
 async fn websockets_do_not_follow_either() {
     let other = Scripted::start(|_| Act::Usual, |_| vec![]).await;
@@ -85,7 +85,7 @@ async fn websockets_do_not_follow_either() {
     assert!(gateway.is_empty_soon().await);
 }
 
-/// F-112: a request that may have made a kernel is not made again.
+/// F-112: a request that may have made a kernel is not repeated.
 #[tokio::test]
 async fn what_may_have_begun_is_not_tried_again() {
     let is_create = |seen: &Seen| seen.method == "POST" && seen.path == "/api/kernels";
@@ -100,7 +100,7 @@ async fn what_may_have_begun_is_not_tried_again() {
     }
 }
 
-/// B:G-01 Where a Hub puts something before every path, it is before every path.
+/// B:G-01 If a Hub adds a prefix to paths, every path has it.
 #[tokio::test]
 async fn a_prefix_is_before_every_path() {
     let gateway = Scripted::start(|_| Act::Usual, |code| cell(vec![stream(code)])).await;
@@ -114,7 +114,7 @@ async fn a_prefix_is_before_every_path() {
     }
 }
 
-/// B:G-38: a cell that was interrupted ends as one, also where its reply never comes.
+/// B:G-38: an interrupted cell ends as interrupted, even if its reply never comes.
 #[tokio::test]
 async fn an_interrupt_is_waited_for() {
     let gateway = Scripted::start(|_| Act::Usual, |_| vec![busy(), input(), stream("a")]).await;
@@ -134,7 +134,7 @@ async fn an_interrupt_is_waited_for() {
     assert_eq!(gateway.count("POST", "/api/kernels/k1/interrupt"), 1);
 }
 
-/// F-114: a connection of which nothing comes, not even an answer to a ping, is missed within half a minute.
+/// F-114: a connection that is silent, even to pings, is detected within half a minute.
 #[tokio::test]
 async fn a_silent_connection_is_missed() {
     let steps = |_: &str| vec![busy(), input(), Step::Mute, stream("b"), reply(), idle()];

@@ -1,4 +1,4 @@
-//! Times that users of gateways are promised. These tests have the machine to themselves.
+//! Time limits promised to users of gateways. These tests have the machine to themselves.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use super::desk::{Desk, LIMIT, collect, request};
 use super::fake_kernel::{busy, input, stream};
 use super::scripted::{Act, Scripted};
 
-/// F-110: within two seconds, and the outcome is unknown.
+/// F-110: the end is reported within two seconds, with an unknown outcome.
 #[tokio::test]
 async fn a_gateway_that_dies_in_a_cell_is_told_in_two_seconds() {
     let cell = |_: &str| vec![busy(), input(), stream("a")];

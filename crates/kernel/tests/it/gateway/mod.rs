@@ -1,4 +1,4 @@
-//! Kernels on gateways: a scripted one that does what real ones should not, and real ones.
+//! Kernels on gateways: a scripted one that misbehaves in ways real ones should not, and real ones.
 
 mod contents;
 mod desk;

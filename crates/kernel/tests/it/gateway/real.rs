@@ -1,17 +1,19 @@
-//! Real servers of a kind: a process on this machine that is gone when the test is over.
+//! Real servers on this machine, each a process that ends with its test.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use inkcell_kernel::{GatewayBackend, GatewayConfig, GatewayUrl, Place, PlainHttp, Token};
+use inkcell_kernel::{
+    GatewayBackend, GatewayConfig, GatewayLocation, GatewayUrl, PlainHttp, Token,
+};
 use inkcell_testkit::ports::{free_port, terminate};
 use inkcell_testkit::wait::until_async;
 use tempfile::TempDir;
 
 use super::desk::{Desk, config};
 
-/// What opens it.
+/// The token of every such server.
 pub(crate) const TOKEN: &str = "a-token-of-the-tests";
 
 pub(crate) struct Real {
@@ -21,8 +23,8 @@ pub(crate) struct Real {
 }
 
 impl Real {
-    /// Starts what this Python runs with these arguments, in which `{port}` is a port and `below` comes before
-    /// every path; kernels are told this.
+    /// Starts this Python with these arguments, in which `{port}` becomes a port. `below` precedes every path of the
+    /// server, and kernels get these variables.
     pub(crate) async fn start(
         python: &Path,
         arguments: &[&str],
@@ -52,7 +54,8 @@ impl Real {
         let pasted = format!("http://127.0.0.1:{port}{below}/lab?token={TOKEN}");
         let (url, token) = GatewayUrl::parse(&pasted, PlainHttp::OnlyHere).unwrap();
         assert_eq!(token, Token::parse(TOKEN).unwrap());
-        let mut config = GatewayConfig { token, place: Place::Here, ..config(url, &folder) };
+        let mut config =
+            GatewayConfig { token, place: GatewayLocation::Here, ..config(url, &folder) };
         change(&mut config);
         let desk = Desk { backend: GatewayBackend::new(config), folder };
         let real = Real { child, desk, port };
@@ -68,12 +71,12 @@ impl Real {
         .await;
     }
 
-    /// The folder that it shows.
+    /// The root folder of the server's files.
     pub(crate) fn home(&self) -> std::path::PathBuf {
         self.desk.folder.path().join("home")
     }
 
-    /// Ends it as its user would.
+    /// Ends it as a user would.
     pub(crate) async fn stop(mut self) {
         terminate(&self.child, self.port);
         until_async("the end of the server", async || self.child.try_wait().unwrap()).await;

@@ -1,4 +1,4 @@
-//! Many kernels on one gateway through one backend: what each costs does not grow with their number.
+//! Many kernels on one gateway through one backend: the cost of each does not grow with their number.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::desk::{Desk, LIMIT, run};
 use super::fake_kernel::{cell, stream};
 use super::scripted::{Act, Scripted, Seen};
 
-/// A gateway with a thread of its own, so that its tasks are not counted among ours.
+/// A gateway on a thread of its own, so that its tasks do not count as ours.
 fn apart() -> (Arc<Scripted>, impl FnOnce()) {
     let (send, receive) = std::sync::mpsc::channel();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
@@ -40,7 +40,7 @@ fn memory() -> usize {
     text.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() * 4096
 }
 
-/// What there is with so many kernels.
+/// The resources in use with this number of kernels.
 #[derive(Debug)]
 struct Cost {
     kernels: usize,
@@ -50,7 +50,7 @@ struct Cost {
     requests: usize,
 }
 
-/// A thousand kernels on one client: tasks, connections and requests are the same for each, and memory does not
+/// A thousand kernels on one client: each takes the same tasks, connections and requests, and memory does not
 /// grow faster than their number.
 #[test]
 fn a_thousand_kernels_cost_a_thousand_times_one() {
@@ -93,7 +93,7 @@ fn a_thousand_kernels_cost_a_thousand_times_one() {
             3 * more,
             "one that decides, one that reads, one that writes"
         );
-        // One connection, of which both ends are in this process.
+        // One connection, both ends of which are in this process.
         let files = many.files - few.files;
         assert!((2 * more..2 * more + 20).contains(&files), "{files} more for {more} kernels");
         assert_eq!(many.requests - few.requests, 3 * more, "which kernels, a kernel, a websocket");
@@ -104,7 +104,7 @@ fn a_thousand_kernels_cost_a_thousand_times_one() {
     runtime.block_on(async {
         let ends = kernels.into_iter().map(|launched| launched.kernel.shutdown(4 * LIMIT));
         join_all(ends).await;
-        // A gateway that takes long is not waited for by anybody, and goes on.
+        // A slow gateway delays no caller, and its work goes on.
         assert!(gateway.is_empty_soon().await, "{:?}", gateway.kernels());
     });
     drop(desk);
@@ -112,8 +112,8 @@ fn a_thousand_kernels_cost_a_thousand_times_one() {
     end();
 }
 
-/// 32 at once: no more requests than a gateway bears are made at a time, and everything that is asked for is
-/// there in the end.
+/// 32 at once: the client limits its simultaneous requests to what a gateway can take, and every kernel exists
+/// in the end.
 #[tokio::test]
 async fn thirty_two_at_once_are_let_in_in_turn() {
     let script = |seen: &Seen| {

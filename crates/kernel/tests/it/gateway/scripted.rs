@@ -1,6 +1,6 @@
-//! A gateway that follows a script: it answers as one should unless it is told otherwise.
+//! A gateway that follows a script, and otherwise answers as a gateway should.
 //!
-//! Owns requests and the way to a websocket. What its kernels do is in `fake_kernel.rs`.
+//! Owns requests and the upgrade to a websocket. `fake_kernel.rs` runs its kernels.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -15,19 +15,19 @@ use tokio::task::JoinSet;
 
 use super::fake_kernel::{self, FakeKernel, Step};
 
-/// A request as the gateway got it.
+/// A request as the gateway received it.
 #[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) method: String,
-    /// With what follows the question mark.
+    /// The path with its query.
     pub(crate) path: String,
     pub(crate) headers: BTreeMap<String, String>,
     pub(crate) body: String,
 }
 
-/// What the gateway does with a request.
+/// The gateway's reaction to a request.
 pub(crate) enum Act {
-    /// What a gateway should do.
+    /// Answers as a gateway should.
     Usual,
     /// Answers with this status, header lines and body.
     Reply(u16, String, String),
@@ -35,24 +35,24 @@ pub(crate) enum Act {
     Bytes(Vec<u8>),
     /// Sends these bytes one by one, and never stops.
     Drip(Vec<u8>),
-    /// Says nothing.
+    /// Reads the request and never answers.
     Hang,
-    /// Does what it should, after a while.
+    /// Answers as a gateway should, after a while.
     Slowly,
-    /// The same, after so long.
+    /// Answers as a gateway should, after this time.
     After(Duration),
 }
 
-/// What a Hub puts before the paths of a user's server.
+/// The prefix of a Hub for the paths of a user's server.
 pub(crate) const PREFIX: &str = "/user/me";
 
-/// What becomes of a cell.
+/// Maps the code of a cell to the steps of its kernel.
 pub(crate) type Cell = dyn Fn(&str) -> Vec<Step> + Send + Sync;
 
-/// What is done with a request.
+/// Maps a request to the gateway's reaction.
 pub(crate) type Script = dyn Fn(&Seen) -> Act + Send + Sync;
 
-/// What the gateway has, shared by its connections.
+/// The gateway's state, shared by its connections.
 pub(crate) struct Inside {
     pub(crate) script: Box<Script>,
     pub(crate) cell: Box<Cell>,
@@ -60,13 +60,13 @@ pub(crate) struct Inside {
     pub(crate) seen: Mutex<Vec<Seen>>,
     pub(crate) kernels: Mutex<BTreeMap<String, Arc<FakeKernel>>>,
     made: Mutex<u32>,
-    /// What its kernels say that they speak.
+    /// The language that its kernels report.
     pub(crate) language: Mutex<&'static str>,
-    /// What is raised by the code that its kernels begin with, if anything is.
+    /// The exception that the startup code of its kernels raises, if any.
     pub(crate) startup: Mutex<Option<(&'static str, &'static str)>>,
-    /// Which of the first requests its kernels do not survive.
+    /// The type of the first request that kills its kernels.
     pub(crate) dies_of: Mutex<Option<&'static str>>,
-    /// How many requests are being answered, and how many ever were at once.
+    /// The number of requests in progress, and the highest number so far.
     answering: Mutex<(usize, usize)>,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct Scripted {
 }
 
 impl Scripted {
-    /// A gateway that does this with requests and cells.
+    /// Starts a gateway that treats requests and cells like this.
     pub(crate) async fn start(
         script: impl Fn(&Seen) -> Act + Send + Sync + 'static,
         cell: impl Fn(&str) -> Vec<Step> + Send + Sync + 'static,
@@ -85,7 +85,7 @@ impl Scripted {
         Scripted::speaking(true, script, cell).await
     }
 
-    /// The same, with the form of messages of today or of old.
+    /// As [`Scripted::start`], with the current or the old form of messages.
     pub(crate) async fn speaking(
         speaks_v1: bool,
         script: impl Fn(&Seen) -> Act + Send + Sync + 'static,
@@ -115,41 +115,41 @@ impl Scripted {
         GatewayUrl::parse(&text, PlainHttp::OnlyHere).unwrap().0
     }
 
-    /// The same behind a way that a Hub adds.
+    /// The address of the same gateway behind the prefix of a Hub.
     pub(crate) fn url_below(&self) -> GatewayUrl {
         let text = format!("http://{}{PREFIX}/lab/tree/a.ipynb", self.address);
         GatewayUrl::parse(&text, PlainHttp::OnlyHere).unwrap().0
     }
 
-    /// How many requests it ever answered at once.
+    /// The highest number of simultaneous requests.
     pub(crate) fn at_once(&self) -> usize {
         self.inside.answering.lock().unwrap().1
     }
 
-    /// The gateway is gone, and every connection with it.
+    /// Ends the gateway and every connection to it.
     pub(crate) fn kill(&mut self) {
         self.tasks.abort_all();
     }
 
-    /// It is there again, with the kernels that it had: only the way to it was gone.
+    /// Starts it again with the same kernels, as after a broken network.
     pub(crate) async fn come_back(&mut self) {
         while self.tasks.join_next().await.is_some() {}
         let listener = TcpListener::bind(self.address).await.unwrap();
         self.tasks.spawn(accept(listener, Arc::clone(&self.inside)));
     }
 
-    /// How often it was asked for this.
+    /// The number of requests with this method and path prefix.
     pub(crate) fn count(&self, method: &str, path: &str) -> usize {
         let seen = self.inside.seen.lock().unwrap();
         seen.iter().filter(|seen| seen.method == method && seen.path.starts_with(path)).count()
     }
 
-    /// The kernels that it has.
+    /// The ids of its kernels.
     pub(crate) fn kernels(&self) -> Vec<String> {
         self.inside.kernels.lock().unwrap().keys().cloned().collect()
     }
 
-    /// Waits until it has no kernel any more.
+    /// Waits until it has no kernels left.
     pub(crate) async fn is_empty_soon(&self) -> bool {
         holds_in_time(|| self.kernels().is_empty()).await
     }
@@ -168,7 +168,7 @@ async fn accept(listener: TcpListener, inside: Arc<Inside>) {
 }
 
 async fn serve(mut stream: TcpStream, inside: Arc<Inside>) {
-    // Only looked at: a websocket wants to read its own beginning.
+    // Only peeks: a websocket must read its own beginning.
     let Some(mut seen) = head(&stream).await else { return };
     let is_socket = seen.headers.contains_key("sec-websocket-key");
     if !is_socket {
@@ -210,7 +210,7 @@ async fn serve(mut stream: TcpStream, inside: Arc<Inside>) {
     let _ = stream.shutdown().await;
 }
 
-/// A request that is being answered.
+/// Counts a request as long as the gateway answers it.
 struct Answering<'a>(&'a Inside);
 
 impl Answering<'_> {
@@ -279,7 +279,7 @@ async fn head(stream: &TcpStream) -> Option<Seen> {
     }
 }
 
-/// Reads what was looked at, and the body behind it.
+/// Reads the head that was peeked, and the body behind it.
 async fn whole(stream: &mut TcpStream, seen: Seen) -> Seen {
     let head: usize = seen.body.parse().unwrap();
     let length = seen.headers.get("content-length").map_or(0, |length| length.parse().unwrap());

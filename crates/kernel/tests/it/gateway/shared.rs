@@ -1,4 +1,4 @@
-//! The gateway that hosts on one machine share, with the real program.
+//! The gateway that hosts on one machine share: the real program.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use inkcell_kernel::{
-    Backend as _, GatewayBackend, GatewayConfig, GatewayUrl, KernelSpec, LocalConfig,
-    LocalGatewayBackend, Place, PlainHttp, SharedConfig, SharedGateway, SharedStatus, Sharing,
-    Token, Whose,
+    Backend as _, GatewayBackend, GatewayConfig, GatewayLocation, GatewayUrl, KernelSpec,
+    LocalConfig, LocalGatewayBackend, PlainHttp, SharedConfig, SharedGateway, SharedStatus,
+    Sharing, Token, Whose,
 };
 use inkcell_testkit::need::jupyter_server;
 use inkcell_testkit::wait::{on_skipping_clock, until_async};
@@ -33,7 +33,7 @@ fn shared(folder: &TempDir, python: PathBuf) -> SharedGateway {
     SharedGateway::new(SharedConfig { state_dir, python, venv, env, idle_stop, start_limit })
 }
 
-/// The folder in which the one gateway of a test has its files.
+/// The folder of the only gateway of a test.
 fn files(folder: &TempDir) -> PathBuf {
     let all = folder.path().join("state/python-gateway");
     all.read_dir().unwrap().next().unwrap().unwrap().path()
@@ -53,7 +53,7 @@ fn ask_for(url: &GatewayUrl, what: &str, headers: &str) -> String {
     let mut stream = TcpStream::connect(&address).unwrap();
     let rest = format!("host: {address}\r\nconnection: close\r\n{headers}\r\n");
     write!(stream, "{what} HTTP/1.1\r\n{rest}").unwrap();
-    // A connection that was asked to become a websocket stays open; its first words are all that is wanted.
+    // A connection that may become a websocket stays open; the test needs only the head of the answer.
     let mut reply = Vec::new();
     while !reply.windows(4).any(|end| end == b"\r\n\r\n") {
         let mut block = [0; 4096];
@@ -69,13 +69,13 @@ async fn runs_a_cell(url: GatewayUrl, token: Token) {
     let config = GatewayConfig {
         token: Some(token),
         whose: Whose::Shared,
-        place: Place::Here,
+        place: GatewayLocation::Here,
         ..config(url, &folder)
     };
     let desk = Desk { backend: GatewayBackend::new(config), folder };
     let launched = desk.backend.launch(&desk.spec(), &CancellationToken::new()).await;
     let mut launched = launched.unwrap();
-    // S-022: what opens the gateway is not for the code that runs on it.
+    // S-022: code on the gateway does not see the gateway's token.
     let code = "import os\nprint('KG_AUTH_TOKEN' in os.environ, os.getcwd())";
     let ran = run(&mut launched, code).await;
     let cwd = desk.folder.path().canonicalize().unwrap();
@@ -103,13 +103,13 @@ async fn hosts_share_one_gateway() {
     is_closed_to_others(&url, &home, pid);
     runs_a_cell(url.clone(), token).await;
 
-    // One that does not live any more is replaced.
+    // A gateway that has died is replaced.
     Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
     until_async("the end of the gateway", async || !one.status().active).await;
     let (next, token) = two.acquire().await.unwrap();
     assert_ne!(two.status().pid, Some(pid));
 
-    // A number in a file is no proof: whoever has it now is left alone.
+    // A process id in a file proves nothing: a process that has the id now stays unharmed.
     let mut other = Command::new("sleep").arg("600").stdin(Stdio::null()).spawn().unwrap();
     let right = std::fs::read_to_string(home.join("gateway.json")).unwrap();
     let ours = two.status().pid.unwrap();
@@ -124,7 +124,7 @@ async fn hosts_share_one_gateway() {
     assert!(!is_running(ours), "whatever its file says, a gateway that is replaced is ended");
     drop(token);
 
-    // What cannot be read counts as absent.
+    // An unreadable file counts as absent.
     let third = one.status().pid.unwrap();
     let state = folder.path().join("state");
     assert_eq!(SharedGateway::statuses(&state).len(), 1);
@@ -150,7 +150,7 @@ fn is_closed_to_others(url: &GatewayUrl, home: &Path, pid: u32) {
     let reply = ask(url, "origin: http://evil.example\r\n");
     assert!(reply.starts_with("http/1.1 401"), "{reply}");
     assert!(!reply.contains("access-control-allow-origin"), "{reply}");
-    // Neither does a page get a kernel, nor a websocket.
+    // A web page gets neither a kernel nor a websocket.
     let page = "origin: http://evil.example\r\ncontent-length: 0\r\n";
     let socket = "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
                   sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n";
@@ -166,7 +166,7 @@ fn is_closed_to_others(url: &GatewayUrl, home: &Path, pid: u32) {
     assert!(reply.starts_with("http/1.1 200"), "{reply}");
 }
 
-/// B:G-02 B:G-31 B:G-37 A gateway that is gone is replaced; a session's kernel comes from whichever runs.
+/// B:G-02 B:G-31 B:G-37 A dead gateway is replaced; the kernel of a session comes from the current one.
 #[tokio::test]
 async fn kernels_come_from_the_shared_gateway() {
     let folder = TempDir::new().unwrap();
@@ -209,7 +209,7 @@ async fn kernels_come_from_the_shared_gateway() {
     assert!(shared.shutdown().await.unwrap());
 }
 
-/// S-022: a kernel has the variables of its own host, and not those of the host that started the gateway.
+/// S-022: a kernel has the variables of its own host, not those of the host that started the gateway.
 #[tokio::test]
 async fn a_kernel_has_the_variables_of_its_host() {
     if !jupyter_server("a_kernel_has_the_variables_of_its_host") {
@@ -243,7 +243,7 @@ async fn a_kernel_has_the_variables_of_its_host() {
     assert_eq!(SharedGateway::shutdown_all(&folder.path().join("state")).await.unwrap(), 1);
 }
 
-/// B:G-03 B:G-40: what is missing is named, and nothing is left.
+/// B:G-03 B:G-40: the error names what is missing, and nothing stays behind.
 #[tokio::test]
 async fn a_gateway_that_cannot_start_says_why() {
     let folder = TempDir::new().unwrap();
@@ -257,7 +257,7 @@ async fn a_gateway_that_cannot_start_says_why() {
     assert!(refusal.contains("pip install jupyter_kernel_gateway ipykernel"), "{refusal}");
 }
 
-/// B:G-11 F-027: a lock is waited for, and is free when its holder is gone.
+/// B:G-11 F-027: a start waits for the lock, which is free once its holder has ended.
 #[tokio::test]
 async fn a_lock_is_waited_for() {
     let folder = TempDir::new().unwrap();
@@ -266,7 +266,7 @@ async fn a_lock_is_waited_for() {
     let path = files(&folder).join("gateway.lock");
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(text.contains("\"pid\"") && text.contains("\"startedAt\""), "{text}");
-    // What is held by an open file is held by whoever has it, here another process alone.
+    // An open file holds the lock as long as a process has it open, here only another process.
     let held = std::fs::File::open(&path).unwrap();
     held.lock().unwrap();
     let mut holder = Command::new("sleep").arg("600").stdin(held).spawn().unwrap();
@@ -279,7 +279,7 @@ async fn a_lock_is_waited_for() {
     assert!(waiting.await.unwrap_err().to_string().contains("/nowhere/python"));
 }
 
-/// F-027: a gateway whose starter died before it wrote anything down is found and ended by the next.
+/// F-027: a gateway whose starter died before it recorded anything is found and ended by the next.
 #[tokio::test]
 async fn a_gateway_that_nobody_wrote_down_is_ended() {
     let folder = TempDir::new().unwrap();
@@ -289,14 +289,14 @@ async fn a_gateway_that_nobody_wrote_down_is_ended() {
     std::fs::write(&script, text).unwrap();
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o700)).unwrap();
     let gateway = shared(&folder, script);
-    // What a starter leaves that is killed: a process with the lock, and no word of it.
+    // The remains of a killed starter: a process with the lock, and no record of it.
     gateway.shutdown().await.unwrap();
     let alive = std::fs::File::create_new(files(&folder).join("gateway.alive")).unwrap();
     alive.lock().unwrap();
     let mut left = Command::new("sleep").arg("600").stdin(alive).spawn().unwrap();
     assert!(gateway.shutdown().await.unwrap(), "there was one");
     assert!(!left.wait().unwrap().success());
-    // A start that is given up leaves nothing either.
+    // A cancelled start leaves nothing behind either.
     tokio::select! {
         acquired = gateway.acquire() => panic!("it never answers: {:?}", acquired.map(|_| ())),
         () = until_async("the start of the gateway", async || begun.exists()) => {}
@@ -308,7 +308,7 @@ async fn a_gateway_that_nobody_wrote_down_is_ended() {
     .await;
 }
 
-/// B:G-16: asked to, a gateway ends when it has had no kernel for a while, and not while it has one.
+/// B:G-16: if configured, a gateway ends after a while without kernels, and never while it has one.
 #[tokio::test]
 async fn an_idle_gateway_ends_where_that_is_wanted() {
     if !jupyter_server("an_idle_gateway_ends_where_that_is_wanted") {

@@ -1,6 +1,6 @@
-//! Gateways over https: the one that proves itself is used, and any other gets nothing of ours.
+//! Gateways over https: a client uses one with a valid certificate, and sends nothing to any other.
 //!
-//! Owns certificates of its own and a front that speaks TLS for the scripted gateway.
+//! Owns test certificates and a front that adds TLS to the scripted gateway.
 
 use std::io;
 use std::net::SocketAddr;
@@ -25,10 +25,10 @@ use super::scripted::{Act, Scripted};
 
 const BOTH: &[&SupportedProtocolVersion] = &[&TLS12, &TLS13];
 
-/// Signs certificates.
+/// A certificate authority that signs certificates.
 struct Authority(CertifiedIssuer<'static, KeyPair>);
 
-/// What a server proves itself with.
+/// The certificate of a server, with its key.
 struct Proof {
     chain: Vec<CertificateDer<'static>>,
     key: KeyPair,
@@ -42,7 +42,7 @@ impl Authority {
         Authority(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
 
-    /// For a server of these names and addresses.
+    /// A certificate for a server with these names and addresses.
     fn proof(&self, names: &[&str]) -> Proof {
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
         let key = KeyPair::generate().unwrap();
@@ -51,18 +51,18 @@ impl Authority {
     }
 }
 
-/// How a connection began.
+/// The result of a handshake.
 #[derive(Debug, PartialEq, Eq)]
 enum Began {
-    /// Both ends agreed; from here on something can be said.
+    /// Both ends agreed, and the connection is open.
     Open,
-    /// The client did not believe us, and said so.
+    /// The client rejected the certificate and reported that.
     Refused,
-    /// Anything else, such as words without TLS, or no words.
+    /// Any other start, such as data without TLS, or no data.
     Odd(String),
 }
 
-/// Speaks TLS for a gateway.
+/// Adds TLS to a gateway.
 struct Front {
     address: SocketAddr,
     began: mpsc::UnboundedReceiver<(SocketAddr, Began)>,
@@ -90,7 +90,7 @@ impl Front {
         let (behind, mut tasks) = (gateway.address, JoinSet::new());
         tasks.spawn(async move {
             let mut open = JoinSet::new();
-            // One after the other, so that what began is told in the order of the connections.
+            // One after another, so that results have the order of the connections.
             while let Ok((client, from)) = listener.accept().await {
                 let shaken = acceptor.accept(client).await;
                 let _ = told.send((from, shaken.as_ref().map_or_else(of, |_| Began::Open)));
@@ -109,7 +109,7 @@ impl Front {
         GatewayUrl::parse(&text, PlainHttp::OnlyHere).unwrap().0
     }
 
-    /// How every connection until now began. One of our own, which says nothing, marks the end of them.
+    /// The handshakes of all connections until now. A silent connection of our own marks the end.
     async fn began(&mut self) -> Vec<Began> {
         let last = TcpStream::connect(self.address).await.unwrap().local_addr().unwrap();
         let mut all = Vec::new();
@@ -135,7 +135,7 @@ async fn gateway() -> Scripted {
     Scripted::start(|_| Act::Usual, |code| cell(vec![stream(code)])).await
 }
 
-/// A backend that believes what is in a file of this text, besides what the system believes.
+/// A backend that trusts the certificates in this text, besides those of the system.
 fn believing(url: GatewayUrl, text: Option<&str>) -> Desk {
     let folder = TempDir::new().unwrap();
     let authorities = text.map(|text| {
@@ -152,7 +152,7 @@ fn with_file(url: GatewayUrl, folder: TempDir, authorities: Option<PathBuf>) -> 
     Desk { backend: GatewayBackend::new(config), folder }
 }
 
-/// B:G-30 By address and by name, with each version of TLS; beside another authority, in either order.
+/// B:G-30 By address and by name, with each version of TLS, and with a second authority in either order.
 #[tokio::test]
 async fn a_cell_runs_on_a_gateway_that_proves_itself() {
     let (ours, other) = (Authority::new("ours"), Authority::new("other"));
@@ -166,7 +166,7 @@ async fn a_cell_runs_on_a_gateway_that_proves_itself() {
         for url in [front.url(), named] {
             let desk = believing(url, Some(&file));
             let mut launched = desk.launch().await.unwrap();
-            // Larger than what TLS takes at once, there and back.
+            // Larger than one TLS record, in both directions.
             let code = "hello ".repeat(100_000);
             let ran = run(&mut launched, &code).await;
             assert!(ran.is_ok() && ran.text == code, "{:?} {}", ran.ends, ran.text.len());
@@ -182,7 +182,7 @@ async fn a_cell_runs_on_a_gateway_that_proves_itself() {
     }
 }
 
-/// S-020 The token goes to nobody who has not proved who they are.
+/// S-020 The token goes only to a gateway with a valid certificate.
 #[tokio::test]
 async fn a_gateway_of_an_unknown_authority_is_told_nothing() {
     let ours = Authority::new("ours");
@@ -203,7 +203,7 @@ async fn a_gateway_of_an_unknown_authority_is_told_nothing() {
     assert!(gateway.inside.seen.lock().unwrap().is_empty());
 }
 
-/// S-020 A certificate is for a name, and for no other.
+/// S-020 A certificate holds for its own name only.
 #[tokio::test]
 async fn a_certificate_of_another_host_is_refused() {
     let ours = Authority::new("ours");
@@ -217,7 +217,7 @@ async fn a_certificate_of_another_host_is_refused() {
     }
 }
 
-/// What tools make when nothing is said is an authority that signs itself.
+/// By default, tools create a certificate that is its own authority.
 #[tokio::test]
 async fn an_authority_that_serves_is_refused_with_what_helps() {
     let key = KeyPair::generate().unwrap();
@@ -233,7 +233,7 @@ async fn an_authority_that_serves_is_refused_with_what_helps() {
     assert!(gateway.inside.seen.lock().unwrap().is_empty());
 }
 
-/// A server that speaks no TLS is not spoken to without it.
+/// The client never falls back to plain http.
 #[tokio::test]
 async fn plain_http_is_not_taken_for_https() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -243,7 +243,7 @@ async fn plain_http_is_not_taken_for_https() {
         let mut first = [0; 5];
         client.read_exact(&mut first).await.unwrap();
         client.write_all(b"HTTP/1.1 400 X\r\n\r\n").await.unwrap();
-        // Until the other end has gone: an end with something unread would be a reset.
+        // Read until the client closes: closing with unread data would cause a reset.
         let _ = client.read_to_end(&mut Vec::new()).await;
         first
     });
@@ -253,7 +253,7 @@ async fn plain_http_is_not_taken_for_https() {
     assert_eq!(server.await.unwrap()[..2], [22, 3], "a handshake");
 }
 
-/// A file that cannot be what was meant is told by its name, before anybody is spoken to.
+/// An unusable file of certificates is named in the error, before any connection.
 #[tokio::test]
 async fn a_file_without_certificates_is_named() {
     let ours = Authority::new("ours");
@@ -294,7 +294,7 @@ async fn check_named(desk: &Desk, name: &str, reason: &str) {
     assert!(refusal.contains(&start) && refusal.contains(reason), "{refusal}");
 }
 
-/// A file that is mended is read again by the same backend.
+/// The same backend reads a corrected file again.
 #[tokio::test]
 async fn a_file_that_is_mended_is_believed() {
     let ours = Authority::new("ours");

@@ -1,17 +1,18 @@
-//! Setups that do not come to a good end: what is said, and that nothing is left.
+//! Tests of setups that fail: their errors, and that nothing remains.
 
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use inkcell_kernel::{
-    Existing, SetupDone, SetupError, SetupEvent, SetupStep, SetupTool, Why, set_up_environment,
+    Existing, SetupDone, SetupError, SetupEvent, SetupStep, SetupTool, SkipReason,
+    set_up_environment,
 };
 use inkcell_testkit::wait::holds_in_time;
 
 use super::tree::{Tree, steps, works};
 
-/// Offline, or with a name that does not exist.
+/// Without a network, or with a package that does not exist.
 #[tokio::test]
 async fn packages_that_cannot_be_had_leave_nothing_and_the_last_words() {
     let mut tree = Tree::new();
@@ -27,7 +28,7 @@ async fn packages_that_cannot_be_had_leave_nothing_and_the_last_words() {
     assert_eq!(tree.names("tmp"), [""; 0]);
 }
 
-/// What was there stays, whether it was to be replaced or to be extended.
+/// A failed setup keeps the old environment, whether it should replace or extend it.
 #[tokio::test]
 async fn a_failure_leaves_what_was_there() {
     let mut tree = Tree::with_uv();
@@ -38,7 +39,7 @@ async fn a_failure_leaves_what_was_there() {
         tree.program("base", "#!/bin/sh\n[ \"$2\" = -c ] && exec REAL \"$@\"\nexit 1\n");
     tree.setup.existing = Existing::Replace;
     assert!(matches!(tree.set_up().await.0, Err(SetupError::NoVenv { .. })));
-    // Adding to it needs no base, only its own pip; this one is out of reach of any index.
+    // Adding packages needs no base, only the environment's own pip; this pip reaches no index.
     let library = fs::read_dir(tree.path("state/python-env/lib")).unwrap().next().unwrap().unwrap();
     let pip = library.path().join("site-packages/pip");
     fs::create_dir(&pip).unwrap();
@@ -53,7 +54,7 @@ async fn a_failure_leaves_what_was_there() {
     assert!(works(&python));
 }
 
-/// A Python that cannot make environments: the words are those of the plain way, and the package is named.
+/// A Python that cannot make environments: the error has the words of the plain way and names the package.
 #[tokio::test]
 async fn without_any_way_the_package_to_install_is_named() {
     let mut tree = Tree::new();
@@ -90,26 +91,26 @@ async fn what_cannot_be_started_from_is_named() {
     tree.ask(&[]);
     tree.setup.base = tree.program("base", "#!/bin/sh\nexit 3\n");
     let error = tree.set_up().await.0.unwrap_err();
-    assert!(matches!(&error, SetupError::Base { why: Why::ExitCode(3), .. }), "{error:?}");
+    assert!(matches!(&error, SetupError::Base { why: SkipReason::ExitCode(3), .. }), "{error:?}");
     assert!(error.next_step().unwrap().contains("python.interpreter"));
     tree.assert_nothing_made();
-    // Everything goes well and what comes of it does not work.
+    // Every step succeeds, but the environment does not work.
     let uv = "#!/bin/sh\nPATH=/usr/bin:/bin\n[ \"$1\" = venv ] || exit 0\nfor last; do :; done\n\
               mkdir -p \"$last/bin\"\nprintf '#!/bin/sh\\nexit 9\\n' > \"$last/bin/python\"\n\
               chmod +x \"$last/bin/python\"\n";
     tree.program("bin/uv", uv);
     tree.setup.base = tree.real.clone();
     let error = tree.set_up().await.0.unwrap_err();
-    assert!(matches!(&error, SetupError::Broken { why: Why::ExitCode(9) }), "{error:?}");
+    assert!(matches!(&error, SetupError::Broken { why: SkipReason::ExitCode(9) }), "{error:?}");
     tree.assert_nothing_made();
-    // A file where the state folder should be.
+    // A file in the place of the state folder.
     fs::remove_dir_all(tree.path("state")).unwrap();
     fs::write(tree.path("state"), "").unwrap();
     let error = tree.set_up().await.0.unwrap_err();
     assert!(matches!(&error, SetupError::State { .. }), "{error:?}");
 }
 
-/// A `uv` that has made half of an environment, started another process, and goes on for ever.
+/// A `uv` that makes half of an environment, starts another process, and then runs for ever.
 const ENDLESS: &str = "#!/bin/sh\nPATH=/usr/bin:/bin\nfor last; do :; done\nmkdir -p \"$last/bin\"\n\
                        sleep 1000 &\necho \"$!\"\necho \"$$\"\necho ready\nwait\n";
 
@@ -130,14 +131,14 @@ async fn all_gone_soon(pids: &[u32]) -> bool {
     holds_in_time(|| !pids.iter().any(is_alive)).await
 }
 
-/// However a setup ends early, its programs end with it and what they made is gone.
+/// A setup that ends early in any way also ends its programs and removes their files.
 #[tokio::test]
 async fn a_setup_that_is_given_up_leaves_no_process_and_no_folder() {
     let mut tree = Tree::new();
     tree.program("bin/uv", ENDLESS);
     let half = tree.path("state/python-envs/1/bin");
 
-    // Cancelled.
+    // The caller cancels.
     let mut events = Vec::new();
     let cancel = tree.cancel.clone();
     let mut report = |event| {
@@ -153,11 +154,11 @@ async fn a_setup_that_is_given_up_leaves_no_process_and_no_folder() {
     assert!(all_gone_soon(&pids(&events)).await, "{events:?}");
     assert_eq!(steps(&events), ["making the environment with uv: failed"]);
     tree.assert_nothing_made();
-    // And before it began.
+    // The caller cancels before the start.
     assert!(matches!(tree.set_up().await.0, Err(SetupError::Cancelled)));
     tree.assert_nothing_made();
 
-    // Dropped.
+    // The caller drops the future.
     tree.cancel = tokio_util::sync::CancellationToken::new();
     let mut events = Vec::new();
     let ready = tokio::sync::Notify::new();
@@ -175,7 +176,7 @@ async fn a_setup_that_is_given_up_leaves_no_process_and_no_folder() {
     assert!(all_gone_soon(&pids(&events)).await, "{events:?}");
     tree.assert_nothing_made();
 
-    // Out of time. The limit is that of the interpreter's answer as well, so it is no shorter.
+    // Out of time. The limit also holds for the probe of the interpreter, so it cannot be shorter.
     tree.setup.step_timeout = Duration::from_secs(5);
     let (ended, events) = tree.set_up().await;
     let Err(SetupError::TimedOut { step, seconds, said }) = ended else { panic!("{ended:?}") };
@@ -185,7 +186,7 @@ async fn a_setup_that_is_given_up_leaves_no_process_and_no_folder() {
     tree.assert_nothing_made();
 }
 
-/// A program that ended but left another one behind holds nothing up.
+/// A program that ended but left another one behind does not delay the setup.
 #[tokio::test]
 async fn what_a_tool_leaves_behind_is_ended() {
     let tree = Tree::new();
@@ -198,7 +199,7 @@ async fn what_a_tool_leaves_behind_is_ended() {
     assert!(all_gone_soon(&pids(&events)).await, "{events:?}");
 }
 
-/// A setup that waits for another one can be cancelled, and does not wait for ever.
+/// The wait for another setup can be cancelled, and has a limit.
 #[tokio::test]
 async fn waiting_for_another_setup_has_an_end() {
     let mut tree = Tree::with_uv();

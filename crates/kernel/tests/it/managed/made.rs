@@ -1,4 +1,4 @@
-//! What is made, by which means, and what a second setup does.
+//! Tests of environments that a setup makes: the tools it uses, and a second setup.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,8 +9,8 @@ use inkcell_kernel::{Existing, Finder, Reason, SetupDone, SetupEvent, candidates
 
 use super::tree::{LONG, Tree, output, steps, works};
 
-/// B:E-50: with Python's own means, from nothing to a second setup, more packages and another one in its
-/// place.
+/// B:E-50: with Python's own tools, from nothing to a second setup, more packages, and a new environment
+/// in its place.
 #[tokio::test]
 async fn an_environment_is_made_kept_extended_and_replaced() {
     let mut tree = Tree::new();
@@ -28,7 +28,7 @@ async fn an_environment_is_made_kept_extended_and_replaced() {
         events.iter().any(line)
     };
     assert!(said("Successfully installed firstpkg-1.0"), "{events:?}");
-    // The programs in it work as well, through the name that stays.
+    // Its programs work as well, through the link that stays.
     let bin = tree.path("state/python-env/bin");
     let program = |name: &str| output(&mut Command::new(bin.join(name)));
     assert_eq!(program("firstpkg"), "firstpkg speaks\n");
@@ -60,7 +60,7 @@ async fn an_environment_is_made_kept_extended_and_replaced() {
     assert_eq!(tree.names("tmp"), [""; 0]);
 }
 
-/// A `uv` on the given `PATH` is used for everything, and puts pip into the environment too.
+/// A `uv` on the given `PATH` does everything, and also puts pip into the environment.
 #[tokio::test]
 async fn uv_is_used_when_there_is_one() {
     let mut tree = Tree::with_uv();
@@ -79,7 +79,7 @@ async fn uv_is_used_when_there_is_one() {
     assert_eq!(fs::read_to_string(tree.path("uv.log")).unwrap(), expected);
 }
 
-/// A stub of a version manager, or a uv that does not know the index, is not the end.
+/// A setup survives a stub of a version manager, or a uv that does not know the index.
 #[tokio::test]
 async fn a_uv_that_fails_is_passed_over() {
     let mut tree = Tree::new();
@@ -97,7 +97,7 @@ async fn a_uv_that_fails_is_passed_over() {
     assert_eq!(steps(&events), expected);
     assert!(events.contains(&SetupEvent::Line("uv: command not found".to_owned())));
 
-    // One that makes environments without pip and cannot install leaves that to Python's own copy.
+    // A uv that makes environments without pip and cannot install leaves both to Python's own tools.
     let uv = "#!/bin/sh\n[ \"$1\" = venv ] || exit 2\nfor last; do :; done\n\
               exec REAL -I -m venv --without-pip \"$last\"\n";
     tree.program("bin/uv", uv);
@@ -113,8 +113,8 @@ async fn a_uv_that_fails_is_passed_over() {
     assert_eq!(steps(&events), expected);
 }
 
-/// A Python as Debian has it without `python3-venv`: it makes environments only without pip, and they
-/// have no `ensurepip` either.
+/// A Python as on Debian without `python3-venv`: it makes environments only without pip, and they
+/// lack `ensurepip` as well.
 const DEBIAN: &str = r#"#!/bin/sh
 PATH=/usr/bin:/bin
 for last; do :; done
@@ -139,7 +139,7 @@ case "$*" in *"-m ensurepip"*) echo "No module named ensurepip" >&2; exit 1;; es
 exec "$0-itself" "$@"
 "#;
 
-/// Without `ensurepip` pip comes from the base; without both the package to install is named.
+/// Without `ensurepip`, pip comes from the base; without both, the error names the package to install.
 #[tokio::test]
 async fn without_ensurepip_the_pip_of_the_base_helps() {
     let mut tree = Tree::new();
@@ -166,7 +166,7 @@ async fn without_ensurepip_the_pip_of_the_base_helps() {
     assert_eq!(steps(&events), expected);
     tree.assert_nothing_made();
 
-    // Python's own copy of pip stands for the one an index would give.
+    // Python's own copy of pip stands in for the wheel from an index.
     fs::remove_file(tree.path("no-pip")).unwrap();
     let copy = "import ensurepip, glob, os, shutil, sys\n\
                 own = os.path.join(ensurepip.__path__[0], '_bundled')\n\
@@ -190,7 +190,7 @@ async fn without_ensurepip_the_pip_of_the_base_helps() {
     assert!(!managed.join("inkcell-wheels").exists());
 }
 
-/// B:E-50 B:E-12: what is not finished is no candidate, and what no longer works is made anew.
+/// B:E-50 B:E-12: an unfinished environment is not a candidate, and a broken one is made again.
 #[tokio::test]
 async fn leftovers_are_no_candidates_and_what_is_broken_is_made_anew() {
     let mut tree = Tree::with_uv();
@@ -199,7 +199,7 @@ async fn leftovers_are_no_candidates_and_what_is_broken_is_made_anew() {
         let found = candidates(&tree.search()).list.into_iter();
         found.filter(|candidate| candidate.reason == Reason::Managed).count()
     };
-    // A killed setup.
+    // Remains of a killed setup.
     for leftover in ["7/bin", "replaced"] {
         fs::create_dir_all(tree.path("state/python-envs").join(leftover)).unwrap();
     }
@@ -210,7 +210,7 @@ async fn leftovers_are_no_candidates_and_what_is_broken_is_made_anew() {
     assert_eq!(tree.names("state/python-envs"), ["1"]);
     assert_eq!(ours(&tree), 1);
 
-    // An interpreter that is gone, a name that leads nowhere, a folder, a file.
+    // A missing interpreter, a dangling link, a folder, a file.
     fs::remove_file(managed.join("bin/python")).unwrap();
     symlink("/no/such/python", managed.join("bin/python")).unwrap();
     assert_eq!(tree.set_up().await.0.unwrap().done, SetupDone::Made);
@@ -227,7 +227,7 @@ async fn leftovers_are_no_candidates_and_what_is_broken_is_made_anew() {
     assert_eq!(tree.set_up().await.0.unwrap().done, SetupDone::Made);
     assert!(works(&managed.join("bin/python")));
 
-    // A folder that works is left as it is.
+    // A real folder that works stays in place.
     fs::remove_file(&managed).unwrap();
     output(Command::new(&tree.real).args(["-Im", "venv", "--without-pip"]).arg(&managed));
     assert_eq!(tree.set_up().await.0.unwrap().done, SetupDone::Nothing);
@@ -238,7 +238,7 @@ async fn leftovers_are_no_candidates_and_what_is_broken_is_made_anew() {
     assert_eq!(tree.names("state/python-envs").len(), 1);
 }
 
-/// Of two setups at once one makes it, and the other waits and finds it done.
+/// Of two simultaneous setups, one makes the environment, and the other waits and finds it complete.
 #[tokio::test]
 async fn two_setups_at_once_do_not_harm_each_other() {
     let tree = Tree::with_uv();

@@ -1,4 +1,4 @@
-//! The managed environment, made with real and with made-up tools; never with a network.
+//! Tests of the managed environment with real and made-up tools, and without a network.
 
 mod faults;
 mod made;

@@ -1,4 +1,4 @@
-//! A state folder, tools and packages of a test's own.
+//! A state folder, tools and packages for one test.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,10 +11,10 @@ use inkcell_kernel::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// Far more than any step takes.
+/// Far longer than any step takes.
 pub(crate) const LONG: Duration = Duration::from_secs(300);
 
-/// A wheel with one module and one program, for `--find-links`. Arguments: the folder and the name.
+/// Makes a wheel with one module and one program, for `--find-links`. Arguments: the folder and the name.
 const MAKE_WHEEL: &str = r#"
 import sys, zipfile
 folder, name = sys.argv[1:]
@@ -29,7 +29,7 @@ with zipfile.ZipFile("%s/%s-1.0-py3-none-any.whl" % (folder, name), "w") as whee
         ("METADATA", "WHEEL", "entry_points.txt", "RECORD"))]))
 "#;
 
-/// A `uv` that writes down what it was asked, makes environments with a real Python and installs nothing.
+/// A `uv` that records its arguments, makes environments with a real Python, and installs nothing.
 pub(crate) const UV: &str = "#!/bin/sh\necho \"$@\" >> ROOT/uv.log\ncase \"$1\" in\n\
     venv) for last; do :; done; exec REAL -I -m venv --without-pip \"$last\";;\n\
     esac\necho installed\n";
@@ -44,7 +44,7 @@ pub(crate) struct Tree {
 pub(crate) type Ended = (Result<ManagedEnv, SetupError>, Vec<SetupEvent>);
 
 impl Tree {
-    /// Nothing of this machine is in it but the interpreter to start from.
+    /// Makes a tree that uses nothing of this machine but the base interpreter.
     pub(crate) fn new() -> Tree {
         let temp = tempfile::tempdir().unwrap();
         let root = temp.path().canonicalize().unwrap();
@@ -59,7 +59,7 @@ impl Tree {
             ("PIP_NO_INDEX", "1".to_owned()),
             ("PIP_FIND_LINKS", below("wheels")),
             ("PIP_CONFIG_FILE", "/dev/null".to_owned()),
-            // These would lead astray, were they not taken away.
+            // These would lead tools astray if the setup passed them on.
             ("PIP_TARGET", below("astray")),
             ("PIP_USER", "1".to_owned()),
             ("PYTHONHOME", below("astray")),
@@ -79,7 +79,7 @@ impl Tree {
         Tree { temp, real, setup, cancel: CancellationToken::new() }
     }
 
-    /// The same with a `uv` that makes environments quickly.
+    /// As [`Tree::new`], with a `uv` that makes environments quickly.
     pub(crate) fn with_uv() -> Tree {
         let tree = Tree::new();
         tree.program("bin/uv", UV);
@@ -90,12 +90,12 @@ impl Tree {
         self.temp.path().canonicalize().unwrap().join(name)
     }
 
-    /// Writes a program, in which `ROOT` and `REAL` stand for this tree and the interpreter.
+    /// Writes a program. In its text, `ROOT` and `REAL` stand for this tree and the interpreter.
     pub(crate) fn program(&self, name: &str, text: &str) -> PathBuf {
         let (path, root) = (self.path(name), self.path("").display().to_string());
         let text = text.replace("ROOT/", &root).replace("REAL", &self.real.display().to_string());
-        // Another process writes it: a descriptor open for writing here could be inherited by a child
-        // that a test beside this one starts, and then the program could not be run.
+        // Another process writes the file. A child started by a parallel test could inherit a descriptor that
+        // is open for writing here, and then the system would refuse to run the program.
         let made = Command::new("/bin/sh")
             .args(["-c", "printf '%s' \"$1\" > \"$2\" && chmod 755 \"$2\"", "sh", &text])
             .arg(&path)
@@ -104,7 +104,7 @@ impl Tree {
         path
     }
 
-    /// Makes a package that can be installed.
+    /// Makes a package that pip can install.
     pub(crate) fn wheel(&self, name: &str) {
         let folder = self.path("wheels");
         output(Command::new(&self.real).args(["-Ic", MAKE_WHEEL]).arg(folder).arg(name));
@@ -134,13 +134,13 @@ impl Tree {
         }
     }
 
-    /// The folder the name leads to, below the state folder.
+    /// The folder that the link leads to, relative to the state folder.
     pub(crate) fn behind_the_name(&self) -> Option<PathBuf> {
         let folder = fs::canonicalize(self.path("state/python-env")).ok()?;
         Some(folder.strip_prefix(self.path("state")).unwrap().to_owned())
     }
 
-    /// The names of all that is in a folder.
+    /// The names of all entries of a folder, sorted.
     pub(crate) fn names(&self, folder: &str) -> Vec<String> {
         let listed = fs::read_dir(self.path(folder)).unwrap();
         let mut names: Vec<_> =
@@ -149,7 +149,7 @@ impl Tree {
         names
     }
 
-    /// Nothing is left of a setup that did not succeed.
+    /// Checks that a failed setup left nothing behind.
     pub(crate) fn assert_nothing_made(&self) {
         assert_eq!(self.behind_the_name(), None);
         assert_eq!(self.names("state"), ["python-env.lock", "python-envs"]);
@@ -158,14 +158,14 @@ impl Tree {
     }
 }
 
-/// What a command wrote; it must succeed.
+/// Runs a command that must succeed, and returns its output.
 pub(crate) fn output(command: &mut Command) -> String {
     let out = command.output().unwrap();
     assert!(out.status.success(), "{command:?}: {}", String::from_utf8_lossy(&out.stderr));
     String::from_utf8(out.stdout).unwrap()
 }
 
-/// The steps that began, and how each ended, without the lines between.
+/// The steps that began, with the end of each, without the lines between.
 pub(crate) fn steps(events: &[SetupEvent]) -> Vec<String> {
     let mut steps = Vec::new();
     for event in events {

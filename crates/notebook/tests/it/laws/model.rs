@@ -1,7 +1,7 @@
-//! A notebook as a plain list, and what operations and texts do to it.
+//! A model: a notebook as a plain list, with the effects of operations and texts.
 
 use inkcell_notebook::{
-    CellKind, CellRef, EditOp, MetaChange, Notebook, OutputsAfter, Place, SourceShape,
+    CellKind, CellPlace, CellRef, EditOp, MetaChange, Notebook, OutputsAfter, SourceShape,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -14,11 +14,11 @@ pub(crate) struct Cell {
     pub(crate) kind: CellKind,
     pub(crate) source: String,
     pub(crate) id: Option<String>,
-    /// Its bytes, as long as nothing changed them.
+    /// The cell's bytes, as long as nothing changed them.
     pub(crate) body: Option<Vec<u8>>,
-    /// Its position before the edit.
+    /// Position of the cell before the edit.
     origin: Option<usize>,
-    /// What tells it from all others: its position before the edit, or a number above them.
+    /// A unique key: the position before the edit, or a number above all positions.
     key: usize,
 }
 
@@ -38,13 +38,13 @@ fn fresh(kind: CellKind, source: &str, key: usize) -> Cell {
     Cell { kind, source: source.to_owned(), id: None, body: None, origin: None, key }
 }
 
-/// Whether the notebook holds these cells, those that nothing changed to the byte.
+/// Checks that the notebook contains these cells, and that unchanged cells keep their bytes.
 pub(crate) fn compare(
     notebook: &Notebook,
     before: &[Cell],
     expected: &[Cell],
 ) -> Result<(), TestCaseError> {
-    // What counts is the file, so it is read again.
+    // The file counts, so parse it again.
     let again = Notebook::parse(notebook.to_bytes()).unwrap();
     let shown = |cell: &Cell| (cell.kind, cell.source.clone());
     let found: Vec<_> = cells(&again).iter().map(shown).collect();
@@ -58,7 +58,7 @@ pub(crate) fn compare(
         match (&expected.id, expected.body.is_some()) {
             (Some(kept), _) => prop_assert_eq!(id.as_ref(), Some(kept)),
             (None, true) => prop_assert_eq!(id, None),
-            // A cell that was written has an id exactly when the version asks for one.
+            // A written cell has an id exactly if the version requires one.
             (None, false) => {
                 prop_assert_eq!(id.is_some(), again.has_ids());
                 prop_assert!(id.is_none_or(|id| !old_ids.contains(&&id)));
@@ -68,7 +68,7 @@ pub(crate) fn compare(
     Ok(())
 }
 
-/// An operation before it is known how many cells there are.
+/// An operation before the number of cells is known.
 #[derive(Clone, Debug)]
 pub(crate) struct RandomOp {
     what: u8,
@@ -98,7 +98,8 @@ pub(crate) fn random_op() -> impl Strategy<Value = RandomOp> {
 }
 
 impl RandomOp {
-    /// The operation for a notebook of this many cells; about one reference in fifteen is bad.
+    /// Makes the operation for a notebook with this many cells; about one reference in fifteen is
+    /// bad.
     pub(crate) fn aim(&self, count: usize) -> EditOp {
         let name = |index: &prop::sample::Index| {
             let at = index.index(count * 2 + 1);
@@ -107,10 +108,10 @@ impl RandomOp {
         };
         let cell = name(&self.cell);
         let place = match self.place {
-            0 => Place::Start,
-            1 => Place::End,
-            2 => Place::After(name(&self.anchor)),
-            _ => Place::Before(name(&self.anchor)),
+            0 => CellPlace::Start,
+            1 => CellPlace::End,
+            2 => CellPlace::After(name(&self.anchor)),
+            _ => CellPlace::Before(name(&self.anchor)),
         };
         let (kind, source) = (self.kind, self.source.clone());
         match self.what {
@@ -136,11 +137,11 @@ impl RandomOp {
     }
 }
 
-/// What the operations make of the cells; none when one of them cannot be done.
+/// Applies the operations to the cells; none if one of them is impossible.
 pub(crate) fn apply(before: &[Cell], ops: &[EditOp]) -> Option<Vec<Cell>> {
     let mut list = before.to_vec();
-    // What was put at which place, in the order of time. Anchors are keys.
-    let mut placed: Vec<(Place, usize)> = Vec::new();
+    // Keys of the cells put at each place, in the order of operations. Anchors are keys too.
+    let mut placed: Vec<(CellPlace, usize)> = Vec::new();
     for (time, op) in ops.iter().enumerate() {
         match op {
             EditOp::Delete { cell } => {
@@ -160,7 +161,7 @@ pub(crate) fn apply(before: &[Cell], ops: &[EditOp]) -> Option<Vec<Cell>> {
                     return None;
                 }
                 let moved = list.remove(from);
-                // What was put after the cell stays behind and is no longer after it.
+                // Cells that were put after the moved one stay behind and lose it as their anchor.
                 placed.retain(|(place, key)| *place != after(moved.key) && *key != moved.key);
                 put(&mut list, &mut placed, to, moved);
             }
@@ -188,15 +189,15 @@ pub(crate) fn apply(before: &[Cell], ops: &[EditOp]) -> Option<Vec<Cell>> {
     Some(list)
 }
 
-fn after(key: usize) -> Place {
-    Place::After(CellRef::Index(key as i64))
+fn after(key: usize) -> CellPlace {
+    CellPlace::After(CellRef::Index(key as i64))
 }
 
-fn ahead(key: usize) -> Place {
-    Place::Before(CellRef::Index(key as i64))
+fn ahead(key: usize) -> CellPlace {
+    CellPlace::Before(CellRef::Index(key as i64))
 }
 
-/// Where the cell is now that stood at this position among `count` cells.
+/// Finds the current position of the cell that was at this position among `count` cells.
 fn find(list: &[Cell], count: usize, cell: &CellRef) -> Option<usize> {
     let CellRef::Index(index) = cell else { return None };
     let index = if *index < 0 { *index + count as i64 } else { *index };
@@ -204,30 +205,30 @@ fn find(list: &[Cell], count: usize, cell: &CellRef) -> Option<usize> {
     list.iter().position(|cell| cell.origin == Some(origin))
 }
 
-/// The place with its anchor named by its key.
-fn keyed(list: &[Cell], count: usize, place: &Place) -> Option<Place> {
+/// Replaces the anchor of the place by its key.
+fn keyed(list: &[Cell], count: usize, place: &CellPlace) -> Option<CellPlace> {
     Some(match place {
-        Place::After(cell) => after(list[find(list, count, cell)?].key),
-        Place::Before(cell) => ahead(list[find(list, count, cell)?].key),
+        CellPlace::After(cell) => after(list[find(list, count, cell)?].key),
+        CellPlace::Before(cell) => ahead(list[find(list, count, cell)?].key),
         other => other.clone(),
     })
 }
 
-/// Puts a cell behind what was put at the same place before it.
-fn put(list: &mut Vec<Cell>, placed: &mut Vec<(Place, usize)>, place: Place, cell: Cell) {
+/// Puts a cell behind those put at the same place before it.
+fn put(list: &mut Vec<Cell>, placed: &mut Vec<(CellPlace, usize)>, place: CellPlace, cell: Cell) {
     let at = |key: usize| list.iter().position(|cell| cell.key == key).unwrap();
     let behind = placed.iter().rfind(|(other, _)| *other == place).map(|(_, key)| at(*key) + 1);
     let index = match &place {
-        Place::After(CellRef::Index(key)) => behind.unwrap_or_else(|| at(*key as usize) + 1),
-        Place::Before(CellRef::Index(key)) => at(*key as usize),
-        Place::Start => behind.unwrap_or(0),
+        CellPlace::After(CellRef::Index(key)) => behind.unwrap_or_else(|| at(*key as usize) + 1),
+        CellPlace::Before(CellRef::Index(key)) => at(*key as usize),
+        CellPlace::Start => behind.unwrap_or(0),
         _ => list.len(),
     };
     placed.push((place, cell.key));
     list.insert(index, cell);
 }
 
-/// A change of a text before it is known which cells there are.
+/// A change of a text before the cells are known.
 #[derive(Clone, Debug)]
 pub(crate) struct RandomText {
     has_ids: bool,
@@ -242,7 +243,7 @@ pub(crate) fn random_text() -> impl Strategy<Value = RandomText> {
 }
 
 impl RandomText {
-    /// The text, the cells it stands for, and how many it leaves out.
+    /// Returns the text, the cells that it stands for, and how many it leaves out.
     pub(crate) fn write(&self, before: &[Cell]) -> (String, Vec<Cell>, usize) {
         let mut list = before.to_vec();
         for (what, one, other, kind, source) in &self.steps {
@@ -281,7 +282,7 @@ impl RandomText {
                 if let (Some(id), true) = (id, self.has_ids) {
                     line.push_str(&format!(" id:{id}"));
                 }
-                // A kind that is what it was, and a source that is what it was, are no change.
+                // The same kind and the same source do not count as a change.
                 let old = &before[origin];
                 if (old.kind, &old.source) == (cell.kind, &cell.source) {
                     cell.body.clone_from(&old.body);

@@ -1,8 +1,8 @@
-//! Random notebooks: what is in them, and how it is laid out.
+//! Random notebooks: their content and their layout.
 
 use proptest::prelude::*;
 
-/// JSON whose scalars are spelled out.
+/// JSON whose scalars are given in their spelling.
 #[derive(Clone, Debug)]
 enum Json {
     Raw(String),
@@ -22,7 +22,7 @@ struct Cell {
 
 #[derive(Clone, Debug)]
 struct Layout {
-    /// One level of indentation; none for a file of one line.
+    /// One level of indentation; none for a file on one line.
     unit: Option<&'static str>,
     newline: &'static str,
     colon: &'static str,
@@ -34,7 +34,7 @@ struct Layout {
     untidy: &'static str,
 }
 
-/// A notebook to be.
+/// A random notebook before it is rendered.
 #[derive(Clone, Debug)]
 pub(crate) struct File {
     cells: Vec<Cell>,
@@ -71,7 +71,7 @@ fn extra() -> impl Strategy<Value = Vec<(String, Json)>> {
         ("collapsed".to_owned(), raw("true")),
     ];
     prop::sample::subsequence(all, 0..=6).prop_map(|mut picked| {
-        // A key stands once: duplicates have tests of their own.
+        // Each key occurs once: duplicates have tests of their own.
         let mut seen = Vec::new();
         picked.retain(|(key, _)| {
             !seen.contains(key) && {
@@ -182,7 +182,7 @@ impl Layout {
 }
 
 impl File {
-    /// The bytes of the file.
+    /// Renders the bytes of the file.
     pub(crate) fn render(&self) -> Vec<u8> {
         let raw = |text: String| Json::Raw(text);
         let text = |text: &str| Json::Raw(self.layout.quoted(text));

@@ -1,10 +1,10 @@
-//! Sessions, what was looked at, and stored output.
+//! Sessions, inspections and stored output.
 
 use inkcell_kernel::{BackendKind, Origin};
 
 use super::Dice;
 use crate::api::*;
-use crate::registry::Keep;
+use crate::types::Keep;
 
 impl Dice {
     // Sessions.
@@ -61,7 +61,7 @@ impl Dice {
         }
     }
 
-    // What was looked at.
+    // Inspections.
 
     fn variable(&mut self) -> Variable {
         Variable {
@@ -113,7 +113,7 @@ impl Dice {
                 variable: self.variable(),
                 dtype: self.maybe(Dice::text),
                 inside: self.maybe(Dice::text),
-                items: self.some(|dice| Item {
+                items: self.some(|dice| ValuePart {
                     name: dice.text(),
                     type_name: dice.text(),
                     preview: dice.maybe(Dice::text),

@@ -1,8 +1,8 @@
-//! Long chunks of plain lines take a quicker way; the reader must not see which.
+//! Long chunks of plain lines take a faster path; the output must not show which.
 
 use super::*;
 
-/// What may stand before a long chunk: nothing, a begun line, and everything that is only half there.
+/// Output before a long chunk: none, a begun line, and all kinds of unfinished input.
 const BEFORE: [&[u8]; 9] = [
     b"",
     b"begun",
@@ -15,7 +15,7 @@ const BEFORE: [&[u8]; 9] = [
     b"a\x1b[1G",
 ];
 
-/// Plain lines of this many bytes: long runs of one line between lines that are all different.
+/// Plain lines of this many bytes: long runs of one line between lines that all differ.
 fn lines(len: usize, seed: usize, run: usize) -> String {
     let mut text = String::with_capacity(len + 100);
     let mut number = seed;
@@ -28,7 +28,7 @@ fn lines(len: usize, seed: usize, run: usize) -> String {
     text
 }
 
-/// The same bytes in pieces that are too short for the quicker way.
+/// The same bytes in pieces too short for the faster path.
 fn in_pieces(events: &[ExecEvent], size: usize) -> Vec<ExecEvent> {
     let cut = |event: &ExecEvent| match event {
         ExecEvent::Stream { name, data } => data
@@ -43,7 +43,7 @@ fn in_pieces(events: &[ExecEvent], size: usize) -> Vec<ExecEvent> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// B:O-03, B:O-04, B:O-06: text, counts and marks are the same whichever way the bytes went.
+    /// B:O-03, B:O-04, B:O-06: text, counts and marks are the same on both paths.
     #[test]
     fn long_chunks_are_as_short_ones(
         chunks in prop::collection::vec(

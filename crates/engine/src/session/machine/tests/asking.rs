@@ -47,10 +47,10 @@ fn a_kernel_that_runs_says_that_it_is_busy_and_is_not_interrupted() {
     let mut desk = Desk::running(Retry::IfNotStarted);
     assert_eq!(desk.ask(1, 5000), ["ask 1", "wake 5000"]);
     assert_eq!(desk.answered(1, Answer::Busy), ["answer 1 busy Some(1)", "wake 10000"]);
-    // One that does not even say so, as when nobody takes what it says.
+    // A kernel that does not even report that it is busy, as when its output is not read.
     desk.ask(2, 5000);
     assert_eq!(desk.at(5000), ["answer 2 busy Some(1)", "wake 10000"]);
-    // What it was busy with is over: it is asked again, once.
+    // The run that kept the kernel busy is over: the question is asked again, once.
     desk.ask(3, 9000);
     assert_eq!(desk.finished(1), ["1 ok", "wake 14000"]);
     assert_eq!(desk.answered(3, Answer::Busy), ["ask 3"]);

@@ -3,12 +3,12 @@
 use super::*;
 
 impl Desk {
-    /// A kernel that runs the first cell of a call, which may ask.
+    /// A kernel that runs the first cell of a call, which may ask for input.
     fn asking() -> Desk {
         let mut desk = Desk::new(Retry::Once);
         desk.step(Input::Enter(Ticket(1)));
         let (exec, input) = (ExecId(1), InputMode::Ask);
-        let request = RunRequest { exec, timeout: LIMIT, patience: LIMIT, input, is_empty: false };
+        let request = ExecRequest { exec, timeout: LIMIT, patience: LIMIT, input, is_empty: false };
         desk.step(Input::Run(Ticket(1), request));
         desk.step(Input::Launched);
         desk.started(1);
@@ -28,7 +28,7 @@ fn line() -> InputReply {
     InputReply::Line("Ada".to_owned())
 }
 
-/// Issue 9
+/// Issue 9: a line that comes from another call, or that no cell waits for, is dropped.
 #[test]
 fn each_request_is_answered_once_by_the_call_that_runs() {
     let mut desk = Desk::asking();
@@ -43,7 +43,7 @@ fn each_request_is_answered_once_by_the_call_that_runs() {
     assert!(desk.reply(1, line()).is_empty(), "it is over");
 }
 
-/// Issue 9 B:X-25: who answered is gone, or code that may not ask does.
+/// Issue 9 B:X-25: the caller that answered is gone, or the code may not ask.
 #[test]
 fn a_line_that_is_refused_is_told_at_the_end() {
     let mut desk = Desk::asking();
@@ -55,7 +55,7 @@ fn a_line_that_is_refused_is_told_at_the_end() {
     assert!(desk.reply(1, line()).is_empty(), "it does not wait");
 }
 
-/// Issue 9 B:R-20 B:R-21: what must stop is not asked any more.
+/// Issue 9 B:R-20 B:R-21: code that must stop gets no more lines.
 #[test]
 fn a_run_that_must_stop_gets_no_line() {
     let mut desk = Desk::asking();

@@ -1,7 +1,7 @@
-//! The rows of a batch, run: begun as the schedule says, heard to their ends, noted.
+//! The rows of a batch: begun as the schedule says, followed to their ends, recorded.
 //!
-//! Owns the kernels' host for as long as the batch is there, and one thread for each row that runs. Whoever does not read
-//! what is shown holds nothing up here.
+//! Owns the kernels' host for as long as the batch lasts, and one thread for each running row. A stalled reader of
+//! the output holds nothing up here.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -19,18 +19,17 @@ use crate::batch::{
     Again, BatchReport, Fate, OnFailure, Past, Retries, Row, RowEnd, RowId, RowKey, RowReport,
     Schedule, Stopped, Task, Trouble, Try, junit, source,
 };
-use crate::cli::py;
-use crate::client::{AskHandle, Asked, Client, Step};
+use crate::client::{self, AskHandle, Client, Exchange, Step};
 use crate::exit::{Exit, Failure};
 use crate::host::{Answer, Ask, HostEvent, Refusal, RunAsk};
 use crate::log;
-use crate::render::ending::status;
-use crate::render::run::{doubts, trouble, trouble_of};
+use crate::view::ending::status;
+use crate::view::run::{doubts, trouble, trouble_of};
 
-/// How often it is looked whether somebody wants an end.
+/// The interval at which signals are checked.
 const TICK: Duration = Duration::from_millis(100);
 
-/// What whoever shows it hears.
+/// A message for the thread that shows the batch.
 pub(super) enum News {
     Began(RowId),
     Event(RowId, Box<HostEvent>),
@@ -43,14 +42,14 @@ pub(super) enum News {
     /// A row need not be run.
     Unchanged(RowId),
     Said(String),
-    /// All is over; whether the reports are where they should be.
+    /// All is over, and the reports are written or failed.
     Over {
         report: Box<BatchReport>,
         kept: Result<(), Failure>,
     },
 }
 
-/// What holds for the whole batch.
+/// The options of the whole batch.
 pub(super) struct Rules {
     pub(super) width: usize,
     pub(super) on_failure: OnFailure,
@@ -60,8 +59,8 @@ pub(super) struct Rules {
     pub(super) notes: Vec<String>,
 }
 
-/// What a thread that reads tells.
-struct Heard {
+/// A message of a thread that follows a row.
+struct RowEvent {
     task: Task,
     what: What,
 }
@@ -82,28 +81,28 @@ pub(super) struct Conductor {
     notebooks: Notebooks,
     cwd: PathBuf,
     news: Sender<News>,
-    /// What became of each row so far.
+    /// The tries of each row so far.
     tries: Vec<Vec<Try>>,
     fates: Vec<Fate>,
     running: HashMap<Task, Running>,
     prefixes: Vec<Prefix>,
 }
 
-/// A row that runs.
+/// A row that runs now.
 struct Running {
     handle: AskHandle,
     began: Instant,
-    /// What its notebook held when it began.
+    /// The cells of its notebook when it began.
     source: Option<String>,
     kernel: OfRow,
 }
 
-/// What a row runs in.
+/// The kernel of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum OfRow {
     /// A kernel of its own, from the first cell on.
     Own,
-    /// A copy of the one that has run the beginning.
+    /// A copy of the kernel that has run the beginning.
     Copy,
 }
 
@@ -135,13 +134,13 @@ impl Conductor {
         }
     }
 
-    /// The same, with beginnings that rows share.
+    /// The same batch, with beginnings that rows share.
     pub(super) fn sharing(mut self, prefixes: Vec<Prefix>) -> Conductor {
         self.prefixes = prefixes;
         self
     }
 
-    /// From the first row to the last, and the reports.
+    /// Runs all rows, and writes the reports.
     pub(super) fn run(mut self) {
         let began = (Instant::now(), log::time(SystemTime::now()));
         let left = self.left();
@@ -157,7 +156,7 @@ impl Conductor {
             (None, false) => None,
         };
         let Conductor { rows, fates, tries, client, rules, stopping, news, prefixes, .. } = self;
-        // No kernel is left when it is told that all is over.
+        // No kernel is left when the end is reported.
         drop((client, prefixes));
         let rows = rows.into_iter().zip(fates).zip(tries);
         let rows = rows.map(|((row, fate), tries)| RowReport { row, fate, tries }).collect();
@@ -172,7 +171,7 @@ impl Conductor {
         stopping.is_over();
     }
 
-    /// The rows that are to be run: not those that an earlier batch has done, where it is taken up.
+    /// The rows to run: without those that an earlier batch has finished, if it is resumed.
     fn left(&mut self) -> Vec<RowId> {
         let past = match self.rules.start {
             RunStart::Resume => self.record.past(),
@@ -203,7 +202,12 @@ impl Conductor {
         left
     }
 
-    fn follow(&mut self, schedule: &mut Schedule, tell: &Sender<Heard>, heard: &Receiver<Heard>) {
+    fn follow(
+        &mut self,
+        schedule: &mut Schedule,
+        tell: &Sender<RowEvent>,
+        heard: &Receiver<RowEvent>,
+    ) {
         loop {
             if self.stopping.signal().is_some() {
                 schedule.stop();
@@ -218,22 +222,22 @@ impl Conductor {
                 return;
             }
             match heard.recv_timeout(TICK) {
-                Ok(Heard { task: Task::Row(row), what: What::Event(event) }) => {
+                Ok(RowEvent { task: Task::Row(row), what: What::Event(event) }) => {
                     self.tell(News::Event(row, event));
                 }
-                Ok(Heard { task: Task::Row(row), what: What::Done(done) }) => {
+                Ok(RowEvent { task: Task::Row(row), what: What::Done(done) }) => {
                     self.done(row, &done, (schedule, tell));
                     self.let_go(row, schedule);
                 }
-                Ok(Heard { task: Task::Prefix(group), what: What::Done(done) }) => {
+                Ok(RowEvent { task: Task::Prefix(group), what: What::Done(done) }) => {
                     self.prefix_done(group, &done, schedule);
                 }
-                Ok(Heard { what: What::Event(_), .. }) | Err(_) => {}
+                Ok(RowEvent { what: What::Event(_), .. }) | Err(_) => {}
             }
         }
     }
 
-    fn begin(&mut self, row: RowId, schedule: &mut Schedule, tell: &Sender<Heard>) {
+    fn begin(&mut self, row: RowId, schedule: &mut Schedule, tell: &Sender<RowEvent>) {
         self.tell(News::Began(row));
         let of_row = |prefix: &Prefix| prefix.is_there && prefix.rows.contains(&row);
         let kernel = if self.prefixes.iter().any(of_row) { OfRow::Copy } else { OfRow::Own };
@@ -245,7 +249,7 @@ impl Conductor {
         kernel: OfRow,
         row: RowId,
         began: Instant,
-        (schedule, tell): (&mut Schedule, &Sender<Heard>),
+        (schedule, tell): (&mut Schedule, &Sender<RowEvent>),
     ) {
         let source = held(&self.notebooks, &self.rows[row.0].input);
         let ask = &self.asks[row.0];
@@ -266,8 +270,8 @@ impl Conductor {
         }
     }
 
-    /// Asks, and lets somebody hear the answer.
-    fn ask(&self, ask: RunAsk, task: Task, tell: &Sender<Heard>) -> Result<AskHandle, Failure> {
+    /// Asks, and starts a thread that receives the answer.
+    fn ask(&self, ask: RunAsk, task: Task, tell: &Sender<RowEvent>) -> Result<AskHandle, Failure> {
         let asked = self.client.ask(Ask::Run(ask))?;
         let handle = asked.handle();
         let tell = tell.clone();
@@ -278,8 +282,8 @@ impl Conductor {
         Ok(handle)
     }
 
-    /// Runs what rows have in common.
-    fn begin_prefix(&mut self, group: usize, schedule: &mut Schedule, tell: &Sender<Heard>) {
+    /// Runs the common beginning of some rows.
+    fn begin_prefix(&mut self, group: usize, schedule: &mut Schedule, tell: &Sender<RowEvent>) {
         let asked = self.prefixes.get(group).and_then(|prefix| {
             let first = prefix.rows.first()?;
             Some(prefix.ask(self.asks.get(first.0)?))
@@ -295,7 +299,7 @@ impl Conductor {
         }
     }
 
-    /// The common beginning is over. It is shared where it ended well and its kernel can be copied.
+    /// The common beginning is over. It is shared if it ended well and its kernel can be copied.
     fn prefix_done(
         &mut self,
         group: usize,
@@ -309,7 +313,7 @@ impl Conductor {
         let is_exit =
             |report: &PythonReport| report.cells.iter().any(|cell| cell.exit_status().is_some());
         let shared = match done {
-            // Rows end there, too, and not one cell later.
+            // The rows end there, too, and not one cell later.
             Ok(report) if is_exit(report) => {
                 let message = "its code ends the run".to_owned();
                 Err(Refusal { message, ..Refusal::from(Failure::Pipe) })
@@ -339,7 +343,7 @@ impl Conductor {
         }
     }
 
-    /// Every row runs the beginning by itself, which is slower and the same.
+    /// Lets every row run the beginning by itself, which is slower and has the same result.
     fn not_shared(&mut self, group: usize, why: &str, schedule: &mut Schedule) {
         if let Some(prefix) = self.prefixes.get(group)
             && self.stopping.signal().is_none()
@@ -351,7 +355,7 @@ impl Conductor {
         schedule.prefix_ended(group);
     }
 
-    /// Ends a kernel that was copied, when no row needs it any more.
+    /// Ends the kernel of a beginning when no row needs it any more.
     fn let_go(&mut self, row: RowId, schedule: &Schedule) {
         let of_row = |prefix: &&mut Prefix| prefix.is_there && prefix.rows.contains(&row);
         let Some(prefix) = self.prefixes.iter_mut().find(of_row) else { return };
@@ -361,7 +365,7 @@ impl Conductor {
         }
     }
 
-    /// The folder of an output is made where there is none.
+    /// Creates the folder of an output if it is missing.
     fn made_room(&self, row: RowId) -> Result<(), Failure> {
         let Some(output) = &self.rows[row.0].output else { return Ok(()) };
         let path = self.cwd.join(output);
@@ -378,14 +382,14 @@ impl Conductor {
         &mut self,
         row: RowId,
         done: &Result<PythonReport, Refusal>,
-        (schedule, tell): (&mut Schedule, &Sender<Heard>),
+        (schedule, tell): (&mut Schedule, &Sender<RowEvent>),
     ) {
         let Some(running) = self.running.remove(&Task::Row(row)) else { return };
         self.stopping.forget(&running.handle);
         if let (OfRow::Copy, Some(why), None) =
             (running.kernel, no_kernel(done), self.stopping.signal())
         {
-            // Nothing of it was run, and all of it can be.
+            // No cell of the row was run, so all of them can be run in a new kernel.
             let note = not_copied(&self.rows[row.0].name(), &why);
             self.note(note);
             return self.begin_in(OfRow::Own, row, running.began, (schedule, tell));
@@ -414,7 +418,7 @@ impl Conductor {
     }
 
     fn ended(&mut self, row: RowId, tried: Try, end: RowEnd, schedule: &mut Schedule) {
-        // What was stopped by somebody has not failed.
+        // A row that the user stopped has not failed.
         let is_stopped = self.stopping.signal().is_some() && tried.status == CANCELLED;
         let end = if is_stopped { RowEnd::Hopeless } else { end };
         self.fates[row.0] = match end {
@@ -428,7 +432,7 @@ impl Conductor {
         self.tell(News::Tried { row, tried: Box::new(tried), again });
     }
 
-    /// Says something once, now and in the reports.
+    /// Notes something once, in the output and in the reports.
     fn note(&mut self, note: String) {
         if !self.rules.notes.contains(&note) {
             self.tell(News::Said(format!("note: {note}")));
@@ -436,7 +440,7 @@ impl Conductor {
         }
     }
 
-    /// Somebody who does not listen any more does not stop the batch.
+    /// Sends a message. A receiver that is gone does not stop the batch.
     fn tell(&self, news: News) {
         let _ = self.news.send(news);
     }
@@ -447,8 +451,8 @@ const CANCELLED: &str = "cancelled";
 /// The status of a run that went on although cells failed, in the word of [`Fate::FailedCells`].
 const FAILED_CELLS: &str = "failed_cells";
 
-/// What a notebook's cells are now, in a short text. One that cannot be read is nothing that could be known again. Values
-/// that a run puts in are told by the batch itself.
+/// A digest of a notebook's cells as they are now; none for a notebook that cannot be read. The values that a run
+/// inserts are recorded by the batch itself.
 fn held(notebooks: &Notebooks, path: &str) -> Option<String> {
     let opened = notebooks.read(path).ok()?;
     let values = opened.notebook.injected_cell();
@@ -460,21 +464,21 @@ fn held(notebooks: &Notebooks, path: &str) -> Option<String> {
     Some(source(cells.iter().map(|(kind, text, tags)| (&**kind, &**text, &**tags))))
 }
 
-/// What is said about a notebook whose rows share nothing.
+/// The note about a notebook whose rows share nothing.
 pub(super) fn not_shared(input: &str, why: &str) -> String {
     format!("the rows of {input} do not share their beginning, each runs it: {why}")
 }
 
-/// What is said about a row for which no copy could be made.
+/// The note about a row for which no copy could be made.
 fn not_copied(row: &str, why: &str) -> String {
     format!("{row} runs its beginning itself, since there is no copy of the kernel that has: {why}")
 }
 
-/// Why a run never had a kernel.
+/// The reason why a run never had a kernel.
 fn no_kernel(done: &Result<PythonReport, Refusal>) -> Option<String> {
     match done {
-        Ok(report) => py::not_begun(report).map(|failure| Refusal::from(failure).message),
-        // What is wrong with a file or a value is wrong in any kernel.
+        Ok(report) => client::not_begun(report).map(|failure| Refusal::from(failure).message),
+        // An error in a file or in a value occurs with any kernel.
         Err(refusal) => match refusal.kind {
             Kind::Invalid | Kind::Conflict | Kind::Cancelled => None,
             // The kernel that was to be copied may be gone.
@@ -485,26 +489,26 @@ fn no_kernel(done: &Result<PythonReport, Refusal>) -> Option<String> {
     }
 }
 
-fn read(mut asked: Asked, task: Task, tell: &Sender<Heard>) {
+fn read(mut asked: Exchange, task: Task, tell: &Sender<RowEvent>) {
     loop {
         let done = match asked.next(None) {
             Step::Nothing => continue,
             Step::Event(event) => {
-                let _ = tell.send(Heard { task, what: What::Event(event) });
+                let _ = tell.send(RowEvent { task, what: What::Event(event) });
                 continue;
             }
             Step::Done(Ok(Answer::Python(done))) => Ok(done.report),
             Step::Done(Ok(_)) => Err(Refusal::from(Failure::Pipe)),
             Step::Done(Err(refusal)) => Err(refusal),
         };
-        let _ = tell.send(Heard { task, what: What::Done(Box::new(done)) });
+        let _ = tell.send(RowEvent { task, what: What::Done(Box::new(done)) });
         return;
     }
 }
 
-/// A run that came to an end, as a try.
+/// The try of a run that came to an end.
 fn ended(report: &PythonReport, took: Duration) -> (Try, RowEnd) {
-    if let Some(failure) = py::not_begun(report) {
+    if let Some(failure) = client::not_begun(report) {
         return (refused(&failure.into(), took), RowEnd::Failed);
     }
     let cells = report.cells.iter().filter(|cell| cell.count.is_some()).count();
@@ -553,14 +557,14 @@ fn allowed(failed: &[&CellReport]) -> Option<Trouble> {
     Some(all)
 }
 
-/// Whether a cell failed that is not tagged as one that may fail.
+/// Returns whether a cell failed that is not tagged as one that may fail.
 fn is_unforeseen(cell: &&CellReport) -> bool {
     let may_fail = cell.notebook.as_ref().is_some_and(|cell| cell.may_fail);
     let has_failed = matches!(cell.state, State::Error | State::TimedOut | State::InputRefused);
     has_failed && !may_fail && cell.exit_status() != Some("")
 }
 
-/// A run that was refused, as a try.
+/// The try of a run that was refused.
 fn refused(refusal: &Refusal, took: Duration) -> Try {
     let Refusal { exit, kind, message, hint } = refusal;
     let details = match hint {
@@ -579,7 +583,7 @@ fn refused(refusal: &Refusal, took: Duration) -> Try {
     }
 }
 
-/// Writes a report that is wanted.
+/// Writes a report, if its file is named.
 fn keep(file: Option<&Path>, text: impl FnOnce() -> String) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
     write_report(file, &text()).map_err(|error| Failure::Told {

@@ -1,6 +1,6 @@
-//! The files of a batch: the record, the reports, and how much memory there is.
+//! The files of a batch: the record, the reports, and the free memory.
 //!
-//! Owns everything a batch asks of the file system and of the machine, apart from which notebooks are meant and from running
+//! Owns everything a batch asks of the file system and of the machine, apart from finding the notebooks and running
 //! them.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
@@ -13,16 +13,16 @@ use inkcell_engine::{Kind, system_random};
 use crate::batch::{Past, Record, RowKey};
 use crate::exit::{Exit, Failure};
 
-/// Where records of batches are, in the state folder.
+/// The folder for records of batches, in the state folder.
 const FOLDER: &str = "batches";
 
-/// What is noted about a batch, while this process has it.
+/// The record of a batch, locked by this process.
 pub(super) struct RecordFile {
     file: File,
 }
 
 impl RecordFile {
-    /// The record of this batch, which nobody else has from here on.
+    /// Opens the record of this batch, and locks it.
     pub(super) fn open(state_dir: &Path, record: &Record) -> Result<RecordFile, Failure> {
         let failed = |error| Failure::Io("cannot keep the record of the batch", error);
         let folder = state_dir.join(FOLDER);
@@ -42,32 +42,31 @@ impl RecordFile {
         }
     }
 
-    /// What an earlier run of the batch has done. What cannot be read says nothing.
+    /// The results of an earlier run of the batch. A record that cannot be read holds none.
     pub(super) fn past(&mut self) -> Past {
         let mut text = Vec::new();
         let _ = self.file.seek(SeekFrom::Start(0));
         let _ = self.file.read_to_end(&mut text);
         let _ = self.file.seek(SeekFrom::End(0));
         if !text.is_empty() && text.last() != Some(&b'\n') {
-            // A line that was cut off must not swallow the next one.
+            // Without this, a line that was cut off would swallow the next one.
             let _ = self.file.write_all(b"\n");
         }
         Past::parse(&String::from_utf8_lossy(&text))
     }
 
-    /// Begins anew.
     pub(super) fn clear(&mut self) {
         let _ = self.file.set_len(0);
         let _ = self.file.seek(SeekFrom::Start(0));
     }
 
-    /// A row ended well. Without the note it would only be run again.
+    /// Records that a row ended well. Without the record it would only be run again.
     pub(super) fn note(&mut self, row: &RowKey, source: &str) {
         let _ = self.file.write_all(Record::line(row, source).as_bytes());
     }
 }
 
-/// Where the reports go that are wanted.
+/// The files of the requested reports.
 #[derive(Default)]
 pub(super) struct Reports {
     pub(super) junit: Option<PathBuf>,
@@ -75,8 +74,8 @@ pub(super) struct Reports {
 }
 
 impl Reports {
-    /// Those that could not be written, or would take the place of something else, are refused before anything runs.
-    /// `taken` are the notebooks and outputs of the batch.
+    /// Refuses, before anything runs, reports that cannot be written or would replace another file. `taken` are the
+    /// notebooks and outputs of the batch.
     pub(super) fn must_be_writable(&self, taken: &[PathBuf]) -> Result<(), Failure> {
         for (argument, file) in [("--junit", &self.junit), ("--report", &self.json)] {
             let Some(file) = file else { continue };
@@ -110,10 +109,10 @@ fn refusal(file: &Path, taken: &[PathBuf]) -> Option<String> {
     }
 }
 
-/// Where a name leads, also where the link at its end leads to nothing yet.
+/// The file that a name leads to, also if the last link leads to nothing yet.
 fn target(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
-    // More links than that lead round.
+    // More links than that form a cycle.
     for _ in 0..40 {
         if let Ok(real) = path.canonicalize() {
             return real;
@@ -129,10 +128,10 @@ fn target(path: &Path) -> PathBuf {
     }
 }
 
-/// Writes a report: a file whole or not at all, what a link leads to and not the link, and into what is no plain file, such
-/// as `/dev/stdout`.
+/// Writes a report: a file whole or not at all, the target of a link and not the link, and directly into anything
+/// that is not a plain file, such as `/dev/stdout`.
 pub(super) fn write_report(path: &Path, text: &str) -> std::io::Result<()> {
-    // A stream of ours may lead to a plain file, which is others' as well.
+    // A stream of ours may lead to a plain file that other programs write as well.
     let streams = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
     let is_stream = streams.iter().any(|stream| path.starts_with(stream));
     let is_plain = fs::metadata(path).map_or(true, |metadata| metadata.is_file());
@@ -150,7 +149,7 @@ pub(super) fn write_report(path: &Path, text: &str) -> std::io::Result<()> {
     written
 }
 
-/// How many bytes of memory are free: of the machine, or of the group of processes that we are in, where that has less.
+/// The free memory in bytes: of the machine, or of our group of processes if that has less.
 pub(super) fn free_memory() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -171,7 +170,7 @@ pub(super) fn free_memory() -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// A link stays one, what is no file is written to, and what lies beside is whole or as it was.
+    /// A link stays a link, a device is written to, and a plain file is whole or unchanged.
     #[test]
     fn reports_go_where_their_names_lead() {
         let folder = tempfile::tempdir().unwrap();

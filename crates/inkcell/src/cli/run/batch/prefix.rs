@@ -1,7 +1,8 @@
-//! What the rows of one notebook have in common: the cells before their values, run once, in a kernel that is copied.
+//! The common beginning of the rows of one notebook: the cells before their values, run once, in a kernel that is
+//! copied.
 //!
-//! Owns where these cells end and what is asked for them and for the rest. The copies are the kernel's; whether there can
-//! be any is told by it.
+//! Owns where these cells end, and the requests for them and for the rest. The kernel makes the copies, and says
+//! whether it can.
 
 use std::path::{Path, PathBuf};
 
@@ -16,10 +17,10 @@ use crate::batch::{RowId, Shared};
 use crate::host::{Ask, Attention, RunAsk};
 use crate::scratch::Scratch;
 
-/// Where such beginnings are, in the state folder.
+/// The folder for such beginnings, in the state folder.
 const FOLDERS: &str = "prefixes";
 
-/// The common beginning of some rows. Dropped, nothing of it is left on disk.
+/// The common beginning of some rows. Dropping it leaves nothing of it on disk.
 pub(super) struct Prefix {
     pub(super) rows: Vec<RowId>,
     pub(super) input: String,
@@ -30,21 +31,21 @@ pub(super) struct Prefix {
     file: PathBuf,
     /// The last cell of the beginning.
     last: usize,
-    /// Where the notebook works.
+    /// The folder in which the notebook works.
     cwd: PathBuf,
-    /// What became of it; what is asked for rows depends on that.
+    /// Set when the beginning has run; the requests for rows depend on it.
     pub(super) is_there: bool,
 }
 
 impl Drop for Prefix {
     fn drop(&mut self) {
-        // Nobody looks at this file again.
+        // No code reads this file again.
         forget_runs(&self.notebooks, &self.file);
     }
 }
 
 impl Prefix {
-    /// The beginning that these rows share, or why there is none.
+    /// The beginning that these rows share, or the reason why they share none.
     pub(super) fn of(
         shared: &Shared,
         real: &Path,
@@ -70,7 +71,7 @@ impl Prefix {
         })
     }
 
-    /// What is asked to run it, made from what is asked for one of its rows.
+    /// The request to run it, made from the request for one of its rows.
     pub(super) fn ask(&self, row: &RunAsk) -> RunAsk {
         let mut ask = row.clone();
         let request = &mut ask.request;
@@ -84,12 +85,12 @@ impl Prefix {
         ask
     }
 
-    /// To find out whether its kernel can be copied.
+    /// The request that finds out whether its kernel can be copied.
     pub(super) fn copies(&self) -> Ask {
         Ask::Copies(self.session.clone())
     }
 
-    /// What is asked for a row: the rest, in a copy.
+    /// The request for a row: the rest, in a copy.
     pub(super) fn rest(&self, row: &RunAsk) -> RunAsk {
         let mut ask = row.clone();
         let request = &mut ask.request;
@@ -100,12 +101,12 @@ impl Prefix {
         request.cwd.get_or_insert_with(|| self.cwd.clone());
         ask.copy_of = Some(self.input.clone());
         ask.copied_from = Some(self.session.clone());
-        // What there is to say about the kernel was said for the beginning.
+        // The remarks about the kernel were made with the beginning.
         ask.attention = Attention::Quiet;
         ask
     }
 
-    /// To end its kernel.
+    /// The request to end its kernel.
     pub(super) fn end(&self) -> Ask {
         Ask::Engine(Request::Kernel(KernelRequest::Stop(SessionRef {
             session: Some(self.session.clone()),
@@ -115,8 +116,9 @@ impl Prefix {
     }
 }
 
-/// The last cell that no value can have a part in: the one with the defaults, after which values are put, or the one
-/// before the values of an earlier run. Cells after that may use them, in ways that cannot be seen, and are not shared.
+/// The last cell that no value can affect: the one with the defaults, after which values are inserted, or the one
+/// before the values of an earlier run. Later cells may use the values in ways that cannot be seen, and are not
+/// shared.
 fn last_shared(notebook: &Notebook) -> Result<usize, String> {
     let last = match (notebook.injected_cell(), notebook.defaults_cell()) {
         (Some(values), _) => values.checked_sub(1),

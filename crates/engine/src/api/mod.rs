@@ -1,0 +1,286 @@
+//! Requests to an engine and its answers: the vocabulary that all frontends share.
+//!
+//! Owns the shapes. Paths here are absolute. The frontends choose the wording of an answer.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use inkcell_kernel::{Death, InputMode, KernelInfo, PyError};
+use serde::{Deserialize, Serialize};
+
+use crate::output::ModelOutput;
+use crate::types::{CallNote, KernelFate, Kind, SessionName};
+
+pub use crate::types::{ExecutionId, KernelName, State};
+
+mod inspect;
+mod kernel;
+mod parameters;
+mod result;
+mod run;
+mod wanted;
+
+pub use inspect::{
+    Column, Completion, Completions, Help, Helper, HelperList, Inspect, InspectReport,
+    InspectRequest, Inspected, RowLabels, TableDigest, ValuePart, Variable, VariableDigest,
+    VariableList,
+};
+pub use kernel::{
+    InterruptFate, KernelReport, KernelRequest, RunningReport, SessionPhase, SessionRef,
+    SessionReport,
+};
+pub use parameters::{MAX_PARAMETER_DEPTH, json_parameters};
+pub use result::{
+    ArtifactForm, ArtifactFound, ArtifactPart, ArtifactReport, LineCut, LineHit, LinesPiece,
+    ResultReport, ResultRequest,
+};
+pub use run::{
+    CellChoice, CellSide, NotebookCell, NotebookReport, OnError, OnOpen, RunNote, RunRequest,
+    RunStart, Stamps, Unsaved, WriteBack,
+};
+pub use wanted::{Helpers, KernelChoice, Wanted};
+
+/// A request to an engine.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    Python(PythonRequest),
+    /// Inspects the names of a session.
+    Inspect(InspectRequest),
+    /// Lists or changes sessions.
+    Kernel(KernelRequest),
+    /// Returns an existing result.
+    Result(ResultRequest),
+    /// Cancels a call. A second cancel stops it by force.
+    Cancel(ExecutionId),
+}
+
+/// The answer to a request. The variant follows the request.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Response {
+    /// The call in its current state.
+    Python(Box<PythonReport>),
+    Inspect(InspectReport),
+    /// The sessions after the request.
+    Kernel(KernelReport),
+    Result(ResultReport),
+    /// The call will stop.
+    Cancelled(ExecutionId),
+}
+
+/// Code to run in a session.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PythonRequest {
+    /// The cells, in order. The first that fails stops the call.
+    pub cells: Vec<CellSource>,
+    /// The name of the session; the default is the session of the folder.
+    #[serde(default)]
+    pub session: Option<SessionName>,
+    #[serde(with = "crate::types::encoding::path")]
+    pub cwd: PathBuf,
+    #[serde(default)]
+    pub wanted: Wanted,
+    /// Whether the kernel outlives the call.
+    #[serde(default)]
+    pub mode: KernelMode,
+    /// The time limit for all cells together.
+    #[serde(default, with = "crate::types::encoding::seconds_option")]
+    pub timeout: Option<Duration>,
+    /// How long the caller waits for the answer.
+    #[serde(default, with = "crate::types::encoding::seconds_option")]
+    pub wait: Option<Duration>,
+    /// Whether the report holds the output.
+    #[serde(default)]
+    pub reading: Reading,
+    /// The permission to ask for lines of input, which [`CallHandle::reply_input`](crate::CallHandle::reply_input)
+    /// answers. Only a caller that reads the events as they come can be asked.
+    #[serde(default)]
+    pub input: InputMode,
+}
+
+impl PythonRequest {
+    /// The session that the request is for.
+    pub fn session_ref(&self) -> SessionRef {
+        let PythonRequest { session, cwd, wanted, .. } = self;
+        SessionRef { session: session.clone(), cwd: cwd.clone(), wanted: wanted.clone() }
+    }
+}
+
+/// Whether a report holds the output of its cells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reading {
+    /// The report holds the output within limits; the rest is stored.
+    #[default]
+    Bounded,
+    /// The caller reads all output as it comes, so nothing is kept or stored.
+    Elsewhere,
+}
+
+/// One cell of a call.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellSource {
+    pub code: String,
+    /// The title of the cell, for people.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// The time limit of the cell, within the call's own limit.
+    #[serde(default, with = "crate::types::encoding::seconds_option")]
+    pub timeout: Option<Duration>,
+    /// Whether the cell begins with a new kernel.
+    #[serde(default)]
+    pub kernel: CellKernel,
+}
+
+/// The kernel that a cell begins with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CellKernel {
+    #[default]
+    Same,
+    Fresh,
+}
+
+/// Whether a kernel outlives the call it runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KernelMode {
+    #[default]
+    Session,
+    /// The kernel ends with the call.
+    PerCall,
+}
+
+/// One cell of a call, in its current state.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct CellReport {
+    pub source: CellSource,
+    pub state: State,
+    /// The execution count in the kernel.
+    pub count: Option<u32>,
+    /// How long the cell took, or has taken so far.
+    #[serde(with = "crate::types::encoding::seconds")]
+    pub duration: Duration,
+    /// The output of the cell.
+    pub output: ModelOutput,
+    /// The details of the end, beyond the state.
+    pub end: Option<EndReport>,
+    /// Facts that a reader of the cell must know in addition.
+    pub notes: Vec<CallNote>,
+    /// The cell of a notebook that this is, if it is one.
+    #[serde(default)]
+    pub notebook: Option<NotebookCell>,
+}
+
+impl CellReport {
+    /// The status that the code gave to `exit`; empty if it gave none or 0.
+    pub fn exit_status(&self) -> Option<&str> {
+        match &self.end {
+            Some(EndReport::Exception(error)) if error.name == "SystemExit" => {
+                Some(if matches!(&*error.value, "0" | "None") { "" } else { &error.value })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The details of a cell's end, beyond its state.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndReport {
+    Exception(PyError),
+    /// The code was stopped. `after` is its time limit, if that was the reason.
+    Stopped {
+        #[serde(with = "crate::types::encoding::seconds_option")]
+        after: Option<Duration>,
+        fate: KernelFate,
+        /// The exception that the code ended with, if it reported one.
+        exception: Option<PyError>,
+    },
+    Died(Death),
+    /// The session's kernels died too often in a row.
+    GivenUp,
+    /// The kernel could not be started.
+    NoKernel(Problem),
+}
+
+/// The reason why a resource was not available, with a step that may help.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Problem {
+    /// The kind of the failure.
+    pub kind: Kind,
+    pub message: String,
+    /// A step that may help.
+    pub step: Option<KernelStep>,
+}
+
+/// A step to take when a kernel could not be started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KernelStep {
+    /// Check which Python is used, and name another one.
+    NameOtherPython,
+    /// Create the folder, or choose another working folder.
+    ChooseCwd,
+    /// Give a kernel more time to start.
+    RaiseStartTimeout,
+    /// Choose another folder for state.
+    ChooseState,
+    /// Allow more open files.
+    RaiseOpenFiles,
+    /// Give the call more time.
+    RaiseTimeout,
+    /// Try again when the other caller or program has finished.
+    TryLater,
+    /// Give the token of a gateway.
+    GiveToken,
+    /// Give another token: the gateway does not accept this one.
+    RenewToken,
+    /// Check that the gateway runs and that the address is right.
+    CheckGateway,
+}
+
+/// A call, in its current state.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PythonReport {
+    /// The id with which a caller can ask for the call again.
+    pub execution: ExecutionId,
+    pub session: SessionName,
+    pub state: State,
+    /// All cells of the call, also those that have not begun.
+    pub cells: Vec<CellReport>,
+    /// The kernel of the call, once it had one.
+    pub kernel: Option<KernelInfo>,
+    /// How to pass a withheld variable to the code, if the code missed one.
+    pub withheld_hint: Option<String>,
+    /// The death of a kernel that ended with its call.
+    pub death: Option<Death>,
+    /// The output of a kernel that ended with its call, after the last cell.
+    pub after: ModelOutput,
+    /// Bytes of output that did not reach their reader.
+    pub undelivered_bytes: u64,
+    /// The notebook whose cells these are.
+    #[serde(default)]
+    pub notebook: Option<NotebookReport>,
+}
+
+impl PythonReport {
+    /// The report without cells that were left out because they are fresh. The notebook's part names them.
+    pub fn without_left_out(&self) -> Cow<'_, PythonReport> {
+        let is_left_out =
+            |cell: &CellReport| cell.notebook.as_ref().is_some_and(NotebookCell::is_left_out);
+        if !self.cells.iter().any(is_left_out) {
+            return Cow::Borrowed(self);
+        }
+        let mut report = self.clone();
+        report.cells.retain(|cell| !is_left_out(cell));
+        Cow::Owned(report)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+//! The hook through which a notebook run takes part in its call.
+//!
+//! Owns what a call asks of a run, and when. Beyond this hook, a call knows nothing of notebooks.
+
+use futures_util::future::BoxFuture;
+use inkcell_kernel::ExecEvent;
+
+use super::Record;
+use crate::api::{CellSource, PythonReport};
+use crate::session::{Session, Turn};
+use crate::types::{Generation, State};
+
+/// The step after a cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Onward {
+    Next,
+    /// The run is over, in this state.
+    Stop(State),
+}
+
+/// A cell whose turn has come.
+pub(crate) enum CellStart {
+    Run(CellSource),
+    /// The cell is no longer in the file, or need not run.
+    LeftOut,
+}
+
+/// Decides about the cells of a call, one after the other, and receives their output.
+pub(crate) trait Conductor: Send {
+    /// Describes the call's cells in a report.
+    fn announce(&self, report: &mut PythonReport);
+
+    /// Called before the first cell begins: the kernel may be asked about cells that have not run.
+    fn foresee<'a>(&'a mut self, session: &'a Session, turn: &'a mut Turn) -> BoxFuture<'a, ()>;
+
+    /// Returns the cell as it is now in the file.
+    fn begin<'a>(
+        &'a mut self,
+        number: usize,
+        kernel: Option<Generation>,
+        record: &'a Record,
+    ) -> BoxFuture<'a, CellStart>;
+
+    /// Receives an event of the running cell.
+    fn hear(&mut self, event: &ExecEvent);
+
+    /// Called when the cell is over. Returns whether the run goes on.
+    fn end<'a>(
+        &'a mut self,
+        number: usize,
+        kernel: Option<Generation>,
+        record: &'a Record,
+    ) -> BoxFuture<'a, Onward>;
+
+    /// Called when the call is over, before its report says so.
+    fn close<'a>(&'a mut self, state: State, record: &'a Record) -> BoxFuture<'a, ()>;
+}

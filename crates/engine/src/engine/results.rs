@@ -1,0 +1,151 @@
+//! Existing results: a call by its id, and stored output by parts.
+//!
+//! Owns the limits of one answer. `artifact/` reads the artifacts.
+
+use std::time::Duration;
+
+use inkcell_notebook::{Form, LineRange, PageLimits};
+
+use crate::api::{
+    ArtifactForm, ArtifactFound, ArtifactPart, ArtifactReport, LineCut, LineHit, LinesPiece,
+    ResultReport, ResultRequest,
+};
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::store::{
+    Artifact, ArtifactError, ArtifactState, GrepLimits, JsonFound, JsonKind, JsonPath, Scope,
+    SearchPattern,
+};
+
+/// The limits of one answer.
+const PAGE: PageLimits = PageLimits::STANDARD;
+
+/// The limits of one answer to a search: the matching lines, and the bytes of each.
+const GREP: GrepLimits = GrepLimits { max_hits: 200, max_hit_bytes: 500 };
+
+impl Engine {
+    /// Returns a call in its current state, or a part of stored output.
+    pub async fn stored(&self, request: ResultRequest) -> Result<ResultReport, EngineError> {
+        match request {
+            ResultRequest::Execution { id, wait } => {
+                let report = self.find_call(&id)?.wait(wait.unwrap_or(Duration::ZERO)).await;
+                Ok(ResultReport::Execution(Box::new(report)))
+            }
+            ResultRequest::Artifact { id, part, form } => {
+                let artifacts = self.artifacts().clone();
+                let read = move || -> Result<ArtifactReport, ArtifactError> {
+                    report(&artifacts.find_reference(&id, Scope::All)?, &part, form)
+                };
+                // Searching a large file takes a while, and other callers must not wait.
+                let read = tokio::task::spawn_blocking(read).await.map_err(|error| {
+                    let source = std::io::Error::other(error);
+                    EngineError::Io { path: "artifact".to_owned(), what: "read it", source }
+                })??;
+                Ok(ResultReport::Artifact(Box::new(read)))
+            }
+        }
+    }
+}
+
+fn report(
+    artifact: &Artifact,
+    part: &ArtifactPart,
+    form: ArtifactForm,
+) -> Result<ArtifactReport, ArtifactError> {
+    let info = artifact.info();
+    Ok(ArtifactReport {
+        id: info.id.to_string(),
+        kind: info.kind.clone(),
+        title: info.title.clone(),
+        total_bytes: info.bytes,
+        problem: match &info.state {
+            ArtifactState::Complete => None,
+            ArtifactState::Writing => Some("it is still being written".to_owned()),
+            ArtifactState::Incomplete(incomplete) => Some(incomplete.to_string()),
+        },
+        path: info.path.clone(),
+        found: read_part(artifact, part, form)?,
+    })
+}
+
+fn read_part(
+    artifact: &Artifact,
+    part: &ArtifactPart,
+    form: ArtifactForm,
+) -> Result<ArtifactFound, ArtifactError> {
+    Ok(match part {
+        ArtifactPart::Whole { offset } => {
+            let read = artifact.bytes(*offset, PAGE.max_bytes, Form::Text)?;
+            let (offset, bytes, next_offset) = (read.offset, read.bytes, read.next_offset);
+            ArtifactFound::Bytes { offset, bytes, next_offset }
+        }
+        ArtifactPart::Lines { start, end } => {
+            let range = LineRange { start: *start, end: *end };
+            let read = match form {
+                ArtifactForm::Clean => artifact.cleaned().lines(&[range], PAGE)?,
+                ArtifactForm::Raw => artifact.lines(&[range], PAGE)?,
+            };
+            let piece = |piece: crate::store::Piece| LinesPiece {
+                first: piece.first,
+                last: piece.last,
+                bytes: piece.bytes,
+            };
+            let cut = |cut: crate::store::CutLine| LineCut {
+                line: cut.line,
+                shown_bytes: cut.shown_bytes,
+                line_bytes: cut.line_bytes,
+                next_offset: cut.next_offset,
+            };
+            ArtifactFound::Lines {
+                pieces: read.pieces.into_iter().map(piece).collect(),
+                total_lines: read.total_lines,
+                cut: read.cut.map(cut),
+                next_line: read.next_line,
+            }
+        }
+        ArtifactPart::Grep { pattern } => {
+            let pattern = SearchPattern::new(pattern)?;
+            let read = match form {
+                ArtifactForm::Clean => artifact.cleaned().grep(&pattern, GREP)?,
+                ArtifactForm::Raw => artifact.grep(&pattern, GREP)?,
+            };
+            let hit = |hit: crate::store::GrepHit| LineHit {
+                line: hit.line,
+                text: hit.text,
+                is_cut: hit.is_cut,
+            };
+            ArtifactFound::Grep {
+                hits: read.hits.into_iter().map(hit).collect(),
+                matching_lines: read.matching_lines,
+                total_lines: read.total_lines,
+            }
+        }
+        ArtifactPart::Json { path } => {
+            match artifact.json(&JsonPath::parse(path)?, PAGE.max_bytes)? {
+                JsonFound::Value(read) => ArtifactFound::Json {
+                    kind: name_kind(read.kind),
+                    bytes: read.bytes,
+                    offset: read.offset,
+                    value_bytes: read.total_bytes,
+                    entries: read.entries,
+                },
+                JsonFound::Nothing { followed, kind, entries, keys } => {
+                    ArtifactFound::NoValue { followed, kind: name_kind(kind), entries, keys }
+                }
+            }
+        }
+    })
+}
+
+/// The JSON name of a kind of value.
+fn name_kind(kind: JsonKind) -> String {
+    match kind {
+        JsonKind::Object => "object",
+        JsonKind::Array => "array",
+        JsonKind::String => "string",
+        JsonKind::Number => "number",
+        JsonKind::Bool => "boolean",
+        JsonKind::Null => "null",
+    }
+    .to_owned()
+}

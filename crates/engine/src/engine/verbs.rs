@@ -1,0 +1,284 @@
+//! Dispatch of every request, and the kernel verbs: list, start, status, interrupt, restart, stop, keep.
+//!
+//! Owns how sessions are reported. `resolve.rs` finds the session of a request; other modules decide how a session
+//! runs code and when one is closed.
+
+use std::time::Duration;
+
+use crate::api::{
+    CellReport, EndReport, InterruptFate, KernelReport, KernelRequest, PythonReport, PythonRequest,
+    Request, Response, RunningReport, SessionPhase, SessionRef, SessionReport,
+};
+use crate::engine::resolve::{LiveSession, Resolution, unknown_session};
+use crate::engine::{CallOptions, Engine};
+use crate::error::{EngineError, SessionError};
+use crate::session::feeds::{KernelChange, SessionEvent, SessionWatch};
+use crate::session::journal::Seq;
+use crate::session::registry::Listed;
+use crate::session::{CellEnd, NotRun, Session, SessionState};
+use crate::types::{CallNote, KernelFate, OwnerId, SessionKey};
+
+/// The length limit of a running cell's first line, in characters.
+const TITLE_CHARS: usize = 80;
+
+impl Engine {
+    /// Carries out any request, for `owner`.
+    pub async fn call(&self, request: Request, owner: OwnerId) -> Result<Response, EngineError> {
+        Ok(match request {
+            Request::Python(request) => {
+                Response::Python(Box::new(self.run_code(request, owner).await?))
+            }
+            Request::Inspect(request) => Response::Inspect(self.inspect(request).await?),
+            Request::Kernel(request) => Response::Kernel(self.kernel(request, owner).await?),
+            Request::Result(request) => Response::Result(self.stored(request).await?),
+            Request::Cancel(id) => {
+                self.find_call(&id)?.cancel();
+                Response::Cancelled(id)
+            }
+        })
+    }
+
+    /// Runs code. The answer comes when the call is over or the caller has waited long enough; then the call goes on,
+    /// and can be asked for by its id.
+    async fn run_code(
+        &self,
+        request: PythonRequest,
+        owner: OwnerId,
+    ) -> Result<PythonReport, EngineError> {
+        let (began, wait) = (tokio::time::Instant::now(), request.wait);
+        let Resolution { chosen, .. } = self.resolve(&request.session_ref(), request.mode).await?;
+        let call = self.submit(request, &chosen, CallOptions::of(owner)).await?;
+        Ok(match wait {
+            // The wait for a place in the registry counts too.
+            Some(wait) => call.wait(wait.saturating_sub(began.elapsed())).await,
+            None => call.settled().await,
+        })
+    }
+
+    /// Carries out a kernel verb, for `owner`.
+    pub async fn kernel(
+        &self,
+        request: KernelRequest,
+        owner: OwnerId,
+    ) -> Result<KernelReport, EngineError> {
+        Ok(match request {
+            KernelRequest::List => KernelReport::Sessions(
+                self.sessions().iter().map(|listed| self.report(listed)).collect(),
+            ),
+            KernelRequest::Start(session) => self.start_kernel(&session, owner).await?,
+            KernelRequest::Status(session) => {
+                let found = self.find_session(&session).await?;
+                KernelReport::Session(Box::new(self.report_of(&found.key)?))
+            }
+            KernelRequest::Interrupt(session) => {
+                let found = self.find_session(&session).await?;
+                // Make the report first, so that it has the interrupted code.
+                let mut session = Box::new(self.report_of(&found.key)?);
+                let (fate, next) = self.see_interrupted(&found).await;
+                session.running = session.running.or(next);
+                KernelReport::Interrupted { session, fate }
+            }
+            KernelRequest::Restart(session) => {
+                let found = self.find_session(&session).await?;
+                self.restart(&found.key).await?;
+                self.publish(&found.key, KernelChange::Restarted);
+                let notes = ensure_kernel(&found.session).await?;
+                let session = Box::new(self.report_of(&found.key)?);
+                KernelReport::Started { session, notes }
+            }
+            KernelRequest::Stop(session) => {
+                let found = self.find_session(&session).await?;
+                let report = self.report_of(&found.key)?;
+                self.close(&found.key).await?;
+                self.publish(&found.key, KernelChange::Stopped);
+                KernelReport::Stopped(Box::new(report))
+            }
+            KernelRequest::Keep { session, keep } => {
+                let found = self.find_session(&session).await?;
+                self.registry().keep(&found.key, keep);
+                KernelReport::Session(Box::new(self.report_of(&found.key)?))
+            }
+        })
+    }
+
+    /// Interrupts the code that runs or is about to run. Reports the outcome, and in the second case the code.
+    async fn see_interrupted(&self, found: &LiveSession) -> (InterruptFate, Option<RunningReport>) {
+        let LiveSession { key, session } = found;
+        // A run of empty code only starts a kernel.
+        let running = session.state().running.filter(|running| !running.code.is_empty());
+        let cell = match &running {
+            Some(running) => self.executions().cell_in(key, &running.code),
+            None => self.executions().next_in(key),
+        };
+        session.interrupt();
+        self.publish(key, KernelChange::Interrupted);
+        if running.is_none() && cell.is_none() {
+            return (InterruptFate::NothingRan, None);
+        }
+        let next = cell.as_ref().and_then(|(record, index)| {
+            let source = record.cell(*index)?.source;
+            let title = source.title.unwrap_or_else(|| title_of(&source.code));
+            let execution = Some(record.execution.clone());
+            Some(RunningReport { execution, title, elapsed: Duration::ZERO })
+        });
+        let over = async {
+            if let Some(running) = running {
+                let mut state = session.watch();
+                let is_over = |state: &SessionState| {
+                    state.running.as_ref().is_none_or(|now| now.exec != running.exec)
+                };
+                // The borrowed state must not be held across the next wait.
+                drop(state.wait_for(is_over).await);
+            }
+            match cell {
+                Some((record, index)) => record.ended(index).await,
+                None => None,
+            }
+        };
+        let fate = match tokio::time::timeout(InterruptFate::WAIT, over).await {
+            Ok(Some(cell)) if !is_interrupted(&cell) => InterruptFate::Ended(cell.state),
+            Ok(_) => InterruptFate::Interrupted,
+            Err(_) => InterruptFate::StillRunning,
+        };
+        (fate, next)
+    }
+
+    /// Watches the events of a session from this entry on, or from the oldest that is remembered. While it is watched,
+    /// the session is not closed to make room for another.
+    pub async fn watch_session(
+        &self,
+        session: &SessionRef,
+        from: Option<Seq>,
+    ) -> Result<SessionWatch, EngineError> {
+        let found = self.find_session(session).await?;
+        let (name, cwd) = (&found.key.name, &found.key.cwd);
+        let watching = self.registry().watching(name, cwd);
+        let watch = self.feeds().of(name, cwd).watch(from.unwrap_or(Seq(0)));
+        Ok(SessionWatch::new(watch, watching))
+    }
+
+    fn publish(&self, key: &SessionKey, change: KernelChange) {
+        self.feeds().of(&key.name, &key.cwd).publish(SessionEvent::Kernel(change));
+    }
+
+    async fn start_kernel(
+        &self,
+        session: &SessionRef,
+        owner: OwnerId,
+    ) -> Result<KernelReport, EngineError> {
+        let name = session.session.as_ref();
+        let (key, chosen) = self.place(name, &session.cwd, &session.wanted).await?;
+        let attached = self.attach(&key, owner, &chosen, None).await?;
+        let notes = [attached.notes, ensure_kernel(&attached.taken).await?].concat();
+        let session = Box::new(self.report_of(&key)?);
+        Ok(KernelReport::Started { session, notes })
+    }
+
+    fn report_of(&self, key: &SessionKey) -> Result<SessionReport, EngineError> {
+        let all = self.sessions();
+        let listed = all.iter().find(|listed| listed.key == *key);
+        listed.map(|listed| self.report(listed)).ok_or_else(|| unknown_session(key, &all))
+    }
+
+    fn report(&self, listed: &Listed) -> SessionReport {
+        let Listed { key, state, since, owners, keep } = listed;
+        let now = tokio::time::Instant::now().into_std();
+        SessionReport {
+            name: key.name.clone(),
+            cwd: key.cwd.clone(),
+            interpreter: key.interpreter.clone(),
+            backend: key.backend,
+            kernel_name: key.kernel.clone(),
+            state: match (&state.kernel, state.is_busy) {
+                (None, false) => SessionPhase::NoKernel,
+                (None, true) => SessionPhase::Starting,
+                (Some(_), false) => SessionPhase::Idle,
+                (Some(_), true) => SessionPhase::Busy,
+            },
+            kernel: state.kernel.clone(),
+            running: self.running(key, state),
+            waiting: state.waiting,
+            idle: (!state.is_busy).then(|| now.saturating_duration_since(state.used)),
+            age: now.saturating_duration_since(*since),
+            owners: *owners,
+            keep: *keep,
+            lost: state.loss.clone(),
+        }
+    }
+
+    /// The running code of a session, with the title that its call gave it.
+    pub(crate) fn running(&self, key: &SessionKey, state: &SessionState) -> Option<RunningReport> {
+        let running = state.running.as_ref()?;
+        let cell = self.executions().running_in(key, &running.code);
+        let (execution, title) = cell.map_or((None, None), |(id, title)| (Some(id), title));
+        let now = tokio::time::Instant::now().into_std();
+        Some(RunningReport {
+            execution,
+            title: title.unwrap_or_else(|| title_of(&running.code)),
+            elapsed: now.saturating_duration_since(running.since),
+        })
+    }
+}
+
+/// Starts a kernel in a session that has none, and returns the notes for its user. It stops waiting as soon as the
+/// session has a kernel, even if another caller started that.
+async fn ensure_kernel(session: &Session) -> Result<Vec<CallNote>, EngineError> {
+    // A restart by another caller cancels this start, so start again in the next kernel.
+    loop {
+        match start_once(session).await {
+            Err(NotRun::Cancelled) if !session.state().is_over => {}
+            ended => return ended.map_err(start_error),
+        }
+    }
+}
+
+async fn start_once(session: &Session) -> Result<Vec<CallNote>, NotRun> {
+    let mut state = session.watch();
+    let seen = async {
+        // The borrowed state must not be held across the next wait.
+        drop(state.wait_for(|state| state.kernel.is_some() || state.is_over).await);
+    };
+    let turn = tokio::select! {
+        turn = session.turn() => Some(turn?),
+        () = seen => None,
+    };
+    let Some(mut turn) = turn.filter(|_| session.state().kernel.is_none()) else {
+        // A status request from the caller must not show the place in the queue that was given up here.
+        session.settled().await;
+        return Ok(Vec::new());
+    };
+    let (ran, said) = turn.start().await;
+    let said = said.into_iter().map(CallNote::Kernel).collect();
+    drop(turn);
+    session.settled().await;
+    match ran.end.end {
+        CellEnd::NotRun(why) => Err(why),
+        CellEnd::Cancelled { fate: KernelFate::TakenAway, .. } => Err(NotRun::Cancelled),
+        _ => Ok([ran.end.notes, said].concat()),
+    }
+}
+
+/// The first line of some code that is not blank, up to [`TITLE_CHARS`] characters.
+fn title_of(code: &str) -> String {
+    let first = code.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    first.trim().chars().take(TITLE_CHARS).collect()
+}
+
+/// Returns whether an interrupt ended a cell. Each language names it differently; code that awaits is cancelled.
+fn is_interrupted(cell: &CellReport) -> bool {
+    match &cell.end {
+        Some(EndReport::Exception(error)) => {
+            let is_named = error.name.contains("Interrupt") || error.name == "CancelledError";
+            // Python's name for a system call that a signal interrupted.
+            is_named && error.name != "InterruptedError"
+        }
+        _ => false,
+    }
+}
+
+fn start_error(why: NotRun) -> EngineError {
+    match why {
+        NotRun::Launch(error) => error.into(),
+        _ => SessionError::Attach(crate::session::registry::AttachError::Ending).into(),
+    }
+}

@@ -1,0 +1,324 @@
+//! Errors of the engine, as values with a message; `kind` sorts them, `steps` has the next step for each.
+//!
+//! Owns the errors and their messages. It must not know exit codes or protocols: the program that shows an
+//! error derives those from its kind.
+
+use std::io;
+use std::path::PathBuf;
+
+use inkcell_kernel::{
+    BackendKind, FindError, KernelspecError, LaunchError, ModuleError, SetupError,
+};
+use inkcell_notebook::{
+    CellCandidate, EditError, NotebookError, Oddity, RefError, SelectorError, SubError, TextError,
+    visible_line,
+};
+
+use crate::store::ArtifactError;
+use crate::types::{KernelName, Version};
+
+mod inspect;
+mod kind;
+mod session;
+mod steps;
+
+pub use inspect::InspectError;
+pub use session::SessionError;
+pub use steps::NextStep;
+
+/// A difference between the version that a caller knew and the file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CellDifference {
+    /// The cell as the caller knew it.
+    pub cell: CellCandidate,
+    /// The fate of the cell in the file.
+    pub fate: CellFate,
+}
+
+/// The fate of a cell that a caller named.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CellFate {
+    /// Its kind, source or metadata are different.
+    Changed,
+    /// The cell was removed, or cannot be told from others.
+    Gone,
+}
+
+impl std::fmt::Display for CellDifference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let fate = match self.fate {
+            CellFate::Changed => "was changed",
+            CellFate::Gone => "is gone",
+        };
+        write!(f, "{} {fate}", self.cell)
+    }
+}
+
+fn named(kernel: Option<&KernelName>) -> String {
+    kernel.map(|kernel| format!(" (kernel {kernel})")).unwrap_or_default()
+}
+
+fn there_are(known: &[String]) -> String {
+    if known.is_empty() { String::new() } else { format!("; installed: {}", known.join(", ")) }
+}
+
+fn joined(differences: &[CellDifference]) -> String {
+    differences.iter().map(CellDifference::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn listed(folders: &[PathBuf]) -> String {
+    let shown = |folder: &PathBuf| visible_line(&folder.to_string_lossy()).into_owned();
+    folders.iter().map(shown).collect::<Vec<_>>().join(", ")
+}
+
+/// A failure of the engine. Paths are as the caller gave them.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    #[error("{what} not found: {path}", path = visible_line(.path))]
+    NotFound {
+        /// `File` when reading, `Notebook` when editing.
+        what: &'static str,
+        path: String,
+    },
+    /// The file to create already exists.
+    #[error("{path} already exists", path = visible_line(.path))]
+    Exists { path: String },
+    /// The path of a notebook to create lacks the extension.
+    #[error("{path:?} does not end in .ipynb, so nothing would open it as a notebook")]
+    NotANotebookPath { path: String },
+    /// The output path is the notebook itself.
+    #[error("{path} is the notebook itself; nothing was written", path = visible_line(.path))]
+    OntoItself { path: String },
+    /// The text for a notebook that does not exist is empty.
+    #[error("{path} is not there and the text is empty, so there is nothing to write", path = visible_line(.path))]
+    NothingToWrite { path: String },
+    /// The text should be the JSON of a whole notebook, and is not.
+    #[error("the text for {path} is no notebook: {problem}", path = visible_line(.path))]
+    BadWhole { path: String, problem: String },
+    /// The content of the file is not JSON.
+    #[error("Invalid JSON in notebook: {path}: {}", json_problem(.error), path = visible_line(.path))]
+    NotJson { path: String, error: NotebookError },
+    /// The content of the file is JSON, but not a notebook.
+    #[error("Invalid notebook structure ({error}): {path}", path = visible_line(.path))]
+    Structure { path: String, error: NotebookError },
+    /// The file is larger than the limit.
+    #[error("{path} has {size_bytes} bytes, more than notebook.max_bytes allows ({limit_bytes})", path = visible_line(.path))]
+    TooLarge { path: String, size_bytes: u64, limit_bytes: u64 },
+    /// An entry of the notebook is not a cell.
+    #[error("Invalid notebook cell {index} in {path}", path = visible_line(.path))]
+    BadCell {
+        path: String,
+        /// The position of the entry, from 0.
+        index: usize,
+    },
+    /// The text does not have the form of a notebook's editable text.
+    #[error("Invalid notebook editable representation for {path}: {error}", path = visible_line(.path))]
+    BadText { path: String, error: TextError },
+    /// The text leaves cells out.
+    #[error("{path}: {error}", path = visible_line(.path))]
+    LeavesOut { path: String, error: TextError },
+    /// The text is the excerpt of a notebook that a reader got.
+    #[error(
+        "{path}: this text is a part of the notebook, as it was read by lines, cells or pages; writing it \
+         back would cut the rest off, so nothing was written", path = visible_line(.path)
+    )]
+    PartOfText { path: String },
+    /// The edit refused an operation.
+    #[error("{path}: {}{error}", in_batch(.error, *.batch), path = visible_line(.path))]
+    Edit {
+        path: String,
+        error: EditError,
+        /// The number of operations in the batch.
+        batch: usize,
+    },
+    /// The reference does not name exactly one cell.
+    #[error("{path}: {error}", path = visible_line(.path))]
+    Ref { path: String, error: RefError },
+    /// The text to replace was not found in the notebook's editable text, or was found more than once.
+    #[error("{path}: {error}", path = visible_line(.path))]
+    Sub { path: String, error: SubError },
+    /// An editor of the source documents (`notebook` or `NotebookEdit`) refused the request.
+    #[error("{message}")]
+    Refused { message: String },
+    /// The value of an argument is not valid.
+    #[error("{argument}: {problem}")]
+    Argument {
+        argument: String,
+        /// The fault, and the values that are allowed.
+        problem: String,
+    },
+    /// The line selector is not valid.
+    #[error(transparent)]
+    Selector(#[from] SelectorError),
+    /// Another writer changed cells that this edit names.
+    #[error("{path} was changed by someone else since version {yours} (it is now {current}): {}", joined(.cells), path = visible_line(.path))]
+    Conflict {
+        path: String,
+        /// The version that the caller knew.
+        yours: Version,
+        /// The current version of the file.
+        current: Version,
+        cells: Vec<CellDifference>,
+    },
+    /// Another writer changed the file, and the edit cannot be applied to the new content.
+    #[error("{path} was changed by someone else since version {yours} (it is now {current})", path = visible_line(.path))]
+    ConflictWhole {
+        path: String,
+        /// The version that the caller knew.
+        yours: Version,
+        /// The current version of the file.
+        current: Version,
+    },
+    /// The caller's version was never read here.
+    #[error(
+        "{path} has version {current}; version {yours} is not known here, so it cannot be told what changed", path = visible_line(.path)
+    )]
+    UnknownVersion {
+        path: String,
+        /// The version that the caller gave.
+        yours: Version,
+        /// The current version of the file.
+        current: Version,
+    },
+    /// The file kept changing while it was being edited.
+    #[error("{path} keeps being changed by someone else; nothing was written", path = visible_line(.path))]
+    KeepsChanging { path: String },
+    /// The requested backend does not run the notebook's language.
+    #[error("the notebook is for {language}{}, and the runner runs Python", named(.kernel.as_ref()))]
+    NotPython {
+        language: String,
+        /// The kernel that the notebook names.
+        kernel: Option<KernelName>,
+    },
+    /// The notebook is in another language, and no installed kernel runs it.
+    #[error("the notebook is for {language}{}, and no kernel for that is installed{}", named(.kernel.as_ref()), there_are(.known))]
+    NoKernelFor {
+        language: String,
+        /// The kernel that the notebook names.
+        kernel: Option<KernelName>,
+        /// The names of the installed kernels.
+        known: Vec<String>,
+    },
+    /// The notebook names a kernel that is not installed, and does not give its language.
+    #[error("the notebook names the kernel {kernel}, which is not installed, and does not say its language{}", there_are(.known))]
+    UnknownKernel {
+        /// The kernel that the notebook names.
+        kernel: KernelName,
+        /// The names of the installed kernels.
+        known: Vec<String>,
+    },
+    /// The kernelspec does not exist or cannot be used.
+    #[error(transparent)]
+    Kernelspec(#[from] KernelspecError),
+    /// The engine does not have this backend.
+    #[error("the backend {} is not there", .backend.name())]
+    NoBackend { backend: BackendKind },
+    /// An internal value is lost because a task of the engine failed.
+    #[error("{what} is lost, which is a fault of inkcell")]
+    Lost { what: &'static str },
+    /// Another process is editing the file.
+    #[error("{path} is being edited by another inkcell; waited {waited_seconds} s for it", path = visible_line(.path))]
+    Locked { path: String, waited_seconds: u64 },
+    /// The path is not a regular file.
+    #[error("{path} is {what}, not a regular file", path = visible_line(.path))]
+    NotAFile { path: String, what: &'static str },
+    /// The file is read-only.
+    #[error("{path} is read-only (mode {mode:03o}); nothing was written", path = visible_line(.path))]
+    ReadOnlyFile { path: String, mode: u32 },
+    /// Replacing the file would change its owner or its access rights.
+    #[error("{path}: {what} cannot be kept ({source}); nothing was written", path = visible_line(.path))]
+    CannotKeep {
+        path: String,
+        /// Owner, access list or attribute.
+        what: String,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The path is outside the allowed folders.
+    #[error("{path} is outside the allowed folders: {}", listed(.roots), path = visible_line(.path))]
+    OutsideRoots { path: String, roots: Vec<PathBuf> },
+    /// Others have the file open on the server that runs it.
+    #[error(
+        "{path} is {} on the server, and was not written: {}. What is written to the file would be lost, or mixed \
+         with what they type", .open.path, .open.reason, path = visible_line(.path)
+    )]
+    OpenOnServer {
+        path: String,
+        /// The document as the server has it open.
+        open: inkcell_kernel::Open,
+    },
+    /// No Python was found to run code with.
+    #[error(transparent)]
+    NoPython(#[from] FindError),
+    /// A kernel did not start.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// A module that a kernel would load cannot be read.
+    #[error(transparent)]
+    Module(#[from] ModuleError),
+    /// The managed environment could not be created.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// A session cannot be used as the caller asked.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// A session's names cannot be inspected as the caller asked.
+    #[error(transparent)]
+    Inspect(#[from] InspectError),
+    /// Stored output cannot be read as the caller asked.
+    #[error(transparent)]
+    Artifact(#[from] ArtifactError),
+    #[error("{path}: cannot {what}: {source}", path = visible_line(.path))]
+    Io {
+        path: String,
+        what: &'static str,
+        /// The error of the system.
+        source: io::Error,
+    },
+}
+
+fn json_problem(error: &NotebookError) -> String {
+    match error {
+        NotebookError::Syntax { oddity: Some(oddity), .. } => match oddity {
+            Oddity::ConflictMarkers { .. } => oddity.to_string(),
+            // The next step covers the remedy, which is first of all to wait.
+            Oddity::Empty => "the file is empty".to_owned(),
+            _ => format!("{error}; {oddity}"),
+        },
+        _ => error.to_string(),
+    }
+}
+
+fn in_batch(error: &EditError, batch: usize) -> String {
+    match error {
+        EditError::Op { op, .. } if batch > 1 => format!("operation {op}: "),
+        _ => String::new(),
+    }
+}
+
+/// The error for a text, with its path.
+pub(crate) fn text_error(path: &str, error: TextError) -> EngineError {
+    let path = path.to_owned();
+    match error {
+        TextError::FirstLine | TextError::UnknownMarker { .. } => {
+            EngineError::BadText { path, error }
+        }
+        TextError::BadCell { index } => EngineError::BadCell { path, index },
+        TextError::LeavesOut { .. } => EngineError::LeavesOut { path, error },
+        TextError::Edit(error) => EngineError::Edit { path, error, batch: 1 },
+    }
+}
+
+/// The error for bytes that are not a notebook, with the path.
+pub(crate) fn not_a_notebook(path: &str, error: NotebookError) -> EngineError {
+    let path = path.to_owned();
+    match error {
+        NotebookError::Syntax { .. } => EngineError::NotJson { path, error },
+        NotebookError::NotAnObject | NotebookError::NoCells => {
+            EngineError::Structure { path, error }
+        }
+        NotebookError::TooLarge { size_bytes, limit_bytes } => {
+            EngineError::TooLarge { path, size_bytes, limit_bytes }
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! The meaning of a display for a reader: one text, and the rich forms beside it.
+//!
+//! Owns the order of preference between MIME types (B:X-30 to X-34). It must not know text budgets or storage.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use inkcell_kernel::{MimeBundle, MimeData};
+
+use super::{chart, html, json_text};
+use crate::output::model::size;
+
+/// A status event replaces all other forms of its display (B:X-32).
+const STATUS: &str = "application/x-omp-status";
+const MAX_DIGEST_CHARS: usize = 600;
+/// A status event is small; larger data is not a status event.
+const MAX_STATUS_BYTES: usize = 1024 * 1024;
+/// Tables below this many bytes of text need no digest beside them.
+const SMALL_TABLE_BYTES: usize = 2048;
+
+/// The forms that a display yields.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct DisplayForms {
+    /// The text, ending with a line feed.
+    pub(crate) text: Option<String>,
+    pub(crate) is_markdown: bool,
+    pub(crate) rich: Vec<RichForm>,
+}
+
+/// A rich form, as it came.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum RichForm {
+    Image {
+        mime: String,
+        data: Bytes,
+    },
+    Json(String),
+    Status(String),
+    /// A form that is only described. Its data are present if they are worth storing.
+    Digest {
+        mime: String,
+        digest: String,
+        data: Option<Bytes>,
+    },
+}
+
+impl RichForm {
+    /// Approximate size in memory.
+    pub(crate) fn held_bytes(&self) -> usize {
+        match self {
+            RichForm::Image { data, .. } => data.len(),
+            RichForm::Json(text) | RichForm::Status(text) => text.len(),
+            RichForm::Digest { data, .. } => data.as_ref().map_or(0, Bytes::len),
+        }
+    }
+}
+
+fn text_of<'a>(bundle: &'a MimeBundle, mime: &str) -> Option<Cow<'a, str>> {
+    match bundle.get(mime)? {
+        MimeData::Text(text) => Some(Cow::Borrowed(text)),
+        MimeData::Binary(bytes) => Some(String::from_utf8_lossy(bytes)),
+        MimeData::Json(_) => None,
+    }
+}
+
+fn json_of<'a>(bundle: &'a MimeBundle, mime: &str) -> Option<&'a str> {
+    match bundle.get(mime)? {
+        MimeData::Json(text) | MimeData::Text(text) => Some(text),
+        MimeData::Binary(_) => None,
+    }
+}
+
+fn bytes_of(data: &MimeData) -> Bytes {
+    match data {
+        MimeData::Text(text) | MimeData::Json(text) => Bytes::copy_from_slice(text.as_bytes()),
+        MimeData::Binary(bytes) => bytes.clone(),
+    }
+}
+
+fn len_of(data: &MimeData) -> usize {
+    match data {
+        MimeData::Text(text) | MimeData::Json(text) => text.len(),
+        MimeData::Binary(bytes) => bytes.len(),
+    }
+}
+
+/// Reads a display. HTML is converted up to about `max_html_bytes` of Markdown.
+pub(crate) fn read(bundle: &MimeBundle, max_html_bytes: usize) -> DisplayForms {
+    if bundle.get(STATUS).is_some() {
+        return DisplayForms {
+            rich: status(bundle).into_iter().collect(),
+            ..DisplayForms::default()
+        };
+    }
+    let mut shown = DisplayForms { rich: rich(bundle), ..DisplayForms::default() };
+    let (plain, html) = (text_of(bundle, "text/plain"), text_of(bundle, "text/html"));
+    let is_chart = shown.rich.iter().any(|found| matches!(found, RichForm::Digest { .. }));
+    // The plain form of IPython's own wrappers only names the class, and that of a chart repeats the same data.
+    let has_other = bundle.data.len() > 1;
+    let plain = plain.filter(|plain| !(has_other && (is_chart || is_wrapper(plain))));
+    if let Some(markdown) = text_of(bundle, "text/markdown") {
+        shown.text = Some(markdown.into_owned());
+        shown.is_markdown = true;
+    } else if let Some(plain) = plain {
+        if let Some(html) = html.filter(|html| html.contains("class=\"dataframe\"")) {
+            shown.rich.extend(frame(&plain, &html, max_html_bytes));
+        }
+        shown.text = Some(plain.into_owned());
+    } else if let Some(html) = html.filter(|_| !is_chart) {
+        let converted = html::to_markdown(&html, max_html_bytes);
+        if converted.is_cut {
+            let digest = match converted.table {
+                Some(table) => table.digest(),
+                None => format!("HTML, {}", size(html.len() as u64)),
+            };
+            let data = Some(Bytes::copy_from_slice(html.as_bytes()));
+            shown.rich.push(found_digest("text/html", &digest, data));
+        }
+        shown.is_markdown = !converted.markdown.is_empty();
+        shown.text = Some(converted.markdown).filter(|text| !text.is_empty());
+    } else if let Some(latex) = text_of(bundle, "text/latex") {
+        shown.text = Some(latex.into_owned());
+    }
+    if shown.text.is_none() && shown.rich.is_empty() {
+        shown.rich.extend(bundle.data.iter().find_map(|(mime, data)| other(mime, data)));
+    }
+    if let Some(text) = &mut shown.text
+        && !text.ends_with('\n')
+    {
+        text.push('\n');
+    }
+    shown
+}
+
+/// Returns true for `<IPython.core.display.HTML object>` and the like.
+fn is_wrapper(plain: &str) -> bool {
+    let plain = plain.trim();
+    ["<IPython.core.display.", "<IPython.lib.display."].iter().any(|start| plain.starts_with(start))
+        && plain.ends_with(" object>")
+}
+
+fn status(bundle: &MimeBundle) -> Option<RichForm> {
+    let text = json_of(bundle, STATUS).filter(|text| text.len() <= MAX_STATUS_BYTES)?;
+    let value: serde_json::Value = serde_json::from_str(text).ok()?;
+    value.as_object()?.get("op")?.as_str()?;
+    Some(RichForm::Status(text.to_owned()))
+}
+
+/// Images, then JSON, then charts.
+fn rich(bundle: &MimeBundle) -> Vec<RichForm> {
+    let mut found = Vec::new();
+    for mime in ["image/png", "image/jpeg"] {
+        if let Some(MimeData::Binary(data)) = bundle.get(mime) {
+            found.push(RichForm::Image { mime: mime.to_owned(), data: data.clone() });
+            // Two forms of the same picture say no more than one.
+            break;
+        }
+    }
+    if let Some(json) = json_of(bundle, "application/json") {
+        found.push(RichForm::Json(json.to_owned()));
+    }
+    for (mime, data) in &bundle.data {
+        let is_chart = ["application/vnd.plotly.", "application/vnd.vega", "application/geo+json"]
+            .iter()
+            .any(|start| mime.starts_with(start));
+        if is_chart && let Some(json) = json_of(bundle, mime) {
+            let digest = chart::digest(mime, json);
+            let digest = digest.unwrap_or_else(|| format!("{mime}: {}", json_text::shape(json)));
+            found.push(found_digest(mime, &digest, Some(bytes_of(data))));
+            break;
+        }
+    }
+    found
+}
+
+/// A digest of a data frame whose text is long or cut by pandas itself.
+fn frame(plain: &str, html: &str, max_html_bytes: usize) -> Option<RichForm> {
+    let tail = plain.trim_end();
+    let is_cut = tail.ends_with(" columns]") || plain.len() > SMALL_TABLE_BYTES;
+    if !is_cut {
+        return None;
+    }
+    let table = html::to_markdown(html, max_html_bytes).table?;
+    // When pandas leaves rows out, its last line gives the number of rows.
+    let said = tail.rsplit_once('[').map(|(_, said)| said.trim_end_matches(']'));
+    let digest = match said.filter(|said| said.contains(" rows x ")) {
+        Some(said) => format!("table of {said}, shown: {}", table.names()),
+        None => table.digest(),
+    };
+    Some(found_digest("text/html", &digest, None))
+}
+
+/// A form that is neither text nor a known rich one.
+fn other(mime: &str, data: &MimeData) -> Option<RichForm> {
+    let bytes = size(len_of(data) as u64);
+    let digest = match data {
+        MimeData::Json(json) => format!("{mime}: {}", json_text::shape(json)),
+        MimeData::Text(text) if mime == "image/svg+xml" => match svg_size(text) {
+            Some(side) => format!("{mime} {side}, {bytes}"),
+            None => format!("{mime}, {bytes}"),
+        },
+        _ => format!("{mime}, {bytes}"),
+    };
+    let is_empty = len_of(data) == 0 || mime.starts_with("text/html");
+    (!is_empty).then(|| found_digest(mime, &digest, Some(bytes_of(data))))
+}
+
+/// Width and height of an SVG picture, from its first tag.
+fn svg_size(svg: &str) -> Option<String> {
+    let tag = svg.split_once("<svg")?.1.split('>').next()?;
+    let value = |name: &str| {
+        let after = tag.split_once(&format!(" {name}=\""))?.1;
+        after.split('"').next().map(|value| value.trim_end_matches("px").to_owned())
+    };
+    Some(format!("{}×{}", value("width")?, value("height")?))
+}
+
+/// Makes a digest of one line, without control characters.
+fn found_digest(mime: &str, digest: &str, data: Option<Bytes>) -> RichForm {
+    RichForm::Digest { mime: mime.to_owned(), digest: one_line(digest), data }
+}
+
+/// A text as one line of bounded length.
+pub(crate) fn one_line(text: &str) -> String {
+    let is_shown = |c: &char| !c.is_control() && !('\u{fff9}'..='\u{fffb}').contains(c);
+    let flat = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).filter(is_shown);
+    let mut line: String = flat.take(MAX_DIGEST_CHARS + 1).collect();
+    if let Some((at, _)) = line.char_indices().nth(MAX_DIGEST_CHARS) {
+        line.truncate(at);
+        line.push('…');
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,223 @@
+//! The report about checked notebooks: lines for people, an object for programs.
+//!
+//! Owns the wording.
+
+use std::io;
+
+use inkcell_engine::api::State;
+use inkcell_engine::notebook::{CellVerdict, OutputDifference, PartDifference, RunSide};
+use serde_json::{Value, json};
+
+use super::{Checked, CheckedCell, Outcome};
+use crate::exit::Exit;
+use crate::host::Refusal;
+use crate::output::{Output, count};
+use crate::setup::quoted;
+
+/// The most lines of a difference that are shown.
+const MAX_LINES: usize = 20;
+
+/// The most characters of a line that are shown.
+const MAX_WIDE: usize = 160;
+
+/// The reason why a notebook was not checked and the next step, in a sentence.
+fn sentence(Refusal { message, hint, .. }: &Refusal) -> String {
+    hint.as_ref().map_or_else(|| message.clone(), |step| format!("{message}; {step}"))
+}
+
+pub(super) fn write(checked: &Checked, is_quiet: bool, output: &mut Output) -> io::Result<()> {
+    let path = &checked.path;
+    let took = format!("{:.1} s", checked.took.as_secs_f64());
+    let cells = match &checked.outcome {
+        Outcome::NeverRun => {
+            return output.line(&format!(
+                "{path}: never run, so there is nothing to compare with; run it first: inkcell run {}",
+                quoted(path)
+            ));
+        }
+        Outcome::Failed(refusal) => {
+            return output.line(&format!("{path}: not checked: {}", sentence(refusal)));
+        }
+        Outcome::Compared { cells, .. } => cells,
+    };
+    let bad = cells.iter().filter(|cell| !cell.is_good()).count();
+    if bad == 0 && checked.exit() == Exit::Ok {
+        if is_quiet {
+            return Ok(());
+        }
+        return output.line(&format!("{path}: {} ({took})", good(cells)));
+    }
+    let all = count(cells.len(), "cell");
+    let how = match checked.exit() {
+        Exit::KernelDied => ", the kernel died",
+        Exit::TimedOut => ", it took too long",
+        _ => "",
+    };
+    let are = if bad == 1 { "is" } else { "are" };
+    output.line(&format!("{path}: {bad} of {all} {are} not as stored{how} ({took})"))?;
+    for cell in cells.iter().filter(|cell| !cell.is_good()) {
+        write_cell(cell, output)?;
+    }
+    let path = quoted(path);
+    output.line(&match checked.exit() {
+        Exit::TimedOut => {
+            format!("  give its cells more time: inkcell verify {path} --timeout SECONDS, 0 for no limit")
+        }
+        Exit::KernelDied => format!("  see what ends it: inkcell run {path} -o FILE.ipynb"),
+        _ => format!("  if the new outputs are right, store them: inkcell run {path}"),
+    })
+}
+
+/// How many cells are unchanged, and how many were not checked.
+fn good(cells: &[CheckedCell]) -> String {
+    if cells.is_empty() {
+        return "there is no code to run, so there is nothing to compare".to_owned();
+    }
+    let of = |wanted: fn(&CellVerdict) -> bool| {
+        cells.iter().filter(|cell| wanted(&cell.compared.verdict)).count()
+    };
+    let same = of(|verdict| *verdict == CellVerdict::Same);
+    let are = if same == 1 { "is" } else { "are" };
+    let mut said = format!("{} {are} as stored", count(same, "cell"));
+    let ignored = of(|verdict| *verdict == CellVerdict::Ignored);
+    if ignored > 0 {
+        said.push_str(&format!(", {ignored} not compared"));
+    }
+    let skipped = of(|verdict| *verdict == CellVerdict::Skipped);
+    if skipped > 0 {
+        said.push_str(&format!(", {skipped} not run"));
+    }
+    said
+}
+
+fn name(cell: &CheckedCell) -> String {
+    match &cell.compared.cell.id {
+        Some(id) => format!("cell {} ({id})", cell.compared.cell.index),
+        None => format!("cell {}", cell.compared.cell.index),
+    }
+}
+
+fn write_cell(cell: &CheckedCell, output: &mut Output) -> io::Result<()> {
+    let name = name(cell);
+    match cell.state {
+        State::NeverRun => return output.line(&format!("  {name} was not run")),
+        State::TimedOut => return output.line(&format!("  {name} did not end in time")),
+        _ => {}
+    }
+    match &cell.compared.verdict {
+        CellVerdict::Failed { name: error, value } => {
+            output.line(&format!("  {name} failed: {error}: {}", short(value)))
+        }
+        CellVerdict::Different(differences) => {
+            output.line(&format!("  {name} differs"))?;
+            differences.iter().try_for_each(|one| write_difference(one, output))
+        }
+        CellVerdict::Same | CellVerdict::Ignored | CellVerdict::Skipped => Ok(()),
+    }
+}
+
+fn write_difference(one: &OutputDifference, output: &mut Output) -> io::Result<()> {
+    let part = &one.part;
+    let head = match &one.how {
+        PartDifference::Picture(how) => format!("    {part}: {how}"),
+        PartDifference::Missing { side: RunSide::Old, .. } => {
+            format!("    {part}: stored, and not shown now")
+        }
+        PartDifference::Missing { side: RunSide::New, .. } => {
+            format!("    {part}: shown now, and not stored")
+        }
+        PartDifference::Text { .. } => format!("    {part}:"),
+    };
+    output.line(&head)?;
+    let lines = one.how.lines();
+    for (side, line) in lines.iter().take(MAX_LINES) {
+        let sign = match side {
+            None => ' ',
+            Some(RunSide::Old) => '-',
+            Some(RunSide::New) => '+',
+        };
+        output.line(&format!("    {sign} {}", short(line)))?;
+    }
+    match lines.len().saturating_sub(MAX_LINES) {
+        0 => Ok(()),
+        more => output.line(&format!("      and {} more", count(more, "line"))),
+    }
+}
+
+fn short(line: &str) -> String {
+    let line = line.lines().next().unwrap_or_default();
+    match line.char_indices().nth(MAX_WIDE) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
+pub(super) fn summary(all: &[Checked]) -> String {
+    let good = all.iter().filter(|checked| checked.exit() == Exit::Ok).count();
+    format!("{good} of {} are as stored", count(all.len(), "notebook"))
+}
+
+pub(super) fn as_json(all: &[Checked]) -> Value {
+    let good = all.iter().all(|checked| checked.exit() == Exit::Ok);
+    json!({
+        "status": if good { "same" } else { "different" },
+        "notebooks": all.iter().map(notebook).collect::<Vec<_>>(),
+    })
+}
+
+fn notebook(checked: &Checked) -> Value {
+    let mut told = json!({"path": checked.path, "seconds": checked.took.as_secs_f64()});
+    match &checked.outcome {
+        Outcome::NeverRun => told["status"] = json!("never_run"),
+        Outcome::Failed(refusal) => {
+            told["status"] = json!("not_checked");
+            told["error"] = json!(sentence(refusal));
+        }
+        Outcome::Compared { state, cells } => {
+            let is_good = checked.exit() == Exit::Ok;
+            told["status"] = json!(if is_good { "same" } else { "different" });
+            told["run"] = json!(state.name());
+            told["cells"] = cells.iter().map(cell).collect();
+        }
+    }
+    told
+}
+
+fn cell(cell: &CheckedCell) -> Value {
+    let verdict = match &cell.compared.verdict {
+        CellVerdict::Skipped => "skipped",
+        _ if cell.state == State::NeverRun => "not_run",
+        _ if cell.state == State::TimedOut => "timed_out",
+        CellVerdict::Same => "same",
+        CellVerdict::Different(_) => "different",
+        CellVerdict::Failed { .. } => "failed",
+        CellVerdict::Ignored => "ignored",
+    };
+    let mut told = json!({
+        "index": cell.compared.cell.index, "id": cell.compared.cell.id, "verdict": verdict,
+    });
+    match &cell.compared.verdict {
+        CellVerdict::Failed { name, value } => {
+            told["error"] = json!({"name": name, "value": value});
+        }
+        CellVerdict::Different(differences) => {
+            told["differences"] = differences.iter().map(difference).collect();
+        }
+        _ => {}
+    }
+    told
+}
+
+fn difference(one: &OutputDifference) -> Value {
+    let (stored, now, how) = match &one.how {
+        PartDifference::Text { old, new } => (json!(old), json!(new), Value::Null),
+        PartDifference::Picture(how) => (Value::Null, Value::Null, json!(how)),
+        PartDifference::Missing { side: RunSide::Old, text } => {
+            (json!(text), Value::Null, json!("stored, and not shown now"))
+        }
+        PartDifference::Missing { side: RunSide::New, text } => {
+            (Value::Null, json!(text), json!("shown now, and not stored"))
+        }
+    };
+    json!({"part": one.part, "stored": stored, "now": now, "how": how})
+}

@@ -1,0 +1,141 @@
+//! `read`: a notebook as virtual text, any other file as its lines, stored output by its id.
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use inkcell_engine::artifact::{
+    ArtifactError, ArtifactState, Artifacts, LinesRead, Scope, is_text_kind,
+};
+use inkcell_engine::notebook::{Form, MarkerIds, Selector, split_selector, visible_line};
+use inkcell_engine::output::size;
+use inkcell_engine::{EngineError, Notebooks, is_notebook_path};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::mcp::desk::{CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
+use crate::mcp::tools::files::{self, PAGE, Reader, on_disk, shown, told};
+use crate::mcp::tools::{Alias, decode, lean};
+
+pub(crate) static SPEC: ToolSpec = ToolSpec {
+    name: "read",
+    description: include_str!("read.md"),
+    hints: Hints {
+        title: "Read a file",
+        read_only: true,
+        destructive: false,
+        idempotent: true,
+        open_world: false,
+    },
+    order: Order::File,
+    schema: lean::schema::<Args>,
+    call,
+};
+
+/// Where a file says whether it is text.
+const LOOKED_AT: usize = 8 * 1024;
+
+pub(super) const PATHS: &[Alias] = &[("file_path", "path"), ("notebook_path", "path")];
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    path: String,
+}
+
+fn call(
+    desk: &Desk,
+    given: Value,
+    context: CallContext,
+) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
+    async move {
+        let args: Args = decode(given, PATHS)?;
+        let notebooks = files::notebooks(desk);
+        let artifacts = desk.engine.artifacts().clone();
+        let reader = Reader::at(desk);
+        on_disk(&context, move || {
+            let text = match args.path.starts_with("artifact://") {
+                true => stored(&args.path, &artifacts),
+                false => file(&args.path, &notebooks, reader),
+            };
+            text.map(ToolReply::text).map_err(|error| told(&error))
+        })
+        .await
+    }
+    .boxed()
+}
+
+fn file(given: &str, notebooks: &Notebooks, reader: Reader) -> Result<String, EngineError> {
+    let (path, selector) = notebooks.split_path(given)?;
+    if is_notebook_path(path) && selector.form == Form::Text {
+        return virtual_text(path, &selector, notebooks, reader);
+    }
+    let (bytes, _) = notebooks.read_bytes(path)?;
+    if bytes[..bytes.len().min(LOOKED_AT)].contains(&0) {
+        let problem = format!("{} is no text ({})", visible_line(path), size(bytes.len() as u64));
+        return Err(EngineError::Argument { argument: "path".to_owned(), problem });
+    }
+    Ok(match shown(&String::from_utf8_lossy(&bytes), &selector, reader).text {
+        text if text.is_empty() && reader != Reader::Code => "(empty file)".to_owned(),
+        text => text,
+    })
+}
+
+fn virtual_text(
+    path: &str,
+    selector: &Selector,
+    notebooks: &Notebooks,
+    reader: Reader,
+) -> Result<String, EngineError> {
+    let opened = notebooks.read(path)?;
+    let cells: Vec<usize> = (0..opened.notebook.len()).collect();
+    let text = opened.cells_to_text(&cells, MarkerIds::Off)?;
+    let part = shown(&text, selector, reader);
+    if !part.is_whole {
+        notebooks.note_part(&opened, &[part.text.as_bytes()]);
+    }
+    Ok(part.text)
+}
+
+fn stored(given: &str, artifacts: &Artifacts) -> Result<String, EngineError> {
+    let (reference, selector) = split_selector(given)?;
+    let found = artifacts.find_reference(reference, Scope::All)?;
+    let info = found.info();
+    if !is_text_kind(&info.kind) {
+        let (id, kind, path) = (info.id.clone(), info.kind.clone(), info.path.clone());
+        return Err(ArtifactError::NotText { id, kind, path }.into());
+    }
+    let read = match selector.form {
+        Form::Text => found.cleaned().lines(&selector.ranges, PAGE)?,
+        Form::Raw => found.lines(&selector.ranges, PAGE)?,
+    };
+    let mut text = lines_text(&read);
+    match &info.state {
+        ArtifactState::Complete => {}
+        ArtifactState::Writing => text.push_str("\n[It is still being written]"),
+        ArtifactState::Incomplete(incomplete) => text.push_str(&format!("\n[{incomplete}]")),
+    }
+    Ok(text)
+}
+
+fn lines_text(read: &LinesRead) -> String {
+    let bytes: Vec<u8> = read.pieces.iter().flat_map(|piece| piece.bytes.clone()).collect();
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    let (Some(first), Some(last)) = (read.pieces.first(), read.pieces.last()) else {
+        return format!("[The text has {} lines]", read.total_lines);
+    };
+    let mut notices = Vec::new();
+    if let Some(cut) = &read.cut {
+        let (part, all) = (size(cut.shown_bytes), size(cut.line_bytes));
+        notices.push(format!("[Showing the first {part} of line {} ({all})]", cut.line));
+    }
+    if let Some(next) = read.next_line {
+        let (first, last, total) = (first.first, last.last, read.total_lines);
+        let notice = format!("[Showing lines {first}-{last} of {total}. Use :{next} to continue]");
+        notices.push(notice);
+    }
+    if !notices.is_empty() {
+        let blank = if text.ends_with('\n') { "\n" } else { "\n\n" };
+        text.push_str(&format!("{blank}{}", notices.join("\n")));
+    }
+    text
+}

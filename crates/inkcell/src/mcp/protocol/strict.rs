@@ -1,0 +1,264 @@
+//! The requirements that a message must meet before it has any effect.
+//!
+//! Owns the words of a refusal, and that a message means one thing: a key that is given twice is refused, so that
+//! the choice of a reader between the client and us never matters. Must not know how messages arrive.
+
+use std::fmt;
+
+use rmcp::model::{
+    CallToolRequestParams, ClientRequest, CustomRequest, ErrorData, GetPromptRequestParams,
+    InitializeRequestParams, JsonRpcMessage, JsonRpcRequest, ReadResourceRequestParams, RequestId,
+};
+use rmcp::service::{RoleServer, RxJsonRpcMessage};
+use serde::de::{DeserializeOwned, DeserializeSeed, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::answer::cleaned;
+use super::skim::Skim;
+
+/// The deepest nesting that is read.
+const DEEPEST: usize = 127;
+/// The longest id of a request, in bytes. It is kept while the request is under way.
+const LONGEST_ID: usize = 256;
+
+/// The content of a line.
+#[derive(Debug)]
+pub(crate) enum Taken {
+    Message(Box<RxJsonRpcMessage<RoleServer>>),
+    Refused(Refusal),
+    /// A notification that needs no answer, or an empty line.
+    Nothing,
+}
+
+/// The reason why a message is refused. Without an id it answers no request.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Refusal {
+    pub(crate) id: Option<RequestId>,
+    pub(crate) error: ErrorData,
+}
+
+pub(crate) fn take(line: &[u8]) -> Taken {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
+    if line.is_empty() {
+        return Taken::Nothing;
+    }
+    let mut twice = None;
+    let value = match parse(line, &mut twice) {
+        Ok(value) => value,
+        Err(error) => return Taken::Refused(unreadable(line, &error)),
+    };
+    if let Some(instead) = instead_of(&value, twice) {
+        return instead;
+    }
+    let id = id_of(&value).ok().flatten();
+    let method = value.get("method").and_then(Value::as_str).map(str::to_owned);
+    let wrong = |id: RequestId, method: &str, error: &serde_json::Error| {
+        let problem = cleaned(format!("invalid params for {method}: {error}"));
+        Taken::Refused(Refusal { id: Some(id), error: ErrorData::invalid_params(problem, None) })
+    };
+    match (serde_json::from_value(value), method, id) {
+        (Ok(message), _, _) => match misfit(&message) {
+            Some((id, method, error)) => wrong(id, method, &error),
+            None => Taken::Message(Box::new(message)),
+        },
+        (Err(error), Some(method), Some(id)) => wrong(id, &method, &error),
+        // A notification is never answered, and neither is an answer to a question that was not asked.
+        _ => Taken::Nothing,
+    }
+}
+
+/// A request of a known method with unfit params, which the library reads as an unknown method.
+fn misfit(message: &RxJsonRpcMessage<RoleServer>) -> Option<(RequestId, &str, serde_json::Error)> {
+    fn fit<T: DeserializeOwned>(params: Value) -> Result<(), serde_json::Error> {
+        serde_json::from_value::<T>(params).map(drop)
+    }
+    let JsonRpcMessage::Request(JsonRpcRequest { id, request, .. }) = message else { return None };
+    let ClientRequest::CustomRequest(CustomRequest { method, params, .. }) = request else {
+        return None;
+    };
+    let params = params.clone().unwrap_or_default();
+    let fits = match method.as_str() {
+        "initialize" => fit::<InitializeRequestParams>(params),
+        "tools/call" => fit::<CallToolRequestParams>(params),
+        "resources/read" => fit::<ReadResourceRequestParams>(params),
+        "prompts/get" => fit::<GetPromptRequestParams>(params),
+        _ => Ok(()),
+    };
+    Some((id.clone(), method, fits.err()?))
+}
+
+/// The refusal of a message that exceeds the limit.
+pub(crate) fn too_long(skim: &Skim, limit: usize) -> Refusal {
+    let problem = format!(
+        "the message is {} bytes long; the limit is {limit}. Send less at once: put the data into a file",
+        skim.length()
+    );
+    Refusal { id: skim.id(), error: ErrorData::invalid_request(problem, None) }
+}
+
+/// The refusal of a request whose id is in use.
+pub(crate) fn id_in_use(id: RequestId) -> Refusal {
+    let problem = format!("the id {} is in use; give each request an id of its own", shown(&id));
+    Refusal { id: Some(id), error: ErrorData::invalid_request(problem, None) }
+}
+
+fn shown(id: &RequestId) -> Value {
+    id.clone().into_json_value()
+}
+
+fn unreadable(line: &[u8], error: &serde_json::Error) -> Refusal {
+    let mut skim = Skim::default();
+    skim.feed(line);
+    if skim.deepest() > DEEPEST {
+        let deepest = skim.deepest();
+        let problem =
+            format!("the message is nested {deepest} levels deep; the limit is {DEEPEST}");
+        return Refusal { id: skim.id(), error: ErrorData::invalid_request(problem, None) };
+    }
+    let problem = match std::str::from_utf8(line) {
+        Ok(_) => format!("the message is not JSON: {error}"),
+        Err(error) => format!("the message is not UTF-8: {error}"),
+    };
+    // JSON with invalid text, such as half a surrogate pair, has an id, and its sender waits for an answer.
+    let is_whole = serde_json::from_slice::<&RawValue>(line).is_ok();
+    let id = if is_whole { skim.id() } else { None };
+    Refusal { id, error: ErrorData::parse_error(problem, None) }
+}
+
+/// The replacement of a message that is not allowed; a notification is never answered.
+fn instead_of(value: &Value, twice: Option<String>) -> Option<Taken> {
+    let refused = |id: Option<RequestId>, problem: &str| {
+        let error = ErrorData::invalid_request(cleaned(problem), None);
+        Some(Taken::Refused(Refusal { id, error }))
+    };
+    let Value::Object(fields) = value else {
+        return refused(
+            None,
+            match value {
+                Value::Array(_) => "batches are not part of the protocol; send one message a line",
+                _ => "the message is no object",
+            },
+        );
+    };
+    let is_request = fields.contains_key("method");
+    let id = match id_of(value) {
+        Ok(id) => id,
+        Err(problem) if is_request => return refused(None, &problem),
+        Err(_) => return Some(Taken::Nothing),
+    };
+    if let Some(key) = twice {
+        if !is_request || id.is_none() {
+            return Some(Taken::Nothing);
+        }
+        // Of two ids, neither is certain to be the one that the client means.
+        let id = id.filter(|_| key != "id");
+        return refused(id, &format!("the key {} is given twice in one object", json!(key)));
+    }
+    let problem = if fields.get("jsonrpc").is_none_or(|version| version != "2.0") {
+        "jsonrpc must be \"2.0\""
+    } else if is_request && !fields["method"].is_string() {
+        "method must be a string"
+    } else if !is_request && !fields.contains_key("result") && !fields.contains_key("error") {
+        "the message is neither a request nor an answer; give a method"
+    } else {
+        return None;
+    };
+    refused(id, problem)
+}
+
+/// The id of a request; none for a notification.
+fn id_of(value: &Value) -> Result<Option<RequestId>, String> {
+    match value.get("id") {
+        None => Ok(None),
+        Some(Value::Number(number)) if number.is_i64() => {
+            Ok(number.as_i64().map(RequestId::Number))
+        }
+        Some(Value::String(text)) if text.len() <= LONGEST_ID => {
+            Ok(Some(RequestId::String(text.as_str().into())))
+        }
+        Some(Value::String(_)) => Err(format!("id is longer than {LONGEST_ID} bytes")),
+        Some(_) => Err("id must be a string or an integer of 64 bits".to_owned()),
+    }
+}
+
+/// The value, and the first key that is given twice anywhere in it.
+fn parse(line: &[u8], twice: &mut Option<String>) -> Result<Value, serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_slice(line);
+    let value = Seed { twice }.deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(value)
+}
+
+struct Seed<'a> {
+    twice: &'a mut Option<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for Seed<'_> {
+    type Value = Value;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Seed<'_> {
+    type Value = Value;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some(item) = items.next_element_seed(Seed { twice: self.twice })? {
+            all.push(item);
+        }
+        Ok(Value::Array(all))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let mut all = Map::new();
+        while let Some(key) = entries.next_key::<String>()? {
+            let value = entries.next_value_seed(Seed { twice: self.twice })?;
+            if all.insert(key.clone(), value).is_some() {
+                self.twice.get_or_insert(key);
+            }
+        }
+        Ok(Value::Object(all))
+    }
+}
+
+#[cfg(test)]
+#[path = "strict/tests.rs"]
+mod tests;

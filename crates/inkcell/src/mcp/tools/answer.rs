@@ -1,0 +1,226 @@
+//! The answer to a call of code: one text, pictures, and where to find what did not fit.
+//!
+//! Owns which part of a report goes into which part of the answer. The words are in `view/reply.rs`, the form for
+//! programs is in `details.rs`.
+
+use inkcell_engine::Kind;
+use inkcell_engine::api::{
+    CellReport, EndReport, KernelStep, NotebookReport, Problem, PythonReport, State,
+};
+use inkcell_engine::artifact::Scope;
+use inkcell_engine::output::{ImageItem, RichItem, RichKind, Stored};
+
+use super::details::{self, Language};
+use super::running::Followed;
+use super::session::profile;
+use super::{Content, Desk, Fault, ToolError, ToolReply, weight};
+use crate::settings::Images;
+use crate::view::reply::{self, Afterwards, Reply};
+use crate::view::words::next;
+
+/// How many pictures one answer shows; the others are stored.
+const MAX_IMAGES: usize = 8;
+
+/// What is kept free of pictures for notes and links.
+const SPARE_BYTES: usize = 32 << 10;
+
+/// Who gets the answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Readers {
+    /// A model alone: clients show it the structured form in place of the text, which is made for it.
+    Model,
+    /// Programs too, as the source documents have it (B:X-09).
+    Programs(Language),
+}
+
+/// The answer to a call. A call for which there was no kernel is an error with its next step.
+pub(crate) async fn of(
+    desk: &Desk,
+    followed: Followed,
+    readers: Readers,
+) -> Result<ToolReply, ToolError> {
+    let desk = desk.clone();
+    off_thread(move || make(&desk, followed, readers)).await?
+}
+
+/// Looks up what is stored in files, where nobody else waits for them.
+pub(crate) async fn off_thread<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ToolError> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| {
+        let message = format!("inkcell failed while it made the answer: {error}");
+        ToolError { kind: Kind::Internal, message, next: None }
+    })
+}
+
+fn make(desk: &Desk, followed: Followed, readers: Readers) -> Result<ToolReply, ToolError> {
+    let Followed { report, asides } = followed;
+    let report = report.without_left_out().into_owned();
+    if let Some(error) = not_begun(&report) {
+        return Err(error);
+    }
+    let Reply { mut text, is_error } = reply::of_report_with(&report, kernel_after(desk, &report));
+    let structured = match readers {
+        Readers::Programs(language) => Some(details::of(desk, &report, language)),
+        Readers::Model => None,
+    };
+    let words = weight::of_text(&text) + structured.as_ref().map_or(0, weight::of_json);
+    let room = weight::MOST_BYTES.saturating_sub(SPARE_BYTES + words);
+    let pictures = Pictures::of(desk, &report, room);
+    for line in asides.iter().map(|aside| format!("[{aside}]")).chain(pictures.lines) {
+        text.push_str(&format!("\n\n{line}"));
+    }
+    if let Some(next) = next_step(desk, &report) {
+        text.push_str(&format!("\nNext: {next}"));
+    }
+    let mut content = vec![Content::Text(text.trim_start_matches('\n').to_owned())];
+    content.extend(pictures.content);
+    content.extend(report.cells.iter().filter_map(whole_output));
+    let fault = is_error.then_some(Fault::Ended(report.state));
+    let reply = ToolReply { content, is_error, fault, ..ToolReply::default() };
+    Ok(match structured {
+        Some(structured) => reply.with_structured(structured),
+        None => reply,
+    })
+}
+
+/// Why nothing was run, if that is so.
+fn not_begun(report: &PythonReport) -> Option<ToolError> {
+    if report.cells.iter().any(|cell| cell.count.is_some()) {
+        return None;
+    }
+    let Problem { kind, message, step } = no_kernel(report)?;
+    Some(ToolError { kind: *kind, message: message.clone(), next: step.map(next::of_kernel) })
+}
+
+fn no_kernel(report: &PythonReport) -> Option<&Problem> {
+    report.cells.iter().find_map(|cell| match &cell.end {
+        Some(EndReport::NoKernel(problem)) => Some(problem),
+        _ => None,
+    })
+}
+
+/// Whether a later call finds the kernel of this one.
+fn kernel_after(desk: &Desk, report: &PythonReport) -> Afterwards {
+    match desk.exposure.ends_with_its_call() {
+        true => Afterwards::Gone,
+        false => Afterwards::of(report),
+    }
+}
+
+/// What to do next, where the text does not say so itself.
+fn next_step(desk: &Desk, report: &PythonReport) -> Option<String> {
+    if !report.state.is_end() && desk.exposure.can_ask_again() {
+        return Some(format!("ask for it with result, id: \"{}\"", report.execution.0));
+    }
+    if let (Some(run), true) = (&report.notebook, report.state.is_end())
+        && let Some(step) = after_run(report, run, kernel_after(desk, report))
+    {
+        return Some(step);
+    }
+    if report.state == State::TimedOut {
+        return Some(next::of_kernel(KernelStep::RaiseTimeout));
+    }
+    no_kernel(report).and_then(|problem| problem.step).map(next::of_kernel)
+}
+
+/// What to do after a run that stopped at a cell.
+fn after_run(report: &PythonReport, run: &NotebookReport, kernel: Afterwards) -> Option<String> {
+    let is_stop = |cell: &&CellReport| matches!(cell.state, State::Error | State::KernelDied);
+    let cell = report.cells.iter().rev().find(is_stop)?;
+    let place = cell.notebook.as_ref()?;
+    let name = place.id.clone().unwrap_or_else(|| place.index.to_string());
+    let is_gone = report.state == State::KernelDied || kernel == Afterwards::Gone;
+    let lacks_a_name =
+        matches!(&cell.end, Some(EndReport::Exception(error)) if error.name == "NameError");
+    match report.state {
+        // Without the hint, if the run wrote to another file: another run would make that file again.
+        State::Error if run.path != run.written => None,
+        State::KernelDied | State::Error if is_gone => {
+            Some("mend that cell, then run from the top with notebook_run".to_owned())
+        }
+        State::Error if lacks_a_name => Some(format!(
+            "mend that cell, or run those above it first: notebook_run, to: \"{name}\""
+        )),
+        State::Error => {
+            Some(format!("mend that cell, then go on with notebook_run, from: \"{name}\""))
+        }
+        _ => None,
+    }
+}
+
+/// Where all of a truncated output is.
+fn whole_output(cell: &CellReport) -> Option<Content> {
+    let Stored { id, bytes } = cell.output.artifact.as_ref()?;
+    let name = cell.source.title.clone().unwrap_or_else(|| "full output".to_owned());
+    Some(link(id, name, "text/plain", *bytes))
+}
+
+fn link(id: &str, name: String, mime: &str, bytes: u64) -> Content {
+    Content::Link { uri: format!("artifact://{id}"), name, mime: mime.to_owned(), bytes }
+}
+
+/// The pictures of a call.
+#[derive(Default)]
+struct Pictures {
+    content: Vec<Content>,
+    /// What is said of them in the text.
+    lines: Vec<String>,
+}
+
+impl Pictures {
+    /// As many as there is room for; where the files of the others are.
+    fn of(desk: &Desk, report: &PythonReport, mut room: usize) -> Pictures {
+        let images = desk.settings.calls(profile(desk)).images;
+        let mut pictures = Pictures::default();
+        let mut shown = 0;
+        let mut left_out = 0;
+        for (item, image) in report.cells.iter().flat_map(of_cell) {
+            let stored = image.artifact.as_ref();
+            match (images, &image.data) {
+                (Images::Inline, Some(_)) if shown == MAX_IMAGES => left_out += 1,
+                (Images::Inline, Some(data)) if weight::of_bytes(data.len()) > room => {
+                    let file = stored.and_then(|stored| file(desk, stored));
+                    let file = file.map(|path| format!(". Its file: {path}")).unwrap_or_default();
+                    let digest = &item.digest;
+                    pictures.lines.push(format!(
+                        "[{digest} is not shown, the answer would be too large{file}]"
+                    ));
+                }
+                (Images::Inline, Some(data)) => {
+                    shown += 1;
+                    room -= weight::of_bytes(data.len());
+                    let (mime, data) = (image.mime.clone(), data.clone());
+                    pictures.content.push(Content::Image { mime, data });
+                }
+                (Images::Path, _) => {
+                    let path = stored.and_then(|stored| file(desk, stored));
+                    pictures.lines.extend(path.map(|path| format!("[image file: {path}]")));
+                }
+                (Images::Inline, None) | (Images::Off, _) => {}
+            }
+            if let Some(Stored { id, bytes }) = stored {
+                pictures.content.push(link(id, item.digest.clone(), &image.mime, *bytes));
+            }
+        }
+        if left_out > 0 {
+            pictures.lines.push(format!(
+                "[{left_out} more images are not shown; their artifacts are named above]"
+            ));
+        }
+        pictures
+    }
+}
+
+fn of_cell(cell: &CellReport) -> impl Iterator<Item = (&RichItem, &ImageItem)> {
+    cell.output.rich.iter().filter_map(|item| match &item.kind {
+        RichKind::Image(image) => Some((item, image)),
+        _ => None,
+    })
+}
+
+/// The file of a picture.
+fn file(desk: &Desk, stored: &Stored) -> Option<String> {
+    let found = desk.engine.artifacts().find_reference(&stored.id, Scope::All).ok()?;
+    Some(found.info().path.display().to_string())
+}

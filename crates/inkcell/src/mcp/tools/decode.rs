@@ -1,0 +1,172 @@
+//! Arguments as a model writes them, converted to what a tool expects.
+//!
+//! Owns other names for arguments, and the errors about wrong names and values. Each tool gives its values a
+//! meaning.
+
+use inkcell_engine::notebook::{nearest, visible_line};
+use schemars::{JsonSchema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::ToolError;
+
+/// Another name for an argument.
+pub(crate) type Alias = (&'static str, &'static str);
+
+/// The schema of arguments, in the plain form that clients understand.
+pub(crate) fn schema<T: JsonSchema>() -> Value {
+    let schema = SchemaGenerator::default().into_root_schema_for::<T>();
+    let mut schema = schema.to_value();
+    if let Value::Object(fields) = &mut schema {
+        fields.remove("$schema");
+        fields.remove("title");
+    }
+    schema
+}
+
+/// Arguments by their own names and by aliases. A name nobody knows is refused with the nearest.
+pub(crate) fn decode<T: DeserializeOwned + JsonSchema>(
+    given: Value,
+    aliases: &[Alias],
+) -> Result<T, ToolError> {
+    let given = match given {
+        Value::Object(fields) => fields,
+        Value::Null => Map::new(),
+        other => {
+            return Err(ToolError::argument(format!("the arguments are no object: {other}")));
+        }
+    };
+    let schema = schema::<T>();
+    let known: Vec<&str> = match &schema["properties"] {
+        Value::Object(properties) => properties.keys().map(String::as_str).collect(),
+        _ => Vec::new(),
+    };
+    let mut fields = Map::new();
+    for (name, value) in given {
+        let alias = aliases.iter().find(|(alias, _)| *alias == name);
+        // The argument's own name counts before an alias.
+        let own = match alias {
+            Some((_, own)) if !known.contains(&name.as_str()) => (*own).to_owned(),
+            _ => name.clone(),
+        };
+        if !known.contains(&own.as_str()) {
+            return Err(unknown(&name, &known));
+        }
+        // Models write null for arguments that they omit.
+        if value.is_null() {
+            continue;
+        }
+        if fields.insert(own.clone(), value).is_some() {
+            return Err(ToolError::argument(format!("{own} is given twice, once as {name}")));
+        }
+    }
+    let fields = Value::Object(fields);
+    serde_path_to_error::deserialize(fields).map_err(|error| {
+        let at = error.path().to_string();
+        let at = if at == "." { "" } else { &at };
+        refusal(at, &error.into_inner().to_string())
+    })
+}
+
+/// Why a value is not taken, in our words where they say more than those of the decoder.
+fn refusal(at: &str, problem: &str) -> ToolError {
+    let place = if at.is_empty() { String::new() } else { format!("{at}: ") };
+    // Names stand in backticks: first the wrong one, then the valid ones.
+    let mut names = problem.split('`').skip(1).step_by(2);
+    let first = names.next().unwrap_or_default();
+    let known: Vec<&str> = names.collect();
+    let near = nearest(known.iter().copied(), first);
+    let near = near.map(|at| format!("; did you mean {}?", known[at])).unwrap_or_default();
+    let right = known.join(", ");
+    if problem.starts_with("missing field ") {
+        return ToolError::argument(format!("{place}{first} is missing"))
+            .with_next(format!("give {first}"));
+    }
+    // A name that contains a backtick cannot be told apart, so the message stays as it is.
+    if known.is_empty() || first.is_empty() {
+        return ToolError::argument(format!("{place}{problem}"));
+    }
+    if problem.starts_with("unknown variant ") {
+        ToolError::argument(format!("{place}{} is none of its values{near}", visible_line(first)))
+            .with_next(format!("use one of: {right}"))
+    } else if problem.starts_with("unknown field ") {
+        ToolError::argument(format!("there is no argument {at}{near}"))
+            .with_next(format!("use these: {right}"))
+    } else {
+        ToolError::argument(format!("{place}{problem}"))
+    }
+}
+
+fn unknown(name: &str, known: &[&str]) -> ToolError {
+    let near = nearest(known.iter().copied(), name);
+    let near = near.map(|at| format!("; did you mean {}?", known[at])).unwrap_or_default();
+    ToolError::argument(format!("there is no argument {name}{near}"))
+        .with_next(format!("use these: {}", known.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Deserialize, JsonSchema, Debug)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only decoding is looked at")]
+    struct Args {
+        path: String,
+        mode: Option<Mode>,
+        cells: Option<Vec<Cell>>,
+        count: Option<u8>,
+    }
+
+    #[derive(Deserialize, JsonSchema, Debug)]
+    #[serde(rename_all = "lowercase")]
+    enum Mode {
+        Edit,
+        Insert,
+    }
+
+    #[derive(Deserialize, JsonSchema, Debug)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only decoding is looked at")]
+    struct Cell {
+        code: String,
+        title: Option<String>,
+    }
+
+    /// What is wrong is said by its name, with what would be right.
+    #[test]
+    fn wrong_arguments_are_told_with_the_next_step() {
+        let table = [
+            (json!({}), "path is missing", Some("give path")),
+            (
+                json!({"path": "x", "mode": "instert"}),
+                "mode: instert is none of its values; did you mean insert?",
+                Some("use one of: edit, insert"),
+            ),
+            (
+                json!({"path": "x", "cells": [{"code": "1"}, {"cod": "1"}]}),
+                "there is no argument cells[1].cod; did you mean code?",
+                Some("use these: code, title"),
+            ),
+            (json!({"path": "x", "cells": [{}]}), "cells[0]: code is missing", Some("give code")),
+            (
+                json!({"pat": "x"}),
+                "there is no argument pat; did you mean path?",
+                Some("use these: path, mode, cells, count"),
+            ),
+            (json!({"path": "x", "count": 300}), "count: invalid value: integer `300`", None),
+            (json!({"path": "x", "count": "`"}), "count: invalid type: string \"`\"", None),
+            (json!({"path": "x", "mode": "`"}), "mode: ", None),
+        ];
+        for (given, message, next) in table {
+            let error = decode::<Args>(given.clone(), &[]).unwrap_err();
+            assert!(error.message.starts_with(message), "{given}: {error:?}");
+            if next.is_some() {
+                assert_eq!(error.next.as_deref(), next, "{given}");
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! A call in the form for programs of the compatible tools: cells, structured outputs, truncation (B:X-09,
+//! B:X-09b).
+//!
+//! Owns the names of the fields, which are those of the source documents. The text for a model is in `answer.rs`.
+
+use inkcell_engine::api::{CellReport, PythonReport, State};
+use inkcell_engine::artifact::{ArtifactError, Scope};
+use inkcell_engine::output::{ModelOutput, Notice, RichKind};
+use serde_json::{Map, Value, json};
+
+use super::Desk;
+
+/// How much of a truncated output is in the details themselves.
+const MAX_FULL_BYTES: u64 = 256 << 10;
+
+/// What a tool calls the language of its cells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Language(pub(crate) &'static str);
+
+/// The details of a call.
+pub(crate) fn of(desk: &Desk, report: &PythonReport, language: Language) -> Value {
+    let records: Vec<Value> =
+        (0..).zip(&report.cells).map(|(index, cell)| record(index, cell, language)).collect();
+    let outputs = || report.cells.iter().map(|cell| &cell.output);
+    let is_error = !matches!(report.state, State::Done | State::Queued | State::Running);
+    let mut details = json!({
+        "cells": records,
+        "jsonOutputs": outputs().flat_map(json_outputs).collect::<Vec<_>>(),
+        "images": outputs().flat_map(images).collect::<Vec<_>>(),
+        "statusEvents": outputs().flat_map(status_events).collect::<Vec<_>>(),
+        "isError": is_error,
+        "session": report.session.0,
+        "execution": report.execution.0,
+    });
+    // The last truncated cell is the one whose text is cut at the end of the answer.
+    let truncated = outputs().rfind(|output| output.is_truncated);
+    if let (Some(output), Value::Object(details)) = (truncated, &mut details) {
+        add_truncation(desk, output, details);
+    }
+    details
+}
+
+/// The fields that tell of output that did not fit.
+pub(crate) fn add_truncation(desk: &Desk, output: &ModelOutput, details: &mut Map<String, Value>) {
+    let counts = &output.counts;
+    let truncation = json!({
+        "truncated": true,
+        "totalLines": counts.total_lines,
+        "totalBytes": counts.total_bytes,
+        "outputLines": counts.output_lines,
+        "outputBytes": counts.output_bytes,
+        "artifactId": output.artifact.as_ref().map(|stored| stored.id.clone()),
+    });
+    details.insert("truncation".to_owned(), truncation);
+    let notices: Vec<String> = output.notices.iter().map(Notice::to_string).collect();
+    details.insert("notice".to_owned(), notices.join("\n").into());
+    let Some(stored) = &output.artifact else { return };
+    let Ok(found) = desk.engine.artifacts().find_reference(&stored.id, Scope::All) else { return };
+    details.insert("fullOutputPath".to_owned(), found.info().path.display().to_string().into());
+    if found.info().bytes > MAX_FULL_BYTES {
+        return;
+    }
+    let mut text = String::new();
+    let read = found.cleaned().pass::<ArtifactError>(&mut |piece| {
+        text.push_str(piece);
+        Ok(())
+    });
+    if read.is_ok() {
+        details.insert("fullOutput".to_owned(), text.into());
+    }
+}
+
+fn record(index: usize, cell: &CellReport, language: Language) -> Value {
+    let status = match cell.state {
+        State::Queued | State::NeverRun => "pending",
+        State::Running => "running",
+        State::Done => "complete",
+        State::Error
+        | State::InputRefused
+        | State::KernelDied
+        | State::TimedOut
+        | State::Cancelled => "error",
+    };
+    let mut record = json!({
+        "index": index,
+        "title": cell.source.title,
+        "code": cell.source.code,
+        "language": language.0,
+        "output": cell.output.text(),
+        "status": status,
+        "durationMs": u64::try_from(cell.duration.as_millis()).unwrap_or(u64::MAX),
+        "statusEvents": status_events(&cell.output),
+        "hasMarkdown": cell.output.has_markdown,
+    });
+    // A cell that was stopped has no exit code (B:X-20).
+    let exit = match cell.state {
+        State::Done => Some(0),
+        State::Error | State::InputRefused | State::KernelDied => Some(1),
+        _ => None,
+    };
+    if let (Some(exit), Value::Object(record)) = (exit, &mut record) {
+        record.insert("exitCode".to_owned(), exit.into());
+    }
+    if let (true, Value::Object(record)) = (cell.output.stdin_requested, &mut record) {
+        record.insert("stdinRequested".to_owned(), true.into());
+    }
+    record
+}
+
+fn status_events(output: &ModelOutput) -> Vec<Value> {
+    let events = output.rich.iter().filter_map(|item| match &item.kind {
+        RichKind::Status(text) => serde_json::from_str(text).ok(),
+        _ => None,
+    });
+    events.collect()
+}
+
+fn json_outputs(output: &ModelOutput) -> Vec<Value> {
+    let values = output.rich.iter().filter_map(|item| match &item.kind {
+        RichKind::Json(json) => Some(match json.raw.as_deref().map(serde_json::from_str) {
+            Some(Ok(value)) => value,
+            // Data that JSON cannot hold, or that is too large, is replaced by the id of its artifact.
+            _ => json!({"artifact": json.artifact.as_ref().map(|stored| stored.id.clone())}),
+        }),
+        _ => None,
+    });
+    values.collect()
+}
+
+fn images(output: &ModelOutput) -> Vec<Value> {
+    let images = output.rich.iter().filter_map(|item| match &item.kind {
+        RichKind::Image(image) => Some(json!({
+            "mimeType": image.mime,
+            "artifactId": image.artifact.as_ref().map(|stored| stored.id.clone()),
+        })),
+        _ => None,
+    });
+    images.collect()
+}

@@ -1,0 +1,114 @@
+//! `eval`: cells with a language and a time limit of their own, as the source documents have it
+//! (B:X-01).
+//!
+//! Owns its shape. Running is in `running.rs`.
+
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use inkcell_engine::api::{CellSource, Wanted};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::answer::Readers;
+use super::details::Language;
+use super::python::{kernel, plain};
+use super::running::{self, Code};
+use super::seconds::{Seconds, Zero};
+use super::session::{place, profile};
+use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
+use super::{answer, decode, lean};
+
+pub(crate) static SPEC: ToolSpec = ToolSpec {
+    name: "eval",
+    description: include_str!("eval.md"),
+    hints: Hints {
+        title: "Evaluate code",
+        read_only: false,
+        destructive: true,
+        idempotent: false,
+        open_world: true,
+    },
+    order: Order::Session,
+    schema: lean::schema::<Arguments>,
+    call,
+};
+
+const ALIASES: [Alias; 0] = [];
+
+/// The longest time of a cell, in seconds (B:X-02).
+const MOST: u16 = 3600;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// Run in order.
+    #[schemars(length(min = 1))]
+    cells: Vec<Cell>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+struct Cell {
+    language: Known,
+    code: String,
+    title: Option<String>,
+    /// Seconds, 1 to 3600, default 30.
+    timeout: Option<Seconds>,
+    /// New kernel first.
+    #[serde(default)]
+    reset: bool,
+}
+
+/// The languages there are.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[schemars(inline)]
+enum Known {
+    #[serde(rename = "py", alias = "python")]
+    Python,
+}
+
+fn call(
+    desk: &Desk,
+    given: Value,
+    context: CallContext,
+) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
+    async move {
+        let Arguments { cells } = decode(given, &ALIASES)?;
+        if cells.is_empty() {
+            return Err(ToolError::argument("cells: there is none; give at least one"));
+        }
+        let usual = desk.settings.calls(profile(desk)).timeout;
+        let mut notices = Vec::new();
+        let cells: Vec<CellSource> =
+            cells.into_iter().map(|cell| source(cell, usual, &mut notices)).collect();
+        // Each cell has a time limit of its own, and the call has none.
+        let code = Code {
+            cells,
+            place: place(desk, None, None)?,
+            wanted: Wanted::default(),
+            timeout: None,
+            wait: None,
+        };
+        let mut followed = running::run(desk, code, context).await?;
+        followed.asides.extend(notices);
+        answer::of(desk, followed, Readers::Programs(Language("py"))).await
+    }
+    .boxed()
+}
+
+fn source(cell: Cell, usual: Option<Duration>, notices: &mut Vec<String>) -> CellSource {
+    let Cell { language: Known::Python, code, title, timeout, reset } = cell;
+    let timeout = match timeout {
+        None => usual,
+        Some(given) => {
+            let limited = given.within("a cell's timeout", 1, MOST, Zero::TooSmall);
+            notices.extend(limited.notice);
+            limited.limit
+        }
+    };
+    CellSource { title, timeout, kernel: kernel(reset), ..plain(code) }
+}

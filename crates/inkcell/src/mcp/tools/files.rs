@@ -1,0 +1,199 @@
+//! The shared parts of the tools that work on files: where the work is done, how much of a text is shown, and
+//! errors in the words of the source documents.
+//!
+//! Owns the bound of one answer. Each tool owns its effect on a file.
+
+use inkcell_engine::notebook::{PageLimits, Selector, TextError, page, visible_line};
+use inkcell_engine::output::size;
+use inkcell_engine::{EngineError, Kind, Notebooks};
+use serde::{Deserialize as _, Deserializer};
+use serde_json::Value;
+
+use super::{CallContext, Desk, ToolError};
+use crate::output::{count, visible};
+use crate::view::words::next;
+
+/// How much of a text one answer holds (B:V-22).
+pub(crate) const PAGE: PageLimits = PageLimits::STANDARD;
+
+/// Who reads what a tool shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reader {
+    /// A model, a page of so many lines at a time.
+    Model { lines: usize },
+    /// Code that called the tool: it takes all there is, and nothing besides.
+    Code,
+}
+
+impl Reader {
+    pub(crate) fn at(desk: &Desk) -> Reader {
+        if desk.bridge.is_for_code() {
+            return Reader::Code;
+        }
+        Reader::Model { lines: desk.settings.calls(desk.exposure.profile()).text.max_lines }
+    }
+
+    fn page(self) -> PageLimits {
+        match self {
+            Reader::Model { lines } => PageLimits { max_lines: lines, ..PAGE },
+            Reader::Code => PageLimits { max_lines: usize::MAX, max_bytes: usize::MAX },
+        }
+    }
+}
+
+/// Notebooks and other files, with paths that begin where the client works.
+pub(crate) fn notebooks(desk: &Desk) -> Notebooks {
+    // A user who follows the session of a notebook sees the edits that an agent makes.
+    let notebooks = desk.settings.notebooks.starting_at(&desk.cwd).telling(desk.engine.feeds());
+    match &desk.roots {
+        Some(roots) => notebooks.narrowed_to(roots),
+        None => notebooks,
+    }
+}
+
+/// Does file work where waiting for a disk or a lock holds up nobody else. A call that was given up before it
+/// began does nothing (B:N-20).
+pub(crate) async fn on_disk<T: Send + 'static>(
+    context: &CallContext,
+    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
+    let cancel = context.cancel.clone();
+    let guarded = move || {
+        if cancel.is_cancelled() {
+            let message = "the call was given up before it began; nothing was done".to_owned();
+            return Err(ToolError { kind: Kind::Cancelled, message, next: None });
+        }
+        work()
+    };
+    tokio::task::spawn_blocking(guarded).await.unwrap_or_else(|error| {
+        let message = format!("inkcell failed in the middle of it: {error}");
+        let next = Some("look at the file before you try again".to_owned());
+        Err(ToolError { kind: Kind::Internal, message, next })
+    })
+}
+
+/// Lines as one text. What a notebook holds cannot drive a terminal that shows it.
+pub(crate) fn joined(lines: &[String]) -> String {
+    lines.iter().map(|line| visible(line)).collect::<Vec<_>>().join("\n")
+}
+
+/// A text as one answer shows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Shown {
+    pub(crate) text: String,
+    /// Whether that is all of it.
+    pub(crate) is_whole: bool,
+}
+
+/// The lines that are picked, as many as one answer holds, with a notice when there are more. A line that alone
+/// is more than that is cut: there is always a bound.
+pub(crate) fn shown(text: &str, selector: &Selector, reader: Reader) -> Shown {
+    let limits = reader.page();
+    let mut paged = page(text, selector, limits);
+    if paged.is_empty() && !text.is_empty() {
+        let lines = count(text.split_inclusive('\n').count(), "line");
+        return Shown { text: format!("[The text has {lines}]"), is_whole: false };
+    }
+    let is_whole = paged == text;
+    let first = selector.ranges.first().map_or(1, |range| range.start);
+    let line_bytes = paged.find('\n').unwrap_or(paged.len());
+    if line_bytes > limits.max_bytes {
+        // A page may hold a single line that is too long, so the text after that line is the notice.
+        let rest = paged.split_off(line_bytes);
+        paged.truncate(paged.floor_char_boundary(limits.max_bytes));
+        let (shown, all) = (size(paged.len() as u64), size(line_bytes as u64));
+        paged.push_str(&format!("…\n\n[Showing the first {shown} of line {first} ({all})]"));
+        paged.push_str(rest.trim_start_matches('\n').strip_prefix('[').map_or("", |_| "\n"));
+        paged.push_str(rest.trim_start_matches('\n'));
+        return Shown { text: paged, is_whole: false };
+    }
+    Shown { text: paged, is_whole }
+}
+
+/// A list of cells as a text; models also write a number, or a list of numbers and ids.
+pub(crate) fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let item = |value: Value| match value {
+        Value::String(text) => Ok(text),
+        Value::Number(number) => Ok(whole(&number)),
+        other => Err(serde::de::Error::custom(format!("{other} names no cell"))),
+    };
+    let given = match Value::deserialize(deserializer)? {
+        // Models also write a list as a text.
+        Value::String(text) if text.trim_start().starts_with('[') => {
+            serde_json::from_str(&text).unwrap_or(Value::String(text))
+        }
+        given => given,
+    };
+    Ok(Some(match given {
+        Value::Array(items) => {
+            items.into_iter().map(item).collect::<Result<Vec<_>, _>>()?.join(",")
+        }
+        one => item(one)?,
+    }))
+}
+
+/// A number as it names a cell: 2.0 is 2.
+fn whole(number: &serde_json::Number) -> String {
+    match number.as_f64() {
+        Some(float) if float.fract() == 0.0 && float.abs() < 1e9 => format!("{float:.0}"),
+        _ => number.to_string(),
+    }
+}
+
+/// An error as the tools of the source documents tell it: their sentence, and the rest as the next step.
+pub(crate) fn told(error: &EngineError) -> ToolError {
+    let (kind, next) = (error.kind(), next::of(error));
+    let (message, next) = match error {
+        EngineError::NotJson { path, error } => {
+            let next = next.map(|next| format!("; {next}")).unwrap_or_default();
+            (
+                format!("Invalid JSON in notebook: {}", visible_line(path)),
+                Some(format!("{error}{next}")),
+            )
+        }
+        EngineError::NotFound { .. } => (error.to_string(), Some("check the path".to_owned())),
+        EngineError::NotAFile { .. } => {
+            (error.to_string(), Some("give the path of a file".to_owned()))
+        }
+        EngineError::LeavesOut { path, error: TextError::LeavesOut { missing, .. } } => {
+            let cells = count(missing.len(), "cell");
+            let message =
+                format!("{}: the text leaves out {cells}; nothing was written", visible_line(path));
+            (message, Some("give the text with the cells that should stay".to_owned()))
+        }
+        _ => (error.to_string(), next),
+    };
+    ToolError { kind, message, next }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MODEL: Reader = Reader::Model { lines: PAGE.max_lines };
+
+    /// B:V-22, B:O-31: an answer has a bound, whatever the text is, and says how to go on.
+    #[test]
+    fn long_texts_are_shown_by_the_page() {
+        let all = Selector::default();
+        let text: String = (1..=4000).map(|number| format!("line {number}\n")).collect();
+        let first = shown(&text, &all, MODEL);
+        assert!(!first.is_whole);
+        let notice = "\n\n[Showing lines 1-3000 of 4000. Use :3001 to continue]";
+        assert!(first.text.ends_with(&format!("line 3000{notice}")), "{}", &first.text[..50]);
+        assert_eq!(
+            shown("a\nb\n", &all, MODEL),
+            Shown { text: "a\nb\n".to_owned(), is_whole: true }
+        );
+
+        let long = format!("{}\nshort\n", "é".repeat(PAGE.max_bytes));
+        let cut = shown(&long, &all, MODEL);
+        assert!(cut.text.len() < PAGE.max_bytes + 200, "{}", cut.text.len());
+        let notice = "[Showing the first 50.0KB of line 1 (100.0KB)]\n\
+                      [Showing lines 1-1 of 2. Use :2 to continue]";
+        assert!(cut.text.ends_with(notice), "{}", &cut.text[PAGE.max_bytes..]);
+
+        let (_, beyond) = inkcell_engine::notebook::split_selector("x:9").unwrap();
+        assert_eq!(shown("a\nb\n", &beyond, MODEL).text, "[The text has 2 lines]");
+    }
+}

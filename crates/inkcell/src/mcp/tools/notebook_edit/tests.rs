@@ -1,0 +1,227 @@
+//! The edits that `notebook_edit` makes from the input of models.
+
+use inkcell_engine::Kind;
+use inkcell_testkit::notebooks::small;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::mcp::desk::Content;
+use crate::mcp::exposure::{Exposure, ToolSet};
+use crate::mcp::find;
+use crate::mcp::tools::test_desk::TestDesk;
+
+/// The sources of a notebook.
+fn sources(desk: &TestDesk, name: &str) -> Vec<String> {
+    let notebook: Value = serde_json::from_str(&desk.get(name)).unwrap();
+    let text = |source: &Value| match source {
+        Value::Array(lines) => lines.iter().filter_map(Value::as_str).collect(),
+        other => other.as_str().unwrap_or_default().to_owned(),
+    };
+    notebook["cells"].as_array().unwrap().iter().map(|cell| text(&cell["source"])).collect()
+}
+
+/// One operation may stand beside the path, under the names that models know.
+#[tokio::test]
+async fn one_operation_inline() {
+    let title = "# Title\n\nSome prose.";
+    let table: Vec<(Value, [&str; 3], &str)> = vec![
+        (
+            json!({"op": "replace", "cell": "aaaa1111", "source": "z"}),
+            [title, "z", "y = 2\n"],
+            "✓ Cell updated",
+        ),
+        (json!({"cell": 1, "source": "z"}), [title, "z", "y = 2\n"], "✓ Cell updated"),
+        (
+            json!({"cell_id": "aaaa1111", "new_source": "z", "edit_mode": "replace"}),
+            [title, "z", "y = 2\n"],
+            "✓ Cell updated",
+        ),
+        (json!({"cell_id": "1", "content": "z"}), [title, "z", "y = 2\n"], "✓ Cell updated"),
+        (
+            json!({"cell": "bbbb", "old": "2", "new": "3"}),
+            [title, "x = 1\nprint(x)", "y = 3\n"],
+            "✓ Text replaced in 1 place",
+        ),
+        (
+            json!({"old": "x = 1", "new": "x = 7"}),
+            [title, "x = 7\nprint(x)", "y = 2\n"],
+            "✓ Cell updated",
+        ),
+        (
+            json!({"op": "move", "cell": 2, "at": "start"}),
+            ["y = 2\n", title, "x = 1\nprint(x)"],
+            "✓ Cell moved",
+        ),
+    ];
+    for (mut given, wanted, first) in table {
+        let desk = TestDesk::on_files();
+        desk.put("nb.ipynb", small());
+        given["notebook_path"] = "nb.ipynb".into();
+        let text = desk.good("notebook_edit", given.clone()).await;
+        assert_eq!(text.lines().next(), Some(first), "{given}");
+        assert_eq!(sources(&desk, "nb.ipynb"), wanted, "{given}");
+    }
+}
+
+/// B:N-37: in the words of the documents' editor an insert goes behind the cell that is named, or first.
+#[tokio::test]
+async fn inserts_stand_where_their_words_say() {
+    let table = [
+        (json!({"op": "insert", "source": "new"}), 3),
+        (json!({"op": "insert", "source": "new", "after": "aaaa"}), 2),
+        (json!({"source": "new", "before": 0}), 0),
+        (json!({"edit_mode": "insert", "new_source": "new", "cell_id": "aaaa1111"}), 2),
+        (json!({"edit_mode": "insert", "new_source": "new", "cell_type": "code"}), 0),
+    ];
+    for (mut given, index) in table {
+        let desk = TestDesk::on_files();
+        desk.put("nb.ipynb", small());
+        given["path"] = "nb.ipynb".into();
+        let reply = desk.tried("notebook_edit", given.clone()).await.unwrap();
+        assert_eq!(sources(&desk, "nb.ipynb")[index], "new", "{given}");
+        let details = reply.structured.unwrap();
+        assert_eq!(details["changes"][0]["index"], index, "{given}");
+        let id = details["changes"][0]["id"].as_str().unwrap().to_owned();
+        let [Content::Text(text)] = &reply.content[..] else { panic!("{:?}", reply.content) };
+        assert!(text.contains(&format!("New cell: {id} (index {index})")), "{text}");
+    }
+}
+
+/// A batch is done whole or not at all, and says the version that the next edit can give.
+#[tokio::test]
+async fn batches_text_and_versions() {
+    let desk = TestDesk::on_files();
+    desk.put("nb.ipynb", small());
+    let ops = json!([
+        {"op": "delete", "cell": 0},
+        {"op": "sub", "cell": 1, "old": "x = 1", "new": "x = 5"},
+        {"op": "meta", "cell": 2, "set": {"b": 1.0, "a": null}},
+    ]);
+    let reply =
+        desk.tried("notebook_edit", json!({"path": "nb.ipynb", "ops": ops, "backup": true}));
+    let details = reply.await.unwrap().structured.unwrap();
+    assert_eq!(sources(&desk, "nb.ipynb"), ["x = 5\nprint(x)", "y = 2\n"]);
+    assert_eq!(desk.get("nb.ipynb.bak"), small());
+    assert!(details["backup"].as_str().unwrap().ends_with("nb.ipynb.bak"));
+    let version = details["version"].as_str().unwrap().to_owned();
+    let head = &desk.texts("notebook_read", json!({"path": "nb.ipynb"})).await[0];
+    assert!(head.contains(&version), "{head}");
+
+    let before = desk.get("nb.ipynb");
+    let ops = json!([{"op": "delete", "cell": 0}, {"op": "delete", "cell": 9}]);
+    let error = desk.error("notebook_edit", json!({"path": "nb.ipynb", "ops": ops})).await;
+    assert_eq!(error.kind, Kind::NotFound, "{error:?}");
+    assert_eq!(desk.get("nb.ipynb"), before);
+
+    // Another program changes a cell: an edit of a different cell is merged, an edit of the same cell is refused.
+    desk.put("nb.ipynb", before.replace("x = 5", "x = 6"));
+    let mine = json!({"path": "nb.ipynb", "cell": 0, "source": "mine", "if_hash": version});
+    assert_eq!(desk.error("notebook_edit", mine).await.kind, Kind::Conflict);
+    let other = json!({"path": "nb.ipynb", "cell": 1, "source": "mine", "if_hash": version});
+    desk.good("notebook_edit", other).await;
+    assert_eq!(sources(&desk, "nb.ipynb"), ["x = 6\nprint(x)", "mine"]);
+
+    let text = "# %% [code] cell:0\nx = 8\n# %% [markdown]\nnew";
+    let error = desk.error("notebook_edit", json!({"path": "nb.ipynb", "text": text})).await;
+    assert_eq!(error.next.as_deref(), Some("to delete them, say how many you mean: drop: 1"));
+    desk.good("notebook_edit", json!({"path": "nb.ipynb", "text": text, "drop": 1})).await;
+    assert_eq!(sources(&desk, "nb.ipynb"), ["x = 8", "new"]);
+}
+
+/// A source that changes loses its outputs, unless they are to stay; a text keeps them.
+#[tokio::test]
+async fn outputs_follow_what_is_said() {
+    let text = "# %% [code] cell:1\nz";
+    let table = [
+        (json!({"cell": 1, "source": "z"}), false),
+        (json!({"cell": 1, "source": "z", "outputs": "keep"}), true),
+        (json!({"ops": [{"op": "replace", "cell": 1, "source": "z", "outputs": "keep"}]}), true),
+        (json!({"text": text, "drop": 2}), true),
+        (json!({"text": text, "drop": 2, "outputs": "clear"}), false),
+    ];
+    for (mut given, stay) in table {
+        let desk = TestDesk::on_files();
+        desk.put("nb.ipynb", small());
+        given["path"] = "nb.ipynb".into();
+        desk.good("notebook_edit", given.clone()).await;
+        let notebook: Value = serde_json::from_str(&desk.get("nb.ipynb")).unwrap();
+        let cells = notebook["cells"].as_array().unwrap();
+        let cell = cells.iter().find(|cell| cell["id"] == "aaaa1111").unwrap();
+        assert_eq!(cell["outputs"] != json!([]), stay, "{given}");
+    }
+}
+
+#[tokio::test]
+async fn a_notebook_is_made_only_when_that_is_said() {
+    let desk = TestDesk::on_files();
+    let insert = json!({"path": "new.ipynb", "op": "insert", "source": "x"});
+    let error = desk.error("notebook_edit", insert.clone()).await;
+    assert_eq!(error.message, "Notebook not found: new.ipynb");
+    assert!(error.next.unwrap().contains("create: true"));
+    let mut insert = insert;
+    insert["create"] = true.into();
+    desk.good("notebook_edit", insert).await;
+    assert_eq!(sources(&desk, "new.ipynb"), ["x"]);
+    desk.good("notebook_edit", json!({"path": "empty.ipynb", "create": true})).await;
+    assert_eq!(sources(&desk, "empty.ipynb"), [""; 0]);
+    let error = desk.error("notebook_edit", json!({"path": "empty.ipynb", "create": true})).await;
+    assert_eq!(error.kind, Kind::Conflict, "{error:?}");
+}
+
+/// B:V-08, and everything else that has no meaning; nothing is written.
+#[tokio::test]
+async fn what_has_no_meaning_is_refused() {
+    let desk = TestDesk::on_files();
+    desk.put("nb.ipynb", small());
+    let first_line = "Invalid notebook editable representation for nb.ipynb: expected first line to be \
+                      \"# %% [code] cell:0\", \"# %% [markdown] cell:0\", or \"# %% [raw] cell:0\".";
+    let table = [
+        (json!({}), "there is nothing to do"),
+        (json!({"text": "x"}), first_line),
+        (json!({"op": "delete"}), "delete needs the field \"cell\""),
+        (json!({"op": "remove", "cell": 1}), "op \"remove\" is not known"),
+        (json!({"cell": 1}), "the field \"op\" is missing; it is one of replace, insert,"),
+        (json!({"op": "insert", "cell": 1, "source": "x"}), "insert takes no field \"cell\""),
+        (json!({"ops": [{"op": "delete", "cell": 1}], "text": ""}), "give only one of"),
+        (json!({"ops": [{"op": "delete"}]}), "operation 0: delete needs the field \"cell\""),
+        (json!({"cell": 1, "source": "x", "if_hash": "abc"}), "if_hash: \"abc\" is not a version"),
+        (json!({"cell": 1, "source": 5}), "source is 5; it is a string"),
+        (json!({"cell": "nope", "source": "x"}), "nb.ipynb: "),
+        (json!({"cell": 1, "sourse": "x"}), "there is no argument sourse; did you mean source?"),
+        (
+            json!({"cell": 1, "source": "x", "new_source": "y"}),
+            "source is given twice, once as new_source",
+        ),
+    ];
+    for (mut given, message) in table {
+        given["path"] = "nb.ipynb".into();
+        let error = desk.error("notebook_edit", given.clone()).await;
+        assert!(error.message.starts_with(message), "{given}: {error:?}");
+    }
+    assert_eq!(desk.get("nb.ipynb"), small());
+}
+
+/// B:N-20: a call that was given up does nothing.
+#[tokio::test]
+async fn a_call_that_was_given_up_writes_nothing() {
+    let desk = TestDesk::on_files();
+    desk.put("nb.ipynb", small());
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let given = json!({"path": "nb.ipynb", "op": "delete", "cell": 0});
+    let error = desk.tried_with("notebook_edit", given, cancel, None).await.unwrap_err();
+    assert_eq!(error.kind, Kind::Cancelled);
+    assert_eq!(desk.get("nb.ipynb"), small());
+}
+
+/// Together with four others these two have 12 KB.
+#[test]
+fn what_a_model_is_told_is_short() {
+    for (name, limit) in [("notebook_read", 1600), ("notebook_edit", 3600)] {
+        let spec = find(name).unwrap();
+        let schema = (spec.schema)(&Exposure::for_one_call(ToolSet::Default)).to_string();
+        let bytes = spec.description.len() + schema.len();
+        assert!(bytes <= limit, "{name} has {bytes} bytes: {schema}");
+        assert!(!schema.contains("null") && !schema.contains("$defs"), "{schema}");
+    }
+}

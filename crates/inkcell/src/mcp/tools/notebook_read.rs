@@ -1,0 +1,200 @@
+//! `notebook_read`: a notebook as text, outline, outputs, hits of a search, or stored JSON.
+//!
+//! Owns which parts of a notebook a model sees. The rendering is shared with the command line.
+
+use std::borrow::Cow;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use inkcell_engine::notebook::{Form, MarkerIds, Outputs, SearchIn, Selector, visible_line};
+use inkcell_engine::output::size;
+use inkcell_engine::{
+    Engine, LastRuns, Notebooks, Opened, is_notebook_path, parse_notebook, read_with_runs,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::files::{self, Reader, joined, on_disk, shown};
+use super::{Alias, CallContext, Content, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
+use super::{decode, lean};
+use crate::output::count;
+use crate::view::{outline, reading, report};
+
+pub(crate) static SPEC: ToolSpec = ToolSpec {
+    name: "notebook_read",
+    description: include_str!("notebook_read.md"),
+    hints: Hints {
+        title: "Read a notebook",
+        read_only: true,
+        destructive: false,
+        idempotent: true,
+        open_world: false,
+    },
+    order: Order::File,
+    schema: lean::schema::<Args>,
+    call,
+};
+
+const ALIASES: &[Alias] =
+    &[("notebook_path", "path"), ("file_path", "path"), ("cell", "cells"), ("cell_id", "cells")];
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    /// An .ipynb file; lines may follow: nb.ipynb:40-80
+    path: String,
+    #[serde(default)]
+    view: View,
+    /// Only these: indexes, ranges, ids, such as 0,3-5,ab12,-1
+    #[serde(default, deserialize_with = "files::list")]
+    #[schemars(with = "Option<String>")]
+    cells: Option<String>,
+    #[serde(default)]
+    outputs: OutputsArg,
+    /// Only lines that match this regular expression (also of full outputs)
+    search: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum View {
+    #[default]
+    Text,
+    Outline,
+    Raw,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum OutputsArg {
+    #[default]
+    None,
+    Digest,
+    Full,
+}
+
+fn call(
+    desk: &Desk,
+    given: Value,
+    context: CallContext,
+) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
+    async move {
+        let args: Args = decode(given, ALIASES)?;
+        let (notebooks, ids) = (files::notebooks(desk), desk.settings.marker_ids);
+        let (reader, engine) = (Reader::at(desk), desk.engine.clone());
+        on_disk(&context, move || read(&args, &notebooks, &engine, (ids, reader))).await
+    }
+    .boxed()
+}
+
+fn read(
+    args: &Args,
+    notebooks: &Notebooks,
+    engine: &Engine,
+    (ids, reader): (MarkerIds, Reader),
+) -> Result<ToolReply, ToolError> {
+    let (path, selector) = notebooks.split_path(&args.path)?;
+    if args.view == View::Raw || selector.form == Form::Raw {
+        return raw(args, notebooks, path, &selector, reader);
+    }
+    let (opened, runs) = match (args.view, &args.search) {
+        (View::Outline, None) => read_with_runs(notebooks, path)?,
+        _ => (notebooks.read(path)?, LastRuns::default()),
+    };
+    let cells = match &args.cells {
+        None => (0..opened.notebook.len()).collect(),
+        Some(list) => opened.pick_cells(list)?,
+    };
+    let mut head = outline::head(path, &opened);
+    if let Some(cells) = opened.recovered {
+        head.push_str(&format!("\n[{}]", report::recovered(cells)));
+    }
+    let outputs = match args.outputs {
+        OutputsArg::None => Outputs::None,
+        OutputsArg::Digest => Outputs::Digest,
+        OutputsArg::Full => Outputs::Full,
+    };
+    let text: Cow<'_, str> = if let Some(pattern) = &args.search {
+        let hits = hits(&opened, pattern, outputs, &cells)?;
+        head.push_str(&format!("  {} found", count(hits.len(), "line")));
+        joined(&hits).into()
+    } else if args.view == View::Outline {
+        if let Some(running) = engine.run_of(&opened.path) {
+            head.push_str(&outline::running(&running));
+        }
+        joined(&outline::lines(&opened, &cells, &runs)).into()
+    } else if outputs != Outputs::None {
+        joined(&reading::lines(&opened, &cells, outputs)).into()
+    } else {
+        let text = opened.cells_to_text(&cells, ids)?;
+        let part = shown(&text, &selector, reader);
+        if !part.is_whole {
+            notebooks.note_part(&opened, &[part.text.as_bytes()]);
+        }
+        return Ok(reply(head, part.text, reader));
+    };
+    Ok(reply(head, shown(&text, &selector, reader).text, reader))
+}
+
+/// The head is a piece of its own, so that the other piece is the text and nothing else. Code gets the text alone,
+/// so that it can be changed and given back.
+fn reply(head: String, text: String, reader: Reader) -> ToolReply {
+    if reader == Reader::Code {
+        return ToolReply::text(text);
+    }
+    let text = Some(text).filter(|text| !text.is_empty());
+    let content = std::iter::once(head).chain(text).map(Content::Text).collect();
+    ToolReply { content, ..ToolReply::default() }
+}
+
+fn raw(
+    args: &Args,
+    notebooks: &Notebooks,
+    path: &str,
+    selector: &Selector,
+    reader: Reader,
+) -> Result<ToolReply, ToolError> {
+    let by_cell = [
+        ("cells", args.cells.is_some()),
+        ("outputs", args.outputs != OutputsArg::None),
+        ("search", args.search.is_some()),
+        ("view: outline", args.view == View::Outline),
+    ];
+    if let Some((name, _)) = by_cell.iter().find(|(_, given)| *given) {
+        let problem = "the stored JSON (raw) is shown as it is or by lines";
+        return Err(ToolError::argument(format!("{name}: {problem}")));
+    }
+    let (bytes, version) = notebooks.read_bytes(path)?;
+    // A broken notebook can be inspected. Other tools, if offered, read files that are not notebooks.
+    if !is_notebook_path(path) {
+        parse_notebook(path, bytes.clone())?;
+    }
+    let head = format!("{}  version {version}  {}", visible_line(path), size(bytes.len() as u64));
+    let text = shown(&String::from_utf8_lossy(&bytes), selector, reader).text;
+    Ok(reply(head, text, reader))
+}
+
+fn hits(
+    opened: &Opened,
+    pattern: &str,
+    outputs: Outputs,
+    cells: &[usize],
+) -> Result<Vec<String>, ToolError> {
+    let pattern = regex::Regex::new(pattern).map_err(|error| {
+        ToolError::argument(format!("search: {pattern:?} is not a pattern: {error}"))
+    })?;
+    let place = match outputs {
+        Outputs::Full => SearchIn::SourcesAndOutputs,
+        _ => SearchIn::Sources,
+    };
+    let mut hits = opened.notebook.search(&pattern, place);
+    hits.retain(|hit| cells.binary_search(&hit.cell).is_ok());
+    Ok(outline::hit_lines(opened, &hits))
+}
+
+#[cfg(test)]
+#[path = "notebook_read/tests.rs"]
+mod tests;

@@ -1,0 +1,129 @@
+//! `notebook_run`: runs cells of a notebook in its session, with their outputs in the file.
+//!
+//! Owns the meaning of the arguments. Running is in `running.rs`, the wording about cells in
+//! `view/reply/notebook.rs`.
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use inkcell_engine::api::{CellChoice, OnError, RunRequest, json_parameters};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::answer::Readers;
+use super::python::kernel;
+use super::running::LONGEST_WAIT;
+use super::seconds::{Seconds, Zero};
+use super::wanted::{BackendArg, wanted};
+use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
+use super::{answer, decode, files, lean, running};
+
+pub(crate) static SPEC: ToolSpec = ToolSpec {
+    name: "notebook_run",
+    description: include_str!("notebook_run.md"),
+    hints: Hints {
+        title: "Run a notebook",
+        read_only: false,
+        destructive: true,
+        idempotent: false,
+        open_world: true,
+    },
+    order: Order::File,
+    schema: lean::schema::<Arguments>,
+    call,
+};
+
+const ALIASES: [Alias; 5] = [
+    ("notebook_path", "path"),
+    ("file_path", "path"),
+    ("cell", "cells"),
+    ("cell_id", "cells"),
+    ("reset", "fresh"),
+];
+
+/// The longest time of a cell, in seconds: a little more than 18 hours. 0 is for cells that need more.
+const MOST: u16 = u16::MAX;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    path: String,
+    /// Only these, such as 0,3-5,ab12; or stale
+    #[serde(default, deserialize_with = "files::list")]
+    #[schemars(with = "Option<String>")]
+    cells: Option<String>,
+    /// First cell
+    #[serde(default, deserialize_with = "files::list")]
+    #[schemars(with = "Option<String>")]
+    from: Option<String>,
+    /// Last cell
+    #[serde(default, deserialize_with = "files::list")]
+    #[schemars(with = "Option<String>")]
+    to: Option<String>,
+    parameters: Option<Map<String, Value>>,
+    #[serde(default)]
+    fresh: bool,
+    #[serde(default)]
+    on_error: OnErrorArg,
+    /// Seconds for each cell; no limit when left out
+    timeout: Option<Seconds>,
+    /// Seconds until the answer, default 45; the run goes on
+    wait: Option<Seconds>,
+    /// Write here, leave path alone
+    output: Option<String>,
+    backend: Option<BackendArg>,
+    /// Installed Jupyter kernel, if not the notebook's own
+    kernel: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum OnErrorArg {
+    #[default]
+    Stop,
+    Continue,
+}
+
+fn call(
+    desk: &Desk,
+    given: Value,
+    context: CallContext,
+) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
+    async move {
+        let arguments: Arguments = decode(given, &ALIASES)?;
+        let timeout = arguments.timeout;
+        let limited = timeout.map(|given| given.within("timeout", 1, MOST, Zero::NoLimit));
+        let (cell_timeout, notice) =
+            limited.map_or((None, None), |limited| (limited.limit, limited.notice));
+        let too_deep = || ToolError::argument("parameters: values are nested too deep");
+        let parameters = arguments.parameters.unwrap_or_default();
+        let parameters = json_parameters(&parameters).ok_or_else(too_deep)?;
+        let request = RunRequest {
+            parameters,
+            output: arguments.output,
+            cells: CellChoice {
+                list: arguments.cells,
+                from: arguments.from,
+                to: arguments.to,
+                side: None,
+            },
+            kernel: kernel(arguments.fresh),
+            on_error: match arguments.on_error {
+                OnErrorArg::Stop => OnError::Stop,
+                OnErrorArg::Continue => OnError::GoOn,
+            },
+            cell_timeout,
+            wait: arguments.wait.map(|wait| wait.at_most(LONGEST_WAIT)),
+            wanted: wanted(desk, arguments.backend.as_ref(), arguments.kernel.as_deref())?,
+            ..RunRequest::of(arguments.path)
+        };
+        let mut followed = running::run_notebook(desk, request, context).await?;
+        followed.asides.extend(notice);
+        answer::of(desk, followed, Readers::Model).await
+    }
+    .boxed()
+}
+
+#[cfg(test)]
+mod tests;

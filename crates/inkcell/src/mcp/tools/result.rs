@@ -1,0 +1,329 @@
+//! `result`: a call that went on after its answer, or a part of stored output.
+//!
+//! Owns the meaning of the arguments and the wording of parts. The engine reads them.
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use inkcell_engine::api::{
+    ArtifactForm, ArtifactFound, ArtifactPart, ArtifactReport, ExecutionId, LinesPiece,
+    ResultReport, ResultRequest,
+};
+use inkcell_engine::artifact::{ArtifactId, Scope, is_text_kind};
+use inkcell_engine::notebook::{Form, LineRange, split_selector};
+use inkcell_engine::output::size;
+use inkcell_engine::{EngineError, Kind};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::answer::Readers;
+use super::running::{self, Followed, GivenUp, LONGEST_WAIT};
+use super::seconds::Seconds;
+use super::session::profile;
+use super::{Alias, CallContext, Content, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
+use super::{answer, decode, lean, weight};
+use crate::output::count;
+use crate::settings::{Images, engine_config};
+
+pub(crate) static SPEC: ToolSpec = ToolSpec {
+    name: "result",
+    description: include_str!("result.md"),
+    hints: Hints {
+        title: "Fetch a result",
+        read_only: true,
+        destructive: false,
+        idempotent: true,
+        open_world: false,
+    },
+    order: Order::None,
+    schema: lean::schema::<Arguments>,
+    call,
+};
+
+const ALIASES: [Alias; 3] = [("execution", "id"), ("artifact", "id"), ("pattern", "grep")];
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// Execution id, or artifact://ID.
+    id: String,
+    /// Lines of an artifact: 10-20, 3+4, 50-.
+    lines: Option<String>,
+    /// Regular expression: lines of an artifact that match.
+    grep: Option<String>,
+    /// Value in a JSON artifact: .rows[0]["name"].
+    json_path: Option<String>,
+    /// Bytes of an artifact from here on.
+    offset: Option<u64>,
+    /// Lines as written, with escape sequences.
+    #[serde(default)]
+    raw: bool,
+    /// Seconds to wait for the end of an execution, default 45.
+    wait: Option<Seconds>,
+}
+
+/// Which part of stored output is wanted.
+enum Wanted {
+    /// As it is best shown.
+    Whole,
+    Lines(Vec<LineRange>),
+    Part(ArtifactPart),
+}
+
+fn call(
+    desk: &Desk,
+    given: Value,
+    context: CallContext,
+) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
+    async move {
+        let arguments: Arguments = decode(given, &ALIASES)?;
+        let (id, selector) = split_selector(arguments.id.trim()).map_err(EngineError::from)?;
+        if is_execution(desk, id) {
+            return execution(desk, id, &arguments, context).await;
+        }
+        let is_raw = arguments.raw || selector.form == Form::Raw;
+        let form = if is_raw { ArtifactForm::Raw } else { ArtifactForm::Clean };
+        let wanted = wanted(&arguments, selector.ranges)?;
+        artifact(desk, id, wanted, form).await
+    }
+    .boxed()
+}
+
+/// Whether a reference names a call. Calls have short names, so that only what looks like neither is left to
+/// be told apart by what there is.
+fn is_execution(desk: &Desk, id: &str) -> bool {
+    let execution = ExecutionId(id.to_owned());
+    desk.engine.find_call(&execution).is_ok()
+        || (ArtifactId::from_reference(id).is_err() && id.starts_with('x') && id.len() <= 12)
+}
+
+async fn execution(
+    desk: &Desk,
+    id: &str,
+    arguments: &Arguments,
+    context: CallContext,
+) -> Result<ToolReply, ToolError> {
+    let parts = [
+        ("lines", arguments.lines.is_some()),
+        ("grep", arguments.grep.is_some()),
+        ("json_path", arguments.json_path.is_some()),
+        ("offset", arguments.offset.is_some()),
+    ];
+    if let Some((name, _)) = parts.iter().find(|(_, is_given)| *is_given) {
+        let problem = format!("{name}: {id} is an execution; parts are of artifacts");
+        return Err(ToolError::argument(problem)
+            .with_next("leave it out; a truncated output names its artifact"));
+    }
+    let wait = arguments.wait.map_or(running::WAIT, |wait| wait.at_most(LONGEST_WAIT));
+    let until = Instant::now().checked_add(wait);
+    let id = ExecutionId(id.to_owned());
+    let call = desk.engine.find_call(&id)?;
+    let report = running::follow(&call, until, GivenUp::GoesOn, context).await;
+    let followed = Followed { report, asides: Vec::new() };
+    answer::of(desk, followed, Readers::Model).await
+}
+
+fn wanted(arguments: &Arguments, ranges: Vec<LineRange>) -> Result<Wanted, ToolError> {
+    let Arguments { lines, grep, json_path, offset, .. } = arguments;
+    let is_selected = !ranges.is_empty();
+    let given = [lines.is_some() || is_selected, grep.is_some(), json_path.is_some()];
+    if given.into_iter().chain([offset.is_some()]).filter(|is_given| *is_given).count() > 1 {
+        let problem = "more than one part is asked for";
+        return Err(
+            ToolError::argument(problem).with_next("give one of: lines, grep, json_path, offset")
+        );
+    }
+    if let Some(lines) = lines {
+        let selector = format!(":{}", lines.trim());
+        return match split_selector(&selector).map_err(EngineError::from)? {
+            ("", selector) if !selector.ranges.is_empty() && !is_selected => {
+                Ok(Wanted::Lines(selector.ranges))
+            }
+            _ => {
+                let problem = format!("lines: {lines:?} is no choice of lines");
+                Err(ToolError::argument(problem).with_next("write 10-20, 3+4, 50- or 1-9,40-50"))
+            }
+        };
+    }
+    Ok(match (grep, json_path, offset) {
+        (Some(pattern), _, _) => Wanted::Part(ArtifactPart::Grep { pattern: pattern.clone() }),
+        (_, Some(path), _) => Wanted::Part(ArtifactPart::Json { path: path.clone() }),
+        (_, _, Some(offset)) => Wanted::Part(ArtifactPart::Whole { offset: *offset }),
+        _ if is_selected => Wanted::Lines(ranges),
+        _ => Wanted::Whole,
+    })
+}
+
+async fn artifact(
+    desk: &Desk,
+    id: &str,
+    wanted: Wanted,
+    form: ArtifactForm,
+) -> Result<ToolReply, ToolError> {
+    let parts = match wanted {
+        Wanted::Whole => {
+            if let Some(reply) = not_text(desk, id).await? {
+                return Ok(reply);
+            }
+            vec![ArtifactPart::Lines { start: 1, end: None }]
+        }
+        Wanted::Lines(ranges) => {
+            let part = |LineRange { start, end }| ArtifactPart::Lines { start, end };
+            ranges.into_iter().map(part).collect()
+        }
+        Wanted::Part(part) => vec![part],
+    };
+    let mut text = String::new();
+    for part in parts {
+        let request = ResultRequest::Artifact { id: id.to_owned(), part, form };
+        let ResultReport::Artifact(report) = desk.engine.stored(request).await? else { continue };
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let shown = shown(&report)?;
+        text.push_str(&shown.text);
+        if shown.is_full {
+            break;
+        }
+    }
+    Ok(ToolReply::text(text))
+}
+
+/// A part in words.
+struct Shown {
+    text: String,
+    /// Whether an answer holds no more than this.
+    is_full: bool,
+}
+
+fn shown(report: &ArtifactReport) -> Result<Shown, ToolError> {
+    let mut text = String::new();
+    let mut notes: Vec<String> =
+        report.problem.iter().map(|problem| format!("[{problem}]")).collect();
+    let mut is_full = false;
+    match &report.found {
+        ArtifactFound::Lines { pieces, total_lines, cut, next_line } => {
+            for LinesPiece { bytes, .. } in pieces {
+                text.push_str(&String::from_utf8_lossy(bytes));
+            }
+            let (first, last) = (pieces.first(), pieces.last());
+            match (first, last) {
+                (Some(first), Some(last)) => {
+                    let (first, last) = (first.first, last.last);
+                    let go_on = next_line.map(|next| format!(" Use lines \"{next}-\" to continue"));
+                    let go_on = go_on.unwrap_or_default();
+                    let is_all = first == 1 && last == *total_lines;
+                    if !is_all || cut.is_some() {
+                        let shown =
+                            format!("[Showing lines {first}-{last} of {total_lines}.{go_on}]");
+                        notes.push(shown.replace(".]", "]"));
+                    }
+                }
+                _ => notes.push(format!("[There are {total_lines} lines.]")),
+            }
+            is_full = next_line.is_some();
+            if let Some(cut) = cut {
+                let (part, all) = (size(cut.shown_bytes), size(cut.line_bytes));
+                let go_on = cut.next_offset.map(|at| format!(" Use offset {at} to continue"));
+                let go_on = go_on.unwrap_or_else(|| " Use raw to get a place to go on".to_owned());
+                notes
+                    .push(format!("[Line {} is cut: {part} of {all} are shown.{go_on}]", cut.line));
+            }
+        }
+        ArtifactFound::Grep { hits, matching_lines, total_lines } => {
+            for hit in hits {
+                let cut = if hit.is_cut { " …" } else { "" };
+                text.push_str(&format!("{}: {}{cut}\n", hit.line, hit.text));
+            }
+            let shown = match u64::try_from(hits.len()) {
+                Ok(shown) if shown < *matching_lines => format!("; the first {shown} are shown"),
+                _ => String::new(),
+            };
+            notes.push(format!("[{matching_lines} of {total_lines} lines match{shown}]"));
+        }
+        ArtifactFound::Json { kind, bytes, offset, value_bytes, entries } => {
+            text.push_str(&String::from_utf8_lossy(bytes));
+            let shown = bytes.len() as u64;
+            if shown < *value_bytes {
+                let entries = with_entries(*entries);
+                let (part, all, at) = (size(shown), size(*value_bytes), offset + shown);
+                notes.push(format!(
+                    "[{part} of {all} are shown of this {kind}{entries}. Use offset {at} to continue, or a \
+                     longer json_path]"
+                ));
+            }
+        }
+        ArtifactFound::Bytes { offset, bytes, next_offset } => {
+            text.push_str(&String::from_utf8_lossy(bytes));
+            let end = offset + bytes.len() as u64;
+            let go_on = next_offset.map(|at| format!(" Use offset {at} to continue"));
+            let go_on = go_on.unwrap_or_default();
+            let all = report.total_bytes;
+            notes.push(format!("[Bytes {offset} to {end} of {all}.{go_on}]"));
+        }
+        ArtifactFound::NoValue { followed, kind, entries, keys } => {
+            let entries = with_entries(*entries);
+            let place = match followed {
+                0 => "at its beginning".to_owned(),
+                steps => format!("after {}", count(*steps, "step")),
+            };
+            let message = format!("the json_path leads nowhere: {place} there is {kind}{entries}");
+            let next = (!keys.is_empty()).then(|| format!("use one of: {}", keys.join(", ")));
+            return Err(ToolError { kind: Kind::NotFound, message, next });
+        }
+    }
+    if !notes.is_empty() {
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(&format!("\n{}", notes.join("\n")));
+    }
+    Ok(Shown { text: text.trim_start_matches('\n').to_owned(), is_full })
+}
+
+/// How many entries a value of JSON has, if it can have any.
+fn with_entries(entries: Option<u64>) -> String {
+    match entries {
+        None => String::new(),
+        Some(1) => " with 1 entry".to_owned(),
+        Some(entries) => format!(" with {entries} entries"),
+    }
+}
+
+/// An artifact that is no text: a picture is shown where that fits, anything else is named.
+async fn not_text(desk: &Desk, id: &str) -> Result<Option<ToolReply>, ToolError> {
+    let id = ArtifactId::from_reference(id).map_err(EngineError::from)?;
+    let desk = desk.clone();
+    let look = move || -> Result<Option<ToolReply>, EngineError> {
+        let found = desk.engine.artifacts().find(&id, Scope::All)?;
+        let info = found.info();
+        if is_text_kind(&info.kind) {
+            return Ok(None);
+        }
+        let (kind, path) = (info.kind.clone(), info.path.display());
+        let mut line =
+            format!("{kind}, {}, {}\nfile: {path}", size(info.bytes), info.id.reference());
+        let profile = profile(&desk);
+        let budget = engine_config(&desk.settings, profile).output.rich.images.max_bytes;
+        // As many bytes as fit, whatever the settings say.
+        let budget = budget.min(weight::MOST_BYTES / 2) as u64;
+        let is_shown = desk.settings.calls(profile).images == Images::Inline;
+        let is_picture = matches!(&*kind, "image/png" | "image/jpeg");
+        if is_picture && is_shown && info.bytes > budget {
+            line.push_str("\n[not shown, the answer would be too large]");
+        }
+        let mut content = vec![Content::Text(line)];
+        if is_picture && is_shown && info.bytes <= budget {
+            let mut data = Vec::new();
+            found.pass_bytes::<EngineError>(0, info.bytes, &mut |piece| {
+                data.extend_from_slice(piece);
+                Ok(())
+            })?;
+            content.push(Content::Image { mime: kind, data: Bytes::from(data) });
+        }
+        Ok(Some(ToolReply { content, ..ToolReply::default() }))
+    };
+    Ok(answer::off_thread(look).await??)
+}

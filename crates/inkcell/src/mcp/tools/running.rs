@@ -1,0 +1,270 @@
+//! One call of code: begun in its session, followed while it runs, cancelled when its caller gives it up.
+//!
+//! Owns the two clocks of a call: how long its code may take, and how long its caller waits. The tools supply the
+//! code, and `answer.rs` makes the answer.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use inkcell_engine::api::{
+    CellSource, KernelMode, PythonReport, PythonRequest, Reading, RunRequest, Wanted,
+};
+use inkcell_engine::journal::Seq;
+use inkcell_engine::kernel::InputMode;
+use inkcell_engine::registry::{OwnerId, SessionKey};
+use inkcell_engine::{
+    CHEAP_SAVE, CallHandle, CallOptions, EngineError, Kind, Lent, Resolution, RunFiles,
+    SessionError, opened_run, prepared,
+};
+use tokio::time::Instant;
+
+use super::progress::Teller;
+use super::session::{Place, notebook, profile};
+use super::{CallContext, Desk, ToolError, Turn, files};
+use crate::settings::size_policy;
+
+/// How long a caller waits for an answer when it does not say (B:X-02).
+pub(crate) const WAIT: Duration = Duration::from_secs(45);
+
+/// The longest time an answer is waited for.
+pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(600);
+
+/// How long code that has stopped may take to be told of.
+const STOPPED: Duration = Duration::from_secs(1);
+
+/// Code that is to be run.
+pub(crate) struct Code {
+    pub(crate) cells: Vec<CellSource>,
+    pub(crate) place: Place,
+    pub(crate) wanted: Wanted,
+    /// How long all cells together may take.
+    pub(crate) timeout: Option<Duration>,
+    /// How long the caller waits, if it says so.
+    pub(crate) wait: Option<Duration>,
+}
+
+/// A call as far as it has come, with what its caller must be told besides.
+pub(crate) struct Followed {
+    pub(crate) report: PythonReport,
+    pub(crate) asides: Vec<String>,
+}
+
+/// What becomes of a call whose caller does not want to hear of it any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum GivenUp {
+    /// It is interrupted.
+    TakenBack,
+    /// It goes on: somebody else has begun it.
+    GoesOn,
+}
+
+/// A call that has begun, with what its caller must be told besides.
+struct Begun {
+    call: CallHandle,
+    asides: Vec<String>,
+}
+
+/// Runs code until it is over or its caller has waited long enough.
+pub(crate) async fn run(
+    desk: &Desk,
+    code: Code,
+    context: CallContext,
+) -> Result<Followed, ToolError> {
+    let wait = patience(desk, code.wait, code.timeout);
+    let begin = begin(desk, code, context.owner);
+    begun_and_followed(begin, wait, context, |turn| drop(turn.take())).await
+}
+
+/// Runs cells of a notebook in the same way.
+pub(crate) async fn run_notebook(
+    desk: &Desk,
+    request: RunRequest,
+    context: CallContext,
+) -> Result<Followed, ToolError> {
+    let wait = patience(desk, request.wait, request.timeout);
+    let begin = begin_notebook(desk, request, context.owner);
+    // The outputs are not in the file yet: requests for the file wait for the answer.
+    let begun = |turn: &mut Option<Turn>| turn.iter().for_each(Turn::begin);
+    begun_and_followed(begin, wait, context, begun).await
+}
+
+async fn begun_and_followed(
+    begin: impl Future<Output = Result<Begun, ToolError>>,
+    wait: Option<Duration>,
+    mut context: CallContext,
+    begun: impl FnOnce(&mut Option<Turn>),
+) -> Result<Followed, ToolError> {
+    let until = wait.and_then(|wait| Instant::now().checked_add(wait));
+    let Begun { call, asides } = tokio::select! {
+        biased;
+        () = context.cancel.cancelled() => return Err(aborted()),
+        begun = begin => begun?,
+    };
+    // The call has its place in the session, so the next request may take its own.
+    begun(&mut context.turn);
+    let report = follow(&call, until, GivenUp::TakenBack, context).await;
+    Ok(Followed { report, asides })
+}
+
+/// How long the answer is waited for. Where no answer can be asked for again, it is the whole one.
+fn patience(desk: &Desk, wait: Option<Duration>, timeout: Option<Duration>) -> Option<Duration> {
+    match (wait, timeout) {
+        (Some(wait), _) => Some(wait),
+        (None, _) if !desk.exposure.can_ask_again() => None,
+        // Wait for code whose time is up to stop, so that the same answer reports it.
+        (None, Some(timeout)) if timeout <= WAIT => {
+            let [.., (stopped, _)] = desk.settings.python().ladder.rungs();
+            Some(timeout + stopped + STOPPED)
+        }
+        (None, _) => Some(WAIT),
+    }
+}
+
+async fn begin(desk: &Desk, code: Code, owner: OwnerId) -> Result<Begun, ToolError> {
+    let Place { name, cwd, is_generated } = code.place;
+    let mode = mode(desk);
+    let request = PythonRequest {
+        cells: code.cells,
+        session: name,
+        cwd,
+        wanted: code.wanted,
+        mode,
+        timeout: code.timeout,
+        wait: code.wait,
+        reading: Reading::Bounded,
+        input: InputMode::Refuse,
+    };
+    let resolved = desk.engine.resolve(&request.session_ref(), request.mode).await?;
+    let Resolution { key, chosen } = resolved;
+    let mut asides = Vec::new();
+    if is_generated {
+        asides.push(format!("session {}", key.name));
+    }
+    let lent = admitted(desk, &key, &request.cwd, owner, &mut asides).await?;
+    let options = CallOptions { lent, ..CallOptions::of(owner) };
+    let call = desk.engine.submit(request, &chosen, options).await?;
+    Ok(Begun { call, asides })
+}
+
+async fn begin_notebook(
+    desk: &Desk,
+    request: RunRequest,
+    owner: OwnerId,
+) -> Result<Begun, ToolError> {
+    let files = RunFiles {
+        notebooks: files::notebooks(desk),
+        outputs: size_policy(&desk.settings),
+        clock: SystemTime::now,
+        cheap_save: CHEAP_SAVE,
+    };
+    let path = request.path.clone();
+    let request = RunRequest { mode: mode(desk), reading: Reading::Bounded, ..request };
+    let opened = opened_run(request, &files).await?;
+    let resolved = desk.engine.resolve(&opened.session_ref(), opened.mode()).await?;
+    let Resolution { key, chosen } = resolved;
+    let prepared = prepared(opened, &chosen, &files).await;
+    let prepared = prepared.map_err(|error| under_way(desk, &path, error))?;
+    let mut asides = Vec::new();
+    let lent = admitted(desk, &key, prepared.cwd(), owner, &mut asides).await?;
+    let options = CallOptions { lent, ..CallOptions::of(owner) };
+    let call = desk.engine.submit(prepared, &chosen, options).await?;
+    Ok(Begun { call, asides })
+}
+
+fn mode(desk: &Desk) -> KernelMode {
+    desk.settings.calls(profile(desk)).kernel_mode
+}
+
+/// What code is lent that may run in this session.
+async fn admitted(
+    desk: &Desk,
+    key: &SessionKey,
+    cwd: &Path,
+    owner: OwnerId,
+    asides: &mut Vec<String>,
+) -> Result<Lent, ToolError> {
+    let mode = mode(desk);
+    if mode == KernelMode::Session && desk.bridge.is_waited_for_in(key) {
+        return Err(waits_for_itself(key));
+    }
+    let is_first = desk.engine.sessions().iter().all(|listed| listed.key != *key);
+    if is_first || mode == KernelMode::PerCall {
+        asides.extend(desk.settings.decided_by_project(cwd));
+    }
+    Ok(desk.bridge.lend(desk, key, mode, owner).await)
+}
+
+/// Why a notebook cannot be run now. A run that is under way is named, so that it can be waited for.
+fn under_way(desk: &Desk, path: &str, error: EngineError) -> ToolError {
+    let is_busy = matches!(error, EngineError::Session(SessionError::RunUnderWay { .. }));
+    let running = notebook(desk, path).filter(|_| is_busy);
+    let running = running.and_then(|path| desk.engine.run_of(&path));
+    let mut told = ToolError::from(error);
+    if let Some(running) = running.filter(|_| desk.exposure.can_ask_again()) {
+        told.next = Some(format!("wait for it with result, id: \"{}\"", running.execution.0));
+    }
+    told
+}
+
+/// What is said to code that wants to run code where it runs itself (B:X-40).
+fn waits_for_itself(key: &SessionKey) -> ToolError {
+    let message = format!(
+        "session {} is busy: it runs the code that asks for this and waits for the answer",
+        key.name
+    );
+    let next = Some("run the code in the cell itself, or in another session".to_owned());
+    ToolError { kind: Kind::Busy, message, next }
+}
+
+/// Waits for a call that has begun, telling how far it is.
+pub(crate) async fn follow(
+    call: &CallHandle,
+    until: Option<Instant>,
+    given_up: GivenUp,
+    context: CallContext,
+) -> PythonReport {
+    let mut watch = call.watch(Seq(0));
+    let cells = call.report().cells.len();
+    let mut teller = Teller::new(context.progress, cells, Instant::now());
+    let settled = call.settled();
+    tokio::pin!(settled);
+    let mut is_given_up = false;
+    let mut is_watched = true;
+    loop {
+        tokio::select! {
+            report = &mut settled => return report,
+            item = watch.next(), if is_watched => match item {
+                Some(item) => teller.take(item),
+                None => is_watched = false,
+            },
+            () = tokio::time::sleep_until(teller.due()) => teller.tell(Instant::now()),
+            () = context.cancel.cancelled(), if !is_given_up => match given_up {
+                // The answer still comes: the session needs a moment to stop the code.
+                GivenUp::TakenBack => {
+                    is_given_up = true;
+                    call.cancel();
+                }
+                GivenUp::GoesOn => return call.report(),
+            },
+            () = reached(until), if !is_given_up => {
+                return call.report();
+            }
+        }
+    }
+}
+
+async fn reached(until: Option<Instant>) {
+    match until {
+        Some(until) => tokio::time::sleep_until(until).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What is said to a caller who gave a call up before it had begun (B:X-21).
+pub(crate) fn aborted() -> ToolError {
+    let message = "Command aborted".to_owned();
+    ToolError { kind: Kind::Cancelled, message, next: None }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+//! Times that a caller gives, in seconds.
+//!
+//! Owns the accepted range, and the notice about a value that is moved into it (B:X-02). Each tool explains what
+//! its time is for.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer};
+
+/// A number of seconds, with fractions.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
+pub(crate) struct Seconds(f64);
+
+/// What 0 means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Zero {
+    /// That there is no limit.
+    NoLimit,
+    /// What any other value below the range means.
+    TooSmall,
+}
+
+/// A time within its range.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Limited {
+    pub(crate) limit: Option<Duration>,
+    /// That it is another one than the caller gave.
+    pub(crate) notice: Option<String>,
+}
+
+impl Seconds {
+    /// The time, moved into the range where it is outside.
+    pub(crate) fn within(self, argument: &str, least: u16, most: u16, zero: Zero) -> Limited {
+        let Seconds(given) = self;
+        if given == 0.0 && zero == Zero::NoLimit {
+            return Limited { limit: None, notice: None };
+        }
+        let taken = given.clamp(f64::from(least), f64::from(most));
+        // The value is unchanged unless it was moved to one of the two bounds.
+        let is_moved = (taken - given).abs() > 0.0;
+        let notice = is_moved.then(|| {
+            let given = Given::in_words(given);
+            format!("{argument} {given} is outside {least} to {most} seconds; {taken} was used")
+        });
+        Limited { limit: Some(Duration::from_secs_f64(taken)), notice }
+    }
+
+    /// The time as it is; none is below 0, and none is longer than an answer can be waited for.
+    pub(crate) fn at_most(self, most: Duration) -> Duration {
+        Duration::from_secs_f64(self.0.clamp(0.0, most.as_secs_f64()))
+    }
+}
+
+impl<'de> Deserialize<'de> for Seconds {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Seconds, D::Error> {
+        deserializer.deserialize_any(Given)
+    }
+}
+
+/// Models write numbers in quotes now and then.
+struct Given;
+
+impl Given {
+    /// As few digits as say it.
+    fn in_words(given: f64) -> String {
+        if given.abs() < 1e9 { given.to_string() } else { format!("{given:e}") }
+    }
+}
+
+impl Visitor<'_> for Given {
+    type Value = Seconds;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number of seconds")
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Seconds, E> {
+        if value.is_finite() {
+            Ok(Seconds(value))
+        } else {
+            Err(E::custom(format!("{value} is no number of seconds")))
+        }
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Seconds, E> {
+        self.visit_f64(value as f64)
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Seconds, E> {
+        self.visit_f64(value as f64)
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Seconds, E> {
+        match value.trim().parse() {
+            Ok(number) => self.visit_f64(number),
+            Err(_) => Err(E::custom(format!("{value:?} is no number of seconds"))),
+        }
+    }
+}
+
+impl JsonSchema for Seconds {
+    fn schema_name() -> Cow<'static, str> {
+        "Seconds".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "number"})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// B:X-02
+    #[test]
+    fn a_time_outside_its_range_is_moved_and_told() {
+        let limited = |given: f64, zero| Seconds(given).within("timeout", 1, 600, zero);
+        let some = |seconds: f64, notice: Option<&str>| Limited {
+            limit: Some(Duration::from_secs_f64(seconds)),
+            notice: notice.map(str::to_owned),
+        };
+        assert_eq!(limited(0.0, Zero::NoLimit), Limited { limit: None, notice: None });
+        let low = "timeout 0 is outside 1 to 600 seconds; 1 was used";
+        assert_eq!(limited(0.0, Zero::TooSmall), some(1.0, Some(low)));
+        assert_eq!(limited(1.0, Zero::NoLimit), some(1.0, None));
+        assert_eq!(limited(2.5, Zero::NoLimit), some(2.5, None));
+        let low = "timeout -3 is outside 1 to 600 seconds; 1 was used";
+        assert_eq!(limited(-3.0, Zero::NoLimit), some(1.0, Some(low)));
+        let high = "timeout 601 is outside 1 to 600 seconds; 600 was used";
+        assert_eq!(limited(601.0, Zero::NoLimit), some(600.0, Some(high)));
+        let high = "timeout 1e300 is outside 1 to 600 seconds; 600 was used";
+        assert_eq!(limited(1e300, Zero::NoLimit), some(600.0, Some(high)));
+        let low = "timeout -1e300 is outside 1 to 600 seconds; 1 was used";
+        assert_eq!(limited(-1e300, Zero::NoLimit), some(1.0, Some(low)));
+    }
+
+    /// B:X-02
+    #[test]
+    fn what_is_no_number_is_refused() {
+        let read = |given| serde_json::from_value::<Seconds>(given).map_err(|e| e.to_string());
+        assert_eq!(read(json!(30)), Ok(Seconds(30.0)));
+        assert_eq!(read(json!("30")), Ok(Seconds(30.0)));
+        assert_eq!(read(json!(0.5)), Ok(Seconds(0.5)));
+        assert_eq!(read(json!("NaN")), Err("NaN is no number of seconds".to_owned()));
+        assert_eq!(read(json!("inf")), Err("inf is no number of seconds".to_owned()));
+        assert_eq!(read(json!("soon")), Err("\"soon\" is no number of seconds".to_owned()));
+        assert!(read(json!(true)).is_err());
+    }
+}

@@ -1,0 +1,90 @@
+//! The kernel that a tool call asks for, from the arguments `backend` and `kernel`.
+//!
+//! Owns the meaning of their words. The engine knows whether such a kernel exists.
+
+use std::path::Path;
+
+use inkcell_engine::api::{Helpers, KernelChoice, KernelName, Wanted};
+use inkcell_engine::kernel::BackendKind;
+use inkcell_engine::{Kind, notebook_kernel};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::files::{notebooks, on_disk};
+use super::session::{folder, notebook};
+use super::{CallContext, Desk, ToolError};
+
+/// What makes a kernel.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(inline, extend("enum" = ["runner", "zmq", "gateway"]))]
+pub(crate) struct BackendArg(String);
+
+/// The wish that these words are.
+pub(crate) fn wanted(
+    desk: &Desk,
+    backend: Option<&BackendArg>,
+    kernel: Option<&str>,
+) -> Result<Wanted, ToolError> {
+    let backend = backend.map(|BackendArg(name)| named(name)).transpose()?;
+    let kernel = kernel.map(|given| kernel_choice(desk, given)).transpose()?;
+    Ok(Wanted { backend, kernel, ..Wanted::default() })
+}
+
+/// The same for code that runs in a session. A notebook's own session begins with the kernel that the notebook asks
+/// for, whoever comes first.
+pub(crate) async fn in_session(
+    desk: &Desk,
+    session: Option<&str>,
+    backend: Option<&BackendArg>,
+    context: &CallContext,
+) -> Result<Wanted, ToolError> {
+    let mut wanted = wanted(desk, backend, None)?;
+    let Some(path) = session.and_then(|given| notebook(desk, given)) else { return Ok(wanted) };
+    let name = path.display().to_string();
+    if desk.engine.sessions().iter().any(|listed| listed.key.name.0 == name) {
+        return Ok(wanted);
+    }
+    let notebooks = notebooks(desk);
+    // A file that cannot be read selects no kernel, and the tool that reads it reports the error.
+    let says = on_disk(context, move || Ok(notebooks.read(&name).ok())).await?;
+    wanted.kernel = says.as_ref().and_then(notebook_kernel);
+    wanted.helpers = Helpers::None;
+    Ok(wanted)
+}
+
+fn named(name: &str) -> Result<BackendKind, ToolError> {
+    match name {
+        "runner" => Ok(BackendKind::Runner),
+        "zmq" => Ok(BackendKind::Zmq),
+        "gateway" => Ok(BackendKind::Gateway),
+        other => {
+            let message = format!("backend: there is no backend {other:?}");
+            Err(ToolError { kind: Kind::Invalid, message, next: next() })
+        }
+    }
+}
+
+fn next() -> Option<String> {
+    Some("leave backend out, or give runner, zmq or gateway".to_owned())
+}
+
+/// An installed kernel by its name, or one that runs already by its connection file.
+fn kernel_choice(desk: &Desk, given: &str) -> Result<KernelChoice, ToolError> {
+    let given = given.trim();
+    if given.is_empty() {
+        let problem = "kernel: give the name of an installed kernel, or a connection file";
+        return Err(ToolError::argument(problem).with_next("leave kernel out for Python"));
+    }
+    if given.ends_with(".json") {
+        let file = folder(desk, Some(given));
+        // A path that does not exist may be a name that Jupyter knows.
+        let file = if file.exists() {
+            file
+        } else {
+            desk.settings.connection_file(Path::new(given), &desk.cwd)
+        };
+        return Ok(KernelChoice::Existing(file));
+    }
+    Ok(KernelChoice::Named(KernelName(given.to_owned())))
+}

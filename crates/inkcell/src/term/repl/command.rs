@@ -1,0 +1,161 @@
+//! Input at the prompt other than code: commands, which begin with a colon, and questions about a name.
+//!
+//! Owns their syntax. The loop carries them out. Pure.
+
+/// An input that is not code.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Command {
+    Help,
+    Save {
+        path: String,
+        over: Over,
+    },
+    Restart,
+    Interrupt,
+    Sessions,
+    Attach(String),
+    Quit,
+    /// Shows the documentation of a name, with its source on request.
+    About {
+        name: String,
+        detail: Detail,
+    },
+}
+
+/// Permission to overwrite an existing file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Over {
+    Refused,
+    Wanted,
+}
+
+/// How much to show about a name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Detail {
+    Usual,
+    Source,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Typed {
+    Nothing,
+    Code(String),
+    Command(Command),
+    /// An unknown or malformed command, with the reason.
+    Slip(String),
+}
+
+/// The commands and their descriptions.
+pub(crate) const HELP: [(&str, &str); 11] = [
+    (
+        ":save FILE.ipynb",
+        "write what was run here as a notebook; :save! also over one that is there",
+    ),
+    (":restart", "begin with a new kernel; its variables are gone"),
+    (":interrupt", "interrupt what runs in the session, also when somebody else runs it"),
+    (":sessions", "list the sessions there are"),
+    (":attach NAME", "go on in another session: its name, its notebook or its process"),
+    (":quit", "leave, as Ctrl-D does; a session in a host stays"),
+    ("name?  name??", "how something is used; ?? shows its source"),
+    ("Tab", "complete; at the beginning of a line, indent"),
+    ("Alt-Enter", "run the cell as it is; an empty line ends a block or a %% cell"),
+    ("Ctrl-O", "show all of the last output that is kept"),
+    ("Ctrl-C, esc", "interrupt the cell that runs; again: end its kernel"),
+];
+
+/// Parses an input. Text that starts with a colon is a command or a mistake.
+pub(crate) fn typed(text: &str) -> Typed {
+    let trimmed = text.trim();
+    if trimmed.is_empty() {
+        return Typed::Nothing;
+    }
+    if matches!(trimmed, "exit" | "quit" | "exit()" | "quit()") {
+        return Typed::Command(Command::Quit);
+    }
+    if let Some(command) = trimmed.strip_prefix(':') {
+        return colon(command);
+    }
+    match about(trimmed) {
+        Some(command) => Typed::Command(command),
+        None => Typed::Code(text.trim_end().to_owned()),
+    }
+}
+
+fn colon(command: &str) -> Typed {
+    let (word, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
+    let rest = rest.trim();
+    let alone = |command: Command| match rest {
+        "" => Typed::Command(command),
+        rest => Typed::Slip(format!(":{word} takes nothing after it, and here is {rest:?}")),
+    };
+    let needs = |what: &str| Typed::Slip(format!(":{word} needs {what} after it"));
+    match word {
+        "help" | "h" | "?" => alone(Command::Help),
+        "restart" => alone(Command::Restart),
+        "interrupt" => alone(Command::Interrupt),
+        "sessions" => alone(Command::Sessions),
+        "quit" | "q" | "exit" => alone(Command::Quit),
+        "attach" if rest.is_empty() => needs("the name of a session; :sessions lists them"),
+        "attach" => Typed::Command(Command::Attach(rest.to_owned())),
+        "save" | "save!" if rest.is_empty() => needs("a file, such as work.ipynb"),
+        "save" | "save!" => {
+            let over = if word == "save" { Over::Refused } else { Over::Wanted };
+            Typed::Command(Command::Save { path: rest.to_owned(), over })
+        }
+        _ => Typed::Slip(format!("there is no :{word}; :help lists what there is")),
+    }
+}
+
+/// Parses a question about a name: `name?` or `?name`, with two marks for its source.
+fn about(text: &str) -> Option<Command> {
+    let name = text.trim_matches('?');
+    let marks = text.len() - name.len();
+    let is_one_sided = text.starts_with('?') != text.ends_with('?');
+    let is_name = |part: &str| {
+        part.starts_with(|c: char| c.is_alphabetic() || c == '_')
+            && part.chars().all(|c| c.is_alphanumeric() || c == '_')
+    };
+    let is_asked = is_one_sided && (1..=2).contains(&marks) && name.split('.').all(is_name);
+    let detail = if marks == 2 { Detail::Source } else { Detail::Usual };
+    is_asked.then(|| Command::About { name: name.to_owned(), detail })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Issue 9: commands and questions have their own syntax.
+    #[test]
+    fn commands_and_questions_are_told_from_code() {
+        let about = |name: &str, detail| Command::About { name: name.to_owned(), detail };
+        let save = |path: &str, over| Command::Save { path: path.to_owned(), over };
+        let commands = [
+            (":help", Command::Help),
+            ("  :quit  ", Command::Quit),
+            ("exit()", Command::Quit),
+            ("quit", Command::Quit),
+            (":save my work.ipynb", save("my work.ipynb", Over::Refused)),
+            (":save! a.ipynb", save("a.ipynb", Over::Wanted)),
+            (":attach x", Command::Attach("x".to_owned())),
+            (":restart", Command::Restart),
+            (":interrupt", Command::Interrupt),
+            (":sessions", Command::Sessions),
+            ("print?", about("print", Detail::Usual)),
+            ("?a.b_1", about("a.b_1", Detail::Usual)),
+            ("a.b??", about("a.b", Detail::Source)),
+        ];
+        for (text, command) in commands {
+            assert_eq!(typed(text), Typed::Command(command), "{text}");
+        }
+        for text in
+            ["x = 1", "x if y else z", "%time f()", "!ls a?", "a b?", "1?", "a.?", "???", "?a?"]
+        {
+            assert_eq!(typed(text), Typed::Code(text.to_owned()), "{text}");
+        }
+        for text in [":save", ":attach", ":nothing", ":restart now", ":"] {
+            assert!(matches!(typed(text), Typed::Slip(_)), "{text}");
+        }
+        assert_eq!(typed(" \n"), Typed::Nothing);
+        assert_eq!(typed("if x:\n    y\n\n"), Typed::Code("if x:\n    y".to_owned()));
+    }
+}

@@ -1,0 +1,204 @@
+//! The decision whether the typed text is a complete cell or needs another line.
+//!
+//! Owns a minimal reading of Python: brackets, strings and blocks. Python itself reports any other mistake in a
+//! cell. Pure.
+
+/// The answer for a typed text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Completeness {
+    Complete,
+    /// The next line belongs to the same cell.
+    Incomplete,
+}
+
+/// Words that begin a statement with a block.
+const OPENERS: [&str; 11] =
+    ["if", "for", "while", "def", "class", "with", "try", "async", "elif", "else", "except"];
+
+/// Judges the text typed so far, without the line end that would come next.
+pub(crate) fn completeness(typed: &str) -> Completeness {
+    let first = typed.trim_start().lines().next().unwrap_or_default();
+    if first.is_empty() || first.starts_with(':') {
+        return Completeness::Complete;
+    }
+    // Number of empty lines at the end, including the current line.
+    let empty = typed.rsplit('\n').take_while(|line| line.trim().is_empty()).count();
+    if first.starts_with("%%") {
+        // A cell magic accepts any text, so only an empty line ends it.
+        return if empty > 0 { Completeness::Complete } else { Completeness::Incomplete };
+    }
+    if first.starts_with(['%', '!', '?']) {
+        return if first.ends_with('\\') {
+            Completeness::Incomplete
+        } else {
+            Completeness::Complete
+        };
+    }
+    let read = Read::of(typed);
+    if read.is_open || read.is_continued {
+        return Completeness::Incomplete;
+    }
+    let is_header = read.last.ends_with(':');
+    let opens = OPENERS.contains(&first_word(read.last)) || read.last.starts_with('@');
+    let is_inside = read.last.starts_with([' ', '\t']);
+    match (is_header, opens || is_inside) {
+        // The block is still missing. After two empty lines run the cell anyway, so that Python reports the
+        // mistake.
+        (true, _) if empty < 2 => Completeness::Incomplete,
+        (false, true) if empty == 0 => Completeness::Incomplete,
+        _ => Completeness::Complete,
+    }
+}
+
+fn first_word(line: &str) -> &str {
+    let is_end = |c: char| !(c.is_alphanumeric() || c == '_');
+    &line[..line.find(is_end).unwrap_or(line.len())]
+}
+
+/// Facts about the code so far.
+struct Read<'a> {
+    /// A bracket or a triple-quoted string is still open.
+    is_open: bool,
+    /// The last line ends in a backslash.
+    is_continued: bool,
+    /// The last statement, from the start of its first line. Trailing comments are left out.
+    last: &'a str,
+}
+
+impl<'a> Read<'a> {
+    fn of(code: &'a str) -> Read<'a> {
+        let mut depth = 0_usize;
+        let mut open: Option<&str> = None;
+        let (mut start, mut last) = (0, (0, 0));
+        let mut is_continued = false;
+        let mut at = 0;
+        while at < code.len() {
+            let rest = &code[at..];
+            let c = rest.chars().next().unwrap_or('\n');
+            let mut length = c.len_utf8();
+            if let Some(quotes) = open {
+                if c == '\\' {
+                    length += rest[1..].chars().next().map_or(0, char::len_utf8);
+                } else if rest.starts_with(quotes) {
+                    length = quotes.len();
+                    open = None;
+                } else if c == '\n' && quotes.len() == 1 {
+                    // The string lacks its closing quote. Python will report that.
+                    open = None;
+                    continue;
+                }
+                at += length;
+                last.1 = at;
+                continue;
+            }
+            is_continued = false;
+            match c {
+                '#' => length = rest.find('\n').unwrap_or(rest.len()),
+                '"' | '\'' => {
+                    let quotes = ["\"\"\"", "'''", "\"", "'"];
+                    open = quotes.into_iter().find(|quotes| rest.starts_with(quotes));
+                    length = open.map_or(1, str::len);
+                }
+                '(' | '[' | '{' => depth += 1,
+                ')' | ']' | '}' => depth = depth.saturating_sub(1),
+                '\\' if rest[1..].starts_with('\n') || rest.len() == 1 => {
+                    is_continued = rest.len() <= 2;
+                    length = rest.len().min(2);
+                }
+                '\n' if depth == 0 => start = at + 1,
+                _ => {}
+            }
+            at += length;
+            if !c.is_whitespace() && c != '#' {
+                last = (start, at);
+            }
+        }
+        let is_open = depth > 0 || open.is_some_and(|quotes| quotes.len() == 3);
+        Read { is_open, is_continued, last: &code[last.0..last.1] }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Issue 9: the same texts that Python considers complete.
+    #[test]
+    fn python_decides_by_its_rules() {
+        let whole_ones = [
+            "",
+            "  ",
+            "x = 1",
+            "print('a')  # note:",
+            "f(1,\n  2)",
+            "'''a\nb'''",
+            "x = [1,\n2]\n",
+            "'unfinished",
+            "x = lambda: 1",
+            "def f():\n    return 1\n",
+            "def f():\n    return 1\n\n",
+            "def f():\n    return 1\nf()",
+            "for i in range(3): print(i)\n",
+            "if x:\n    pass\nelse:\n    pass\n",
+            "if x:\n\n",
+            "@d\ndef f(): pass\n",
+            "x = {'a': 1}",
+            "x: int = 1",
+            ":save a.ipynb",
+            "%time f(",
+            "!ls (",
+            "?print",
+            "print?",
+            "%%time\nf()\n",
+            "%%bash\necho (\n",
+            "a = ')'",
+            "\"\\\"\"",
+            "raise ValueError(\"(\")",
+            ")",
+            "x = 1 \\\n  + 2",
+            "forest = 1",
+            "'a' 'b:'",
+        ];
+        for typed in whole_ones {
+            assert_eq!(completeness(typed), Completeness::Complete, "{typed:?}");
+        }
+        let unfinished = [
+            "f(1,",
+            "x = [",
+            "x = {'a': [1, 2}",
+            "'''a",
+            "\"\"\"a\nb",
+            "f'''{x}",
+            "x = 1 + \\",
+            "x = 1 + \\\n",
+            "def f():",
+            "def f():\n    return 1",
+            "def f():  # note",
+            "for i in range(3): print(i)",
+            "if x:\n    f(1,\n2)",
+            "if x:\n",
+            "if x:\n    pass\nelse:",
+            "with a as b:\n    '''x\n",
+            "@decorated",
+            "async def f():",
+            "class A:\n    x = 1\n    def f(self):",
+            "try:\n    x\nexcept E:\n    y",
+            "%%time",
+            "%%time\nf()",
+            "%%bash\necho",
+        ];
+        for typed in unfinished {
+            assert_eq!(completeness(typed), Completeness::Incomplete, "{typed:?}");
+        }
+    }
+
+    proptest! {
+        /// Any typed text is accepted, and a few empty lines can always end it.
+        #[test]
+        fn every_text_is_read(typed in "[a-z(){}\\[\\]'\"\\\\:#%@ \n日é]{0,40}") {
+            completeness(&typed);
+        }
+    }
+}

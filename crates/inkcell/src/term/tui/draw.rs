@@ -1,0 +1,410 @@
+//! A frame of the notebook: a bar at the top, the cells that fit, a bar at the bottom.
+//!
+//! Owns the layout and the look of roles. All text from outside is in [`Line`]s, which hold no control
+//! characters. Only visible cells are rendered.
+
+use std::ops::Range;
+
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::{Position, Rect};
+use ratatui_core::style::{Color, Modifier, Style};
+
+use super::keys::help;
+use super::model::{Message, Mode, Model, Top};
+use super::search;
+use crate::view::execution::{Area, Expansion};
+use crate::view::paint::{Colour, Line, Paint, Role, Wrap, columns, fit, wrap};
+
+/// Columns left of a cell, for the cursor's mark.
+const GUTTER: u16 = 2;
+
+/// Least columns for the description of a key beside the key.
+const HELP_COLUMNS: usize = 20;
+
+/// Least columns for the name of the notebook.
+const NAME_COLUMNS: usize = 6;
+
+/// The standing text of the bottom bar.
+const HINT: &str = "? keys  Enter edit  x run  R run, next  z undo  / search  q quit";
+
+/// The look of a role. Without colours, roles of text differ in attributes only.
+pub(super) fn style(role: Role, colour: Colour) -> Style {
+    let plain = Style::new();
+    let of = |color| match colour {
+        Colour::On => plain.fg(color),
+        Colour::Off => plain,
+    };
+    match role {
+        Role::Plain => plain,
+        Role::Dim => plain.add_modifier(Modifier::DIM),
+        Role::Title | Role::Strong => plain.add_modifier(Modifier::BOLD),
+        Role::Emphasis => plain.add_modifier(Modifier::ITALIC),
+        Role::Success | Role::Text => of(Color::Green),
+        Role::Warning => of(Color::Yellow),
+        Role::Error => of(Color::Red),
+        Role::Keyword => of(Color::Magenta),
+        Role::Name => of(Color::Blue),
+        Role::Code | Role::Number => of(Color::Cyan),
+        Role::Comment => of(Color::DarkGray),
+        Role::Failing => of(Color::Red).add_modifier(Modifier::BOLD),
+        Role::Pixels { upper, lower } => plain.fg(pixel(upper)).bg(pixel(lower)),
+    }
+}
+
+/// Maps the colour of a pixel to the terminal library's type.
+fn pixel(paint: Paint) -> Color {
+    match paint {
+        Paint::True(red, green, blue) => Color::Rgb(red, green, blue),
+        Paint::Indexed(number) => Color::Indexed(number),
+    }
+}
+
+/// Puts a line at a position, cut to `width`.
+fn put(buffer: &mut Buffer, at: Position, line: &Line, width: usize, look: (Style, Colour)) {
+    let mut x = at.x;
+    let end = usize::from(at.x) + width;
+    for span in line.spans() {
+        let room = end.saturating_sub(usize::from(x));
+        let span_style = look.0.patch(style(span.role(), look.1));
+        (x, _) = buffer.set_stringn(x, at.y, span.text(), room, span_style);
+    }
+}
+
+fn show_selection(buffer: &mut Buffer, at: Position, columns: Range<usize>) {
+    let of = |column: usize| u16::try_from(column).unwrap_or(u16::MAX);
+    let x = at.x.saturating_add(of(columns.start));
+    let area = Rect { x, y: at.y, width: of(columns.len()), height: 1 };
+    buffer.set_style(area, Style::new().add_modifier(Modifier::REVERSED));
+}
+
+impl Model {
+    /// Columns for the content of cells, as of the last frame.
+    pub(super) fn inner_width(&self) -> usize {
+        usize::from(self.size.0.saturating_sub(GUTTER)).max(1)
+    }
+
+    /// Rows of a cell: its heading, its content and an empty row.
+    pub(super) fn height(&mut self, cell: usize, width: usize) -> usize {
+        let Some(view) = self.notebook.cell(cell) else { return 1 };
+        let language = self.language_of(cell);
+        if let Mode::Edit(editor) | Mode::Conflict(editor) = &self.mode
+            && editor.cell == Some(cell)
+        {
+            let area = Area { width, expansion: Expansion::Collapsed };
+            let rows = editor.rows();
+            let outputs = self.cells[cell].outputs(&view, (area, &self.gallery));
+            return rows + outputs.len() + 2;
+        }
+        self.cells[cell].rows(&view, language, (width, &self.gallery)).len() + 2
+    }
+
+    fn heading(&self, cell: usize) -> Line {
+        let Some(view) = self.notebook.cell(cell) else { return Line::default() };
+        let (role, mark, said) = self.cells[cell].status(self.now);
+        let is_running = self.cells[cell].is_running();
+        let mut line = match (self.is_code(cell), view.execution_count()) {
+            (true, _) if is_running => Line::of(Role::Warning, "[*]"),
+            (true, Some(count)) => Line::of(Role::Name, &format!("[{count}]")),
+            (true, None) => Line::of(Role::Dim, "[ ]"),
+            (false, _) => Line::of(Role::Dim, &view.kind_name()),
+        };
+        if !mark.is_empty() {
+            line.push(role, &format!(" {mark}"));
+        }
+        if let Some(said) = said {
+            line.push(Role::Dim, &format!(" {said}"));
+        }
+        let name = view.id().map_or_else(|| format!("#{cell}"), |id| format!("#{cell} {id}"));
+        line.push(Role::Dim, &format!("  {name}"));
+        let is_edited = self.editor().is_some_and(|editor| editor.cell == Some(cell));
+        if is_edited {
+            line.push(Role::Warning, "  editing");
+            if self.editor().is_some_and(|editor| self.is_overtaken(editor)) {
+                line.push(Role::Error, ", changed on disk");
+            }
+        }
+        line
+    }
+
+    /// The rows of a cell, and the row and column of the editor's cursor in them.
+    fn cell_rows(&mut self, cell: usize, width: usize) -> (Vec<Line>, Option<(usize, usize)>) {
+        let language = self.language_of(cell);
+        let mut rows = vec![Line::default()];
+        let mut cursor = None;
+        if let Some(view) = self.notebook.cell(cell) {
+            match &mut self.mode {
+                Mode::Edit(editor) | Mode::Conflict(editor) if editor.cell == Some(cell) => {
+                    let (lines, column) = editor.lines(width);
+                    cursor = Some((rows.len() + editor.row(), column));
+                    rows.extend(lines);
+                    let area = Area { width, expansion: Expansion::Collapsed };
+                    let shown = (area, &self.gallery);
+                    rows.extend_from_slice(self.cells[cell].outputs(&view, shown));
+                }
+                _ => {
+                    let shown = (width, &self.gallery);
+                    rows.extend_from_slice(self.cells[cell].rows(&view, language, shown));
+                }
+            }
+        }
+        // The heading comes last, because it depends on the outputs.
+        rows[0] = fit(&self.heading(cell), width);
+        rows.push(Line::default());
+        (rows, cursor)
+    }
+
+    /// Draws the frame. Returns the position of the terminal's cursor.
+    pub(super) fn draw(&mut self, buffer: &mut Buffer, colour: Colour) -> Option<Position> {
+        let area = *buffer.area();
+        let was_shown = self.drawn.iter().any(|(_, _, cell)| *cell == self.cursor);
+        let size = (area.width, area.height);
+        let has_other_size = size != std::mem::replace(&mut self.size, size);
+        self.drawn.clear();
+        self.pictures.clear();
+        if area.height == 0 || area.width == 0 {
+            return None;
+        }
+        let bars = if area.height >= 4 { 1 } else { 0 };
+        let below = self.below(area, usize::from((area.height - bars) / 2).max(1));
+        let below_rows = u16::try_from(below.0.len()).unwrap_or(1).max(1);
+        let body = Rect { y: area.y + bars, height: area.height - bars - below_rows, ..area };
+        let body_rows = usize::from(body.height);
+        let has_less_room = body_rows < std::mem::replace(&mut self.body_rows, body_rows);
+        // The rows have moved or the screen has shrunk, so scroll to the selection again.
+        self.must_show_cursor |= has_other_size || (has_less_room && was_shown);
+        if bars > 0 {
+            self.draw_above(buffer, area, colour);
+        }
+        let cursor = match self.mode {
+            Mode::Help { top } | Mode::Messages { top } => {
+                let rows = self.text_rows(usize::from(body.width));
+                draw_rows(buffer, body, rows.get(top..).unwrap_or_default(), colour);
+                None
+            }
+            _ => self.draw_cells(buffer, body, colour),
+        };
+        let room = Rect { y: body.y + body.height, height: below_rows, ..area };
+        draw_rows(buffer, room, &below.0, colour);
+        below.1.or(cursor)
+    }
+
+    /// The text of the reading mode: the keys, or the messages with the newest first.
+    pub(super) fn text_rows(&self, width: usize) -> Vec<Line> {
+        if matches!(self.mode, Mode::Help { .. }) {
+            return help_rows(width);
+        }
+        if self.messages.is_empty() {
+            return vec![Line::of(Role::Dim, "nothing was said yet")];
+        }
+        self.messages.iter().rev().flat_map(|message| said(message, width)).collect()
+    }
+
+    fn draw_above(&self, buffer: &mut Buffer, area: Rect, colour: Colour) {
+        let bar = Rect { height: 1, ..area };
+        buffer.set_style(bar, Style::new().add_modifier(Modifier::REVERSED));
+        let cells = crate::output::count(self.cells.len(), "cell");
+        let state = match &self.running {
+            Some((_, cell, of)) if *of > 1 => format!("running {}/{of}", cell + 1),
+            Some(_) => "running".to_owned(),
+            None if self.asked > 0 => "waiting".to_owned(),
+            None => String::new(),
+        };
+        let at = self.cursor + usize::from(!self.cells.is_empty());
+        let about = format!("  {at}/{cells}  {state}");
+        let about = about.trim_end();
+        // A long name is cut first, so that position and running code stay visible.
+        let width = usize::from(area.width);
+        let room = width.saturating_sub(columns(about)).max(width.min(NAME_COLUMNS));
+        let mut line = fit(&Line::of(Role::Title, &format!(" {}", self.name)), room);
+        line.push(Role::Title, about);
+        let line = fit(&line, width);
+        let look = (Style::new().add_modifier(Modifier::REVERSED), colour);
+        put(buffer, Position::new(area.x, area.y), &line, usize::from(area.width), look);
+    }
+
+    fn draw_cells(&mut self, buffer: &mut Buffer, body: Rect, colour: Colour) -> Option<Position> {
+        let width = self.inner_width();
+        if self.cells.is_empty() {
+            let line = Line::of(Role::Dim, "no cells; b makes one");
+            put(buffer, body.as_position(), &line, usize::from(body.width), (Style::new(), colour));
+            return None;
+        }
+        if std::mem::take(&mut self.must_show_cursor) {
+            let last = self.height(self.top.cell, width).saturating_sub(1);
+            self.top.row = self.top.row.min(last);
+            self.bring_cursor(width);
+        }
+        if std::mem::take(&mut self.must_show_hit) {
+            self.bring_hit(width);
+        }
+        self.fill(width);
+        let mut position = None;
+        let (mut y, end) = (body.y, body.y + body.height);
+        let mut at = self.top;
+        while y < end && at.cell < self.cells.len() {
+            let (rows, cursor) = self.cell_rows(at.cell, width);
+            let first = y;
+            let mut picture = None;
+            for (number, row) in rows.iter().enumerate() {
+                if let Some(found) = row.picture() {
+                    picture = Some((number, columns(&row.text()), found.clone()));
+                }
+                if number < at.row {
+                    continue;
+                }
+                if y == end {
+                    break;
+                }
+                let is_last = number + 1 == rows.len();
+                if at.cell == self.cursor && !is_last {
+                    let mark = if self.editor().is_some() { Role::Warning } else { Role::Name };
+                    let mark = Line::of(mark, "▌");
+                    put(buffer, Position::new(body.x, y), &mark, 1, (Style::new(), colour));
+                }
+                let x = body.x + GUTTER.min(body.width - 1);
+                put(buffer, Position::new(x, y), row, width, (Style::new(), colour));
+                // The editor's rows start below the heading.
+                let selected =
+                    cursor.and_then(|_| self.editor()?.selected(number.checked_sub(1)?, width));
+                if let Some(columns) = selected {
+                    show_selection(buffer, Position::new(x, y), columns);
+                }
+                let within = picture.as_ref().filter(|(from, _, of)| number < from + of.rows());
+                if let Some((from, column, of)) = within {
+                    let column = u16::try_from(*column).unwrap_or(u16::MAX);
+                    let place = Position::new(x.saturating_add(column), y);
+                    let row = number - from;
+                    // The terminal draws only whole pictures, so a partly visible one appears as text.
+                    let is_whole = *from >= at.row && usize::from(end - y) + row >= of.rows();
+                    if is_whole && row == 0 {
+                        self.pictures.push((place, of.clone()));
+                    } else if !is_whole {
+                        put(buffer, place, &of.text_row(row), of.columns(), (Style::new(), colour));
+                    }
+                }
+                if let Some((_, column)) = cursor.filter(|(row, _)| *row == number) {
+                    let column = u16::try_from(column).unwrap_or(u16::MAX);
+                    let column = x.saturating_add(column).min(body.x + body.width - 1);
+                    position = Some(Position::new(column, y));
+                }
+                y += 1;
+            }
+            self.drawn.push((first, y, at.cell));
+            at = Top { cell: at.cell + 1, row: 0 };
+        }
+        position
+    }
+
+    /// Scrolls to a search hit within a long cell.
+    fn bring_hit(&mut self, width: usize) {
+        let (cell, pattern) = (self.cursor, self.pattern.clone().unwrap_or_default());
+        let (rows, _) = self.cell_rows(cell, width);
+        // Skip the heading: it has the cell's id, which a search ignores.
+        let hit = rows.iter().skip(1).position(|row| search::holds(&row.text(), &pattern));
+        if let Some(row) = hit {
+            self.bring(cell, (row + 1, row + 1), width);
+        }
+    }
+
+    /// Scrolls to the cursor. While a cell is edited, that is the row of the text cursor.
+    fn bring_cursor(&mut self, width: usize) {
+        let cell = match self.editor() {
+            Some(editor) => editor.cell.unwrap_or(self.cursor),
+            None => self.cursor,
+        };
+        let rows = match self.editor() {
+            Some(editor) if editor.cell == Some(cell) => {
+                let row = editor.row() + 1;
+                (if row == 1 { 0 } else { row }, row)
+            }
+            _ => (0, self.height(cell, width).saturating_sub(2)),
+        };
+        self.bring(cell, rows, width);
+    }
+
+    /// At most `most` rows for the bottom: a question or a message, and the cursor's position in typed text.
+    fn below(&self, area: Rect, most: usize) -> (Vec<Line>, Option<Position>) {
+        let width = usize::from(area.width);
+        let asked = |text: &str| {
+            let message = Message { role: Role::Warning, text: text.to_owned() };
+            at_most(said(&message, width), most, width)
+        };
+        let hint = |text: &str| vec![fit(&Line::of(Role::Dim, text), width)];
+        let rows = match &self.mode {
+            Mode::Search(pattern) => {
+                let line = Line::of(Role::Plain, &format!("/{pattern}"));
+                let column = columns(&line.text()).min(width.saturating_sub(1));
+                let column = u16::try_from(column).unwrap_or(0);
+                let cursor = Position::new(area.x + column, area.y + area.height - 1);
+                return (vec![fit(&line, width)], Some(cursor));
+            }
+            Mode::Conflict(editor) => {
+                let (whose, first) = match editor.cell {
+                    Some(_) => ("somebody else changed this cell", "o overwrite  "),
+                    None => ("somebody else deleted this cell", ""),
+                };
+                let keys = "b put yours below  t take theirs  Esc go on editing";
+                asked(&format!("{whose}: {first}{keys}"))
+            }
+            Mode::Quitting => asked("code still runs and would end: y quit  any other key stays"),
+            Mode::Help { .. } | Mode::Messages { .. } => {
+                hint("j and k scroll  any other key closes")
+            }
+            mode => match (&self.message, mode) {
+                (Some(message), _) => at_most(said(message, width), most, width),
+                (None, Mode::Edit(_)) => hint(
+                    "Esc done  Ctrl-S save  Ctrl-R run  Alt-Enter run, next  Ctrl-Q leave as it was",
+                ),
+                (None, _) => hint(HINT),
+            },
+        };
+        (rows, None)
+    }
+}
+
+/// Renders a message. Each of its lines is wrapped to the width.
+fn said(message: &Message, width: usize) -> Vec<Line> {
+    let lines = message.text.trim_end().split('\n').map(|text| Line::of(message.role, text));
+    lines.flat_map(|line| wrap(&line, width, Wrap::Words)).collect()
+}
+
+/// Cuts rows to `most`. The last row then says where to read the rest.
+fn at_most(mut rows: Vec<Line>, most: usize, width: usize) -> Vec<Line> {
+    if rows.len() > most {
+        rows.truncate(most);
+        if let Some(last) = rows.last_mut() {
+            *last = fit(&Line::of(Role::Dim, "… M shows all of it"), width);
+        }
+    }
+    rows
+}
+
+/// Puts rows below each other, as far as they fit.
+fn draw_rows(buffer: &mut Buffer, room: Rect, rows: &[Line], colour: Colour) {
+    for (y, row) in (room.y..room.y + room.height).zip(rows) {
+        let (place, width) = (Position::new(room.x, y), usize::from(room.width));
+        put(buffer, place, &fit(row, width), width, (Style::new(), colour));
+    }
+}
+
+/// Every key with its description. On a narrow screen, descriptions stand below the keys.
+fn help_rows(width: usize) -> Vec<Line> {
+    let lines = help();
+    let widest = lines.iter().map(|(keys, _)| columns(keys)).max().unwrap_or(0);
+    let beside = width.saturating_sub(widest + 3);
+    let (indent, is_beside) = if beside >= HELP_COLUMNS { (widest + 3, true) } else { (3, false) };
+    let mut rows = Vec::new();
+    for (keys, text) in &lines {
+        let text = wrap(&Line::of(Role::Plain, text), width.saturating_sub(indent), Wrap::Words);
+        let mut line = Line::of(Role::Title, &format!(" {keys:<widest$}  "));
+        if !is_beside {
+            rows.extend(wrap(&Line::of(Role::Title, &format!(" {keys}")), width, Wrap::Words));
+            line = Line::of(Role::Plain, "   ");
+        }
+        for part in text {
+            part.spans().iter().for_each(|span| line.push(span.role(), span.text()));
+            rows.push(std::mem::replace(&mut line, Line::of(Role::Plain, &" ".repeat(indent))));
+        }
+    }
+    rows
+}

@@ -1,0 +1,295 @@
+//! Activity of other programs: edits of the file, and code in the kernel.
+
+use super::*;
+use crate::view::execution::Page;
+
+/// The cursor stays on its cell when that moves.
+#[test]
+fn the_cursor_stays_on_its_cell() {
+    let mut model = three();
+    press(&mut model, "jj");
+    let cells = [("code", "new1", "0"), ("code", "cccc", "print(x)"), ("code", "aaaa", "x = 1")];
+    told(&mut model, notebook(&cells), By::Others);
+    assert_eq!(model.cursor, 1);
+    told(&mut model, notebook(&cells[..1]), By::Others);
+    assert_eq!(model.cursor, 0);
+    told(&mut model, notebook(&[]), By::Others);
+    frame(&mut model, 40, 8);
+    told(&mut model, notebook(&cells), By::Others);
+    frame(&mut model, 40, 8);
+}
+
+/// Typed text survives a change of the file, and goes into the cell for which it was typed.
+#[test]
+fn an_edit_follows_its_cell() {
+    let mut model = three();
+    press(&mut model, "\n#");
+    let cells = [("code", "new1", "0"), ("code", "aaaa", "x = 1")];
+    told(&mut model, notebook(&cells), By::Others);
+    assert_eq!(model.editor().unwrap().cell, Some(1));
+    let effects = press(&mut model, "\u{1b}");
+    perform(&mut model, effects);
+    assert_eq!(sources(&model), ["0", "#x = 1"]);
+}
+
+/// A conflict of two texts: nothing is written before the user chooses one.
+#[test]
+fn a_conflict_is_asked_about() {
+    let conflict = || {
+        let mut model = three();
+        press(&mut model, "\n#");
+        told(&mut model, notebook(&[("code", "aaaa", "x = 2"), ("code", "cccc", "")]), By::Others);
+        assert!(frame(&mut model, 80, 12).contains("changed on disk"));
+        assert!(press(&mut model, "\u{1b}").is_empty(), "nothing is written");
+        assert!(frame(&mut model, 80, 12).contains("somebody else changed this cell"));
+        model
+    };
+    let table: [(&str, &[&str]); 3] =
+        [("o", &["#x = 1", ""]), ("b", &["x = 2", "#x = 1", ""]), ("t", &["x = 2", ""])];
+    for (answer, wanted) in table {
+        let mut model = conflict();
+        let effects = press(&mut model, answer);
+        perform(&mut model, effects);
+        assert_eq!(sources(&model), wanted, "{answer}");
+        assert!(matches!(model.mode, Mode::Browse), "{answer}");
+    }
+    let mut model = conflict();
+    press(&mut model, "\u{1b}");
+    assert_eq!(model.editor().unwrap().text(), "#x = 1", "it can be edited on");
+}
+
+#[test]
+fn a_text_whose_cell_is_gone_can_be_put_beside() {
+    let mut model = three();
+    press(&mut model, "\n#");
+    told(&mut model, notebook(&[]), By::Others);
+    assert!(press(&mut model, "\u{1b}").is_empty());
+    assert!(press(&mut model, "o").is_empty(), "there is nothing to overwrite");
+    assert!(press(&mut model, "\u{1b}").is_empty());
+    let effects = press(&mut model, "b");
+    perform(&mut model, effects);
+    assert_eq!(sources(&model), ["#x = 1"]);
+}
+
+pub(super) fn began(id: &str, index: usize, cell: usize) -> Input {
+    let notebook = NotebookCell {
+        index,
+        id: Some(id.to_owned()),
+        outputs: 0,
+        written: WriteBack::NotYet,
+        may_fail: false,
+        last_took: None,
+        why: None,
+    };
+    Input::Session(Box::new(SessionEvent::Began {
+        execution: ExecutionId("run-1".to_owned()),
+        cell,
+        of: 2,
+        source: source(),
+        notebook: Some(notebook),
+    }))
+}
+
+fn source() -> CellSource {
+    CellSource { code: "print(x)".to_owned(), title: None, timeout: None, kernel: CellKernel::Same }
+}
+
+fn happened(cell: usize, event: ExecEvent) -> Input {
+    let execution = ExecutionId("run-1".to_owned());
+    Input::Session(Box::new(SessionEvent::Happened { execution, cell, event }))
+}
+
+pub(super) fn wrote(cell: usize, text: &str) -> Input {
+    let data = text.to_owned().into();
+    happened(cell, ExecEvent::Stream { name: StreamName::Stdout, data })
+}
+
+fn ended(cell: usize, state: State) -> Input {
+    ended_with(cell, state, inkcell_engine::output::ModelOutput::default())
+}
+
+pub(super) fn ended_with(
+    cell: usize,
+    state: State,
+    output: inkcell_engine::output::ModelOutput,
+) -> Input {
+    let report = CellReport {
+        source: source(),
+        state,
+        count: Some(1),
+        duration: Duration::from_millis(1500),
+        output,
+        end: None,
+        notes: Vec::new(),
+        notebook: None,
+    };
+    let execution = ExecutionId("run-1".to_owned());
+    Input::Session(Box::new(SessionEvent::Ended { execution, cell, report: Box::new(report) }))
+}
+
+/// An agent's run is visible while it runs, even if cells move. After it, the outputs in the file are shown.
+#[test]
+fn what_somebody_else_runs_is_seen() {
+    let mut model = three();
+    model.update(began("cccc", 2, 0));
+    model.update(Input::Time(Duration::from_secs(3)));
+    model.update(wrote(0, "counting: 1\n"));
+    let shown = frame(&mut model, 60, 20);
+    assert!(shown.contains("[*] ● 3.0s"), "{shown}");
+    assert!(shown.contains("counting: 1"), "{shown}");
+    assert!(shown.contains("running 1/2"), "{shown}");
+    let mut moved = serde_json::json!({
+        "cell_type": "code", "id": "cccc", "metadata": {}, "source": "print(x)",
+        "outputs": [], "execution_count": null
+    });
+    told(&mut model, of_cells(&[moved.clone()]), By::Others);
+    model.update(wrote(0, "counting: 2\n"));
+    let shown = frame(&mut model, 60, 20);
+    assert!(shown.contains("counting: 1") && shown.contains("counting: 2"), "{shown}");
+    model.update(happened(0, ExecEvent::Finished(Outcome::Ok)));
+    model.update(ended(0, State::Done));
+    moved["outputs"] = serde_json::json!([{
+        "output_type": "stream", "name": "stdout", "text": "from the file\n"
+    }]);
+    moved["execution_count"] = 1.into();
+    told(&mut model, of_cells(&[moved]), By::Others);
+    let shown = frame(&mut model, 60, 20);
+    assert!(shown.contains("[1] ✓ 1.5s"), "{shown}");
+    assert!(shown.contains("from the file") && !shown.contains("counting"), "{shown}");
+}
+
+/// The third cell as it is in the file.
+fn third(count: Option<u64>, text: Option<&str>) -> Notebook {
+    let outputs: Vec<serde_json::Value> = text
+        .map(|text| serde_json::json!({"output_type": "stream", "name": "stdout", "text": text}))
+        .into_iter()
+        .collect();
+    of_cells(&[serde_json::json!({
+        "cell_type": "code", "id": "cccc", "metadata": {}, "source": "print(x)",
+        "outputs": outputs, "execution_count": count
+    })])
+}
+
+/// A finished run that wrote this text and has more of it stored.
+fn ran(model: &mut Model, text: &str) {
+    model.update(began("cccc", 0, 0));
+    model.update(wrote(0, text));
+    let mut output = inkcell_engine::output::ModelOutput::default();
+    let id = "abcdefgh2345abcd".to_owned();
+    output.artifact = Some(inkcell_engine::output::Stored { id, bytes: 100 });
+    output.parts.push(inkcell_engine::output::Part::Text(text.to_owned()));
+    model.update(ended_with(0, State::Done, output));
+}
+
+fn after(model: &mut Model, seconds: u64) {
+    let now = model.now + Duration::from_secs(seconds);
+    model.update(Input::Time(now));
+}
+
+/// A late watcher hears of runs whose outputs are no longer in the file. The outputs in the file are shown instead,
+/// also for stored outputs.
+#[test]
+fn a_run_that_is_over_is_not_shown_for_the_file() {
+    let mut model = model_of(third(None, None));
+    press(&mut model, "o");
+    ran(&mut model, "from the run\n");
+    assert!(frame(&mut model, 60, 20).contains("from the run"), "it may be on its way to the file");
+    after(&mut model, 5);
+    let shown = frame(&mut model, 60, 20);
+    assert!(!shown.contains("from the run") && !shown.contains('✓'), "{shown}");
+    assert_eq!(press(&mut model, "jk"), [], "nothing is fetched of it either");
+    // The same, with the outputs in the file.
+    let mut model = model_of(third(Some(1), Some("from the file\n")));
+    ran(&mut model, "from the run\n");
+    after(&mut model, 5);
+    let shown = frame(&mut model, 60, 20);
+    assert!(shown.contains("from the file") && shown.contains("[1] ✓ 1.5s"), "{shown}");
+}
+
+/// The outputs of a run disappear when another program cleans the file or restores an older copy, even one with the
+/// same execution count.
+#[test]
+fn an_older_copy_of_the_file_is_shown() {
+    for (count, text) in [(None, None), (Some(1), Some("older\n")), (Some(1), None)] {
+        let mut model = model_of(third(None, None));
+        press(&mut model, "o");
+        ran(&mut model, "from the run\n");
+        told(&mut model, third(Some(1), Some("from the run\n")), By::Others);
+        let page = Page { first_line: 1, total_lines: 9000, text: "all of it\n".to_owned() };
+        let artifact = "abcdefgh2345abcd".to_owned();
+        model.update(Input::Paged { artifact, page: Some(page) });
+        let shown = frame(&mut model, 60, 20);
+        assert!(shown.contains("all of it") && shown.contains('✓'), "{shown}");
+        told(&mut model, third(count, text), By::Others);
+        let shown = frame(&mut model, 60, 20);
+        let is_older = shown.contains(text.unwrap_or("[").trim());
+        assert!(is_older && !shown.contains("all of it") && !shown.contains('✓'), "{shown}");
+        assert!(!shown.contains("from the run"), "{shown}");
+    }
+}
+
+/// Outputs that could not be written exist only here, so they stay visible.
+#[test]
+fn outputs_that_could_not_be_written_stay() {
+    let mut model = model_of(third(None, None));
+    press(&mut model, "x");
+    ran(&mut model, "from the run\n");
+    after(&mut model, 5);
+    model.update(Input::RunOver(RunEnd::Unsaved(
+        "the outputs are not in the file: no room".to_owned(),
+    )));
+    after(&mut model, 5);
+    assert!(frame(&mut model, 60, 20).contains("from the run"));
+    told(&mut model, third(Some(7), Some("of another\n")), By::Others);
+    let shown = frame(&mut model, 60, 20);
+    assert!(shown.contains("of another") && !shown.contains("from the run"), "{shown}");
+}
+
+/// A run that could not start does not affect the outputs of earlier runs: those are in the file.
+#[test]
+fn a_run_that_could_not_begin_leaves_no_output_unsaved() {
+    let mut model = model_of(third(None, None));
+    press(&mut model, "x");
+    ran(&mut model, "from the run\n");
+    model.update(Input::RunOver(RunEnd::Failed("no Python here".to_owned())));
+    after(&mut model, 5);
+    assert!(!frame(&mut model, 60, 20).contains("from the run"));
+}
+
+/// A lost host reports no end. The cell stops running on the screen, and the outputs in the file are shown.
+#[test]
+fn a_session_that_is_gone_runs_nothing() {
+    let mut model = model_of(third(None, None));
+    model.update(began("cccc", 0, 0));
+    model.update(wrote(0, "from the run\n"));
+    told(&mut model, third(Some(7), Some("from the file\n")), By::Others);
+    assert!(frame(&mut model, 60, 20).contains("from the run"));
+    model.update(Input::Unwatched);
+    let shown = frame(&mut model, 60, 20);
+    assert!(shown.contains("the session is gone") && shown.contains("[7]"), "{shown}");
+    assert!(shown.contains("from the file") && !shown.contains("from the run"), "{shown}");
+}
+
+/// A refused run leaves no cell waiting.
+#[test]
+fn a_run_that_never_began_is_told() {
+    let mut model = three();
+    press(&mut model, "A");
+    assert!(frame(&mut model, 60, 20).contains("waiting"));
+    model.update(Input::RunOver(RunEnd::Failed("no Python here".to_owned())));
+    let shown = frame(&mut model, 60, 20);
+    assert!(!shown.contains("waiting") && shown.contains("no Python here"), "{shown}");
+}
+
+/// Events without a matching cell are ignored.
+#[test]
+fn events_of_cells_that_are_not_here_are_passed_over() {
+    let mut model = three();
+    model.update(began("gone", 99, 0));
+    model.update(wrote(0, "text"));
+    model.update(wrote(7, "text"));
+    model.update(ended(3, State::Error));
+    model.update(Input::Missed(3));
+    model.update(Input::RunOver(RunEnd::Well));
+    frame(&mut model, 60, 20);
+}

@@ -1,0 +1,316 @@
+//! Progress of a batch, for users and for programs: one block on a terminal, a line for each finished row elsewhere.
+//!
+//! Owns the messages on the way. The final report belongs to `crate::batch`. It must not know how rows are run.
+
+use std::collections::{BTreeMap, HashSet};
+use std::io::{self, IsTerminal as _};
+use std::time::{Duration, Instant};
+
+use inkcell_engine::api::{CellReport, PythonReport, State};
+use serde_json::{Map, Value, json};
+
+use super::run::{Following, cut, duration};
+use crate::batch::{Again, BatchReport, Row, Try};
+use crate::output::{Output, Stream};
+use crate::view::paint::{Frame, Line, Repaint, Role, Size};
+
+pub(crate) struct Board {
+    following: Following,
+    rows: Vec<Row>,
+    live: Option<Repaint>,
+    running: BTreeMap<usize, Now>,
+    ended: usize,
+    failed: usize,
+    /// Messages already shown, so that twenty rows do not repeat the same one.
+    said: HashSet<String>,
+    is_stopping: bool,
+    began: Instant,
+    painted: Option<Instant>,
+}
+
+/// State of a running row.
+struct Now {
+    began: Instant,
+    report: Option<Box<PythonReport>>,
+    last_line: String,
+}
+
+/// Time between two repaints of the terminal.
+const TICK: Duration = Duration::from_millis(100);
+
+impl Board {
+    pub(crate) fn new(following: Following, rows: Vec<Row>) -> Board {
+        let is_live = following == Following::Lines && io::stderr().is_terminal();
+        Board {
+            following,
+            rows,
+            live: is_live.then(Repaint::default),
+            running: BTreeMap::new(),
+            ended: 0,
+            failed: 0,
+            said: HashSet::new(),
+            is_stopping: false,
+            began: Instant::now(),
+            painted: None,
+        }
+    }
+
+    /// Uses plain text instead of a live block.
+    pub(crate) fn without_drawing(self) -> Board {
+        Board { live: None, ..self }
+    }
+
+    /// Notes that the user has asked the batch to stop.
+    pub(crate) fn stop(&mut self) {
+        self.is_stopping = true;
+    }
+
+    pub(crate) fn began(&mut self, row: usize, output: &mut Output) -> io::Result<()> {
+        let now = Now { began: Instant::now(), report: None, last_line: String::new() };
+        self.running.insert(row, now);
+        self.json("notebook_started", row, json!({}), output)
+    }
+
+    /// Stores the first report of a row's call.
+    pub(crate) fn reported(&mut self, row: usize, report: Box<PythonReport>) {
+        if let Some(now) = self.running.get_mut(&row) {
+            now.report = Some(report);
+        }
+    }
+
+    /// Stores the report of a cell that has started or advanced.
+    pub(crate) fn cell(&mut self, row: usize, index: usize, report: CellReport) {
+        let whole = self.running.get_mut(&row).and_then(|now| now.report.as_mut());
+        if let Some(cell) = whole.and_then(|whole| whole.cells.get_mut(index)) {
+            *cell = report;
+        }
+    }
+
+    /// Stores the last line that a row wrote.
+    pub(crate) fn last_line(&mut self, row: usize, line: String) {
+        if let Some(now) = self.running.get_mut(&row) {
+            now.last_line = line;
+        }
+    }
+
+    /// Shows a message about the whole batch, once.
+    pub(crate) fn said(&mut self, line: &str, output: &mut Output) {
+        if self.said.insert(line.to_owned()) && self.following != Following::Quiet {
+            match &self.live {
+                Some(_) => drop(self.settle(line)),
+                None => output.aside(line),
+            }
+        }
+    }
+
+    pub(crate) fn tried(
+        &mut self,
+        row: usize,
+        tried: &Try,
+        again: Again,
+        output: &mut Output,
+    ) -> io::Result<()> {
+        self.running.remove(&row);
+        let is_well = tried.error.is_none();
+        if again == Again::No {
+            self.ended += 1;
+            self.failed += usize::from(!is_well);
+        }
+        let mut more = serde_json::to_value(tried).unwrap_or_default();
+        more["again"] = json!(again == Again::Yes);
+        self.json("notebook_finished", row, more, output)?;
+        if self.following == Following::Lines || (self.following == Following::Quiet && !is_well) {
+            let line = finished(&self.rows[row], (self.ended, self.rows.len()), tried, again);
+            self.line(&line, output)?;
+        }
+        Ok(())
+    }
+
+    /// Counts a row that is skipped because an earlier batch completed it.
+    pub(crate) fn unchanged(&mut self, row: usize, output: &mut Output) -> io::Result<()> {
+        self.ended += 1;
+        self.json("notebook_unchanged", row, json!({}), output)?;
+        if self.following == Following::Lines {
+            let (ended, all) = (self.ended, self.rows.len());
+            let line = format!("[{ended}/{all}] done before  {}", self.rows[row].name());
+            self.line(&line, output)?;
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, line: &str, output: &mut Output) -> io::Result<()> {
+        if self.live.is_some() {
+            return self.settle(line);
+        }
+        output.aside(line);
+        Ok(())
+    }
+
+    fn json(&self, event: &str, row: usize, more: Value, output: &mut Output) -> io::Result<()> {
+        if self.following != Following::Json {
+            return Ok(());
+        }
+        let Row { input, output: written, values } = &self.rows[row];
+        let values = values.iter().map(|(name, value)| (name.clone(), json!(value)));
+        let mut object = json!({
+            "event": event,
+            "number": row + 1,
+            "of": self.rows.len(),
+            "path": input,
+            "written": written.as_ref().unwrap_or(input),
+            "parameters": values.collect::<Map<String, Value>>(),
+        });
+        if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
+            object.extend(more);
+        }
+        output.json(&object)?;
+        output.flush()
+    }
+
+    /// Repaints the block if `TICK` has passed.
+    pub(crate) fn tick(&mut self) -> io::Result<()> {
+        if self.painted.is_some_and(|painted| painted.elapsed() < TICK) {
+            return Ok(());
+        }
+        self.painted = Some(Instant::now());
+        self.paint(&Frame::default())
+    }
+
+    /// Prints a line above the block, where it stays.
+    fn settle(&mut self, line: &str) -> io::Result<()> {
+        let lines = line.lines().map(|line| Line::of(Role::Plain, line)).collect();
+        self.paint(&Frame { lines })
+    }
+
+    fn paint(&mut self, settled: &Frame) -> io::Result<()> {
+        let size = Size::of(io::stderr());
+        let live = self.block(size);
+        let Some(repaint) = &mut self.live else { return Ok(()) };
+        let bytes = repaint.paint(settled, &live, size);
+        Stream::stderr().write_all(bytes.as_bytes())
+    }
+
+    /// The block: a line for the whole batch, then a line for each running row.
+    fn block(&self, size: Size) -> Frame {
+        let width = size.columns.saturating_sub(1);
+        let mut lines = vec![self.head()];
+        // Show the rows that fit. The head line has the total.
+        let room = size.rows.saturating_sub(2).max(1);
+        lines.extend(self.running.iter().take(room).map(|(row, now)| now.line(&self.rows[*row])));
+        let lines = lines.iter().map(|line| Line::of(Role::Plain, &cut(line, width)));
+        Frame { lines: lines.collect() }
+    }
+
+    fn head(&self) -> String {
+        let stopping = if self.is_stopping { "stopping (Ctrl-C ends it at once)  " } else { "" };
+        let failed = match self.failed {
+            0 => String::new(),
+            failed => format!(", {failed} failed"),
+        };
+        let (ended, all, running) = (self.ended, self.rows.len(), self.running.len());
+        let took = duration(self.began.elapsed());
+        format!("{stopping}{ended} of {all} done{failed}, {running} running, {took}")
+    }
+
+    /// Removes the block and prints the report.
+    pub(crate) fn end(&mut self, report: &BatchReport, output: &mut Output) -> io::Result<()> {
+        if let Some(repaint) = &mut self.live {
+            let bytes = repaint.wipe(Size::of(io::stderr()));
+            Stream::stderr().write_all(bytes.as_bytes())?;
+        }
+        match self.following {
+            Following::Json => output.json(&report.to_json()),
+            Following::Quiet => Ok(()),
+            Following::Lines => {
+                let mut lines = report.lines(duration);
+                // Messages shown on the way are not repeated.
+                lines.retain(|line| !self.said.contains(line));
+                lines.iter().try_for_each(|line| output.line(line))
+            }
+        }
+    }
+}
+
+impl Now {
+    fn line(&self, row: &Row) -> String {
+        let mut line = format!("  {}  {}", row.name(), duration(self.began.elapsed()));
+        if let Some(report) = &self.report {
+            let ended = report.cells.iter().filter(|cell| cell.state.is_end()).count();
+            let running = report.cells.iter().position(|cell| cell.state == State::Running);
+            let at = running.map_or(ended, |at| at + 1);
+            line.push_str(&format!("  [{at}/{}]", report.cells.len()));
+        }
+        if !self.last_line.is_empty() {
+            line.push_str(&format!("  | {}", self.last_line));
+        }
+        line
+    }
+}
+
+/// The line for a finished row.
+fn finished(row: &Row, (ended, all): (usize, usize), tried: &Try, again: Again) -> String {
+    let took = duration(tried.took);
+    let said = match &tried.error {
+        Some(trouble) => format!("  → {}", trouble.message),
+        None => String::new(),
+    };
+    let again = if again == Again::Yes { ", is tried again" } else { "" };
+    format!(
+        "[{ended}/{all}] {}{again} {took}  {}{said}",
+        tried.status.replace('_', " "),
+        row.name()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::Trouble;
+    use crate::exit::Exit;
+
+    fn row(name: &str) -> Row {
+        Row { input: name.to_owned(), output: None, values: vec![("y".to_owned(), "1".to_owned())] }
+    }
+
+    #[test]
+    fn an_end_is_told_in_one_line() {
+        let mut tried = Try {
+            status: "ok",
+            exit: Exit::Ok,
+            took: Duration::from_millis(1200),
+            cells: 3,
+            failed_cells: 0,
+            error: None,
+        };
+        let line = finished(&row("a.ipynb"), (1, 3), &tried, Again::No);
+        assert_eq!(line, "[1/3] ok 1.2 s  a.ipynb [y=1]");
+        tried.status = "timed_out";
+        tried.error = Some(Trouble {
+            kind: "timed_out".to_owned(),
+            message: "cell 2: late".to_owned(),
+            cell: Some(2),
+            details: String::new(),
+        });
+        let line = finished(&row("a.ipynb"), (1, 3), &tried, Again::Yes);
+        assert_eq!(line, "[1/3] timed out, is tried again 1.2 s  a.ipynb [y=1]  → cell 2: late");
+    }
+
+    /// The block has one line for the batch and one for each running row, none wider than the terminal.
+    #[test]
+    fn the_block_has_a_line_for_each_that_runs() {
+        let mut board = Board::new(Following::Quiet, vec![row("a.ipynb"), row("b.ipynb")]);
+        for at in 0..2 {
+            let now = Now { began: Instant::now(), report: None, last_line: "x".repeat(100) };
+            board.running.insert(at, now);
+        }
+        (board.ended, board.failed) = (3, 1);
+        let texts = |size| -> Vec<String> {
+            board.block(size).lines.iter().map(|line| line.text()).collect()
+        };
+        let lines = texts(Size { columns: 60, rows: 24 });
+        assert!(lines[0].starts_with("3 of 2 done, 1 failed, 2 running"), "{lines:?}");
+        assert!(lines[1].starts_with("  a.ipynb [y=1]") && lines[2].contains("b.ipynb"));
+        assert!(lines.iter().all(|line| line.chars().count() < 60), "{lines:?}");
+        assert_eq!(texts(Size { columns: 60, rows: 3 }).len(), 2);
+    }
+}

@@ -1,0 +1,309 @@
+//! A cell of a notebook as rows: its source and its stored outputs, and the same cell while it runs.
+//!
+//! Owns how much of a file's cell is shown. The code that folds events of a running cell also folds stored outputs,
+//! so that a cell looks the same before and after a save. It must not know keys or the position of the rows on a
+//! screen.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use inkcell_engine::api::{CellReport, CellSource, State};
+use inkcell_engine::kernel::{ExecEvent, MimeBundle, MimeData, Outcome, PyError, StreamName};
+use inkcell_engine::notebook::{CellKind, OutputView};
+use serde_json::Value;
+
+use super::super::image::Gallery;
+use super::block::{PREVIEW, remarks, shown_duration};
+use super::cell::{Cell, Content, Page, Status};
+use super::growing::Item;
+use super::growing::{Growing, HELD_BYTES, HELD_LINES};
+use super::lines::Lines;
+use super::output::{self, EXPANDS, Layout, more, remark};
+use super::traceback::cleaned;
+use super::{Area, Expansion, highlight, markdown, status};
+use crate::view::paint::{Line, Role, Wrap, wrap};
+
+/// Lines of source in the collapsed view (B:T-03).
+const SOURCE_PREVIEW: usize = 6;
+
+/// Bytes folded from the end of a longer stored text. No view ever shows more.
+const FOLDED_BYTES: usize = 512 * 1024;
+
+/// Language of a source, for highlighting.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Language {
+    Python,
+    Markdown,
+    /// Plain text without highlighting.
+    Other,
+}
+
+impl Language {
+    /// The language of a cell of this kind. Code is in the language that the notebook names.
+    pub(crate) fn of(kind: Option<CellKind>, notebook: Option<&str>) -> Language {
+        match kind {
+            Some(CellKind::Markdown) => Language::Markdown,
+            Some(CellKind::Code) => match notebook {
+                None | Some("python" | "ipython" | "python3") => Language::Python,
+                Some(_) => Language::Other,
+            },
+            Some(CellKind::Raw) | None => Language::Other,
+        }
+    }
+}
+
+/// Highlights text, one line for each line of the source. Markdown stays as written.
+pub(crate) fn written(text: &str, language: Language) -> Vec<Line> {
+    match language {
+        Language::Python => highlight::python(text),
+        Language::Markdown | Language::Other => {
+            text.split('\n').map(|line| Line::of(Role::Plain, line)).collect()
+        }
+    }
+}
+
+/// Renders a source, cut to its first rows in the collapsed view.
+pub(crate) fn source_rows(text: &str, language: Language, area: Area) -> Vec<Line> {
+    let width = area.width.max(1);
+    if text.trim().is_empty() {
+        return remark(Role::Dim, "(empty cell)", width);
+    }
+    let lines = text.split('\n').count();
+    let shown = match area.expansion {
+        Expansion::Expanded => text,
+        Expansion::Collapsed => first_lines(text, SOURCE_PREVIEW),
+    };
+    let mut rows: Vec<Line> = Vec::new();
+    let (made, how) = match language {
+        Language::Markdown => (markdown::lines(Lines::of(shown).iter(), width), Wrap::Words),
+        _ => (written(shown, language), Wrap::Anywhere),
+    };
+    rows.extend(made.iter().flat_map(|line| wrap(line, width, how)));
+    let mut hidden = lines - shown.split('\n').count();
+    if area.expansion == Expansion::Collapsed && rows.len() > SOURCE_PREVIEW {
+        // Long lines wrap, and every row counts against the preview.
+        hidden += rows.split_off(SOURCE_PREVIEW).len();
+    }
+    if hidden > 0 {
+        rows.extend(more(hidden, EXPANDS, width));
+    }
+    rows
+}
+
+fn first_lines(text: &str, count: usize) -> &str {
+    text.match_indices('\n').nth(count - 1).map_or(text, |(at, _)| &text[..at])
+}
+
+/// Whether stored outputs include an exception.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ended {
+    Well,
+    /// One output is an exception.
+    Badly,
+}
+
+/// Settings for the rendering of outputs.
+#[derive(Clone, Copy)]
+pub(crate) struct Showing<'a> {
+    pub(crate) area: Area,
+    /// Draws pictures. `None` for a terminal without pictures.
+    pub(crate) gallery: Option<&'a Gallery>,
+    /// A page of a long text, shown in place of the text in the expanded view (B:T-11).
+    pub(crate) page: Option<&'a Page>,
+}
+
+/// The text of stored outputs, if it is longer than any single view shows.
+pub(crate) fn long_text(outputs: &[OutputView<'_>]) -> Option<String> {
+    // Cheap first test: JSON escapes make a text longer in the file, never shorter.
+    if outputs.iter().map(|output| output.json().len()).sum::<usize>() <= HELD_LINES {
+        return None;
+    }
+    let mut text = String::new();
+    for event in outputs.iter().flat_map(events) {
+        if let ExecEvent::Stream { data, .. } = event {
+            text.push_str(&String::from_utf8_lossy(&data));
+        }
+    }
+    let text = cleaned(&text);
+    let lines = memchr::memchr_iter(b'\n', text.as_bytes()).count();
+    (text.len() > HELD_BYTES || lines > HELD_LINES).then_some(text)
+}
+
+/// Renders stored outputs. Returns an empty list if there are none.
+pub(crate) fn output_rows(outputs: &[OutputView<'_>], showing: Showing<'_>) -> (Vec<Line>, Ended) {
+    let mut growing = Growing::default();
+    let mut ended = Ended::Well;
+    for output in outputs {
+        for event in events(output) {
+            if matches!(event, ExecEvent::Finished(Outcome::Error(_))) {
+                ended = Ended::Badly;
+            }
+            match event {
+                ExecEvent::Stream { name, data } => stream(name, &data, &mut growing),
+                event => growing.event(&event),
+            }
+        }
+    }
+    let status = match ended {
+        Ended::Well => Status::Complete,
+        Ended::Badly => Status::Error,
+    };
+    let content = Content {
+        items: growing.items(),
+        statuses: growing.statuses().to_vec(),
+        has_markdown: growing.has_markdown(),
+    };
+    (content_rows(content, status, showing), ended)
+}
+
+fn content_rows(mut content: Content, status: Status, showing: Showing<'_>) -> Vec<Line> {
+    let area = showing.area.at_least_one_wide();
+    let layout = Layout { area, preview: PREVIEW, gallery: showing.gallery, more: EXPANDS };
+    let mut rows = Vec::new();
+    if let Some(page) = showing.page.filter(|_| area.expansion == Expansion::Expanded) {
+        rows.extend(output::page_rows(page, status, layout));
+        content.items.retain(|item| matches!(item, Item::Rich(_) | Item::Traceback(_)));
+    }
+    rows.extend(output::rows(&content, status, layout));
+    rows.extend(status::lines(&content.statuses, area.expansion, area.width));
+    rows
+}
+
+/// Converts a stored output into the events that produced it.
+fn events(output: &OutputView<'_>) -> Vec<ExecEvent> {
+    // Python accepts JSON that serde rejects. Use only the text of such an output.
+    let Ok(value) = serde_json::from_slice::<Value>(output.json()) else {
+        let text = output.text().map(std::borrow::Cow::into_owned);
+        let text = text.unwrap_or_else(|| output.digest().to_string());
+        return vec![written_to(StreamName::Stdout, text)];
+    };
+    match value["output_type"].as_str().unwrap_or_default() {
+        "stream" => {
+            let name = match value["name"].as_str() {
+                Some("stderr") => StreamName::Stderr,
+                _ => StreamName::Stdout,
+            };
+            vec![written_to(name, joined(&value["text"]))]
+        }
+        "display_data" | "execute_result" => {
+            vec![ExecEvent::Display { id: None, data: bundle(&value["data"]) }]
+        }
+        "error" => {
+            let lines = value["traceback"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let traceback = lines.iter().map(joined).collect();
+            vec![ExecEvent::Finished(Outcome::Error(PyError {
+                name: joined(&value["ename"]),
+                value: joined(&value["evalue"]),
+                traceback,
+                plain: Vec::new(),
+            }))]
+        }
+        _ => vec![written_to(StreamName::Stdout, output.digest().to_string())],
+    }
+}
+
+fn written_to(name: StreamName, text: String) -> ExecEvent {
+    ExecEvent::Stream { name, data: text.into() }
+}
+
+/// Folds the text of a stream. Of a long text only the end is folded; the rest is counted.
+fn stream(name: StreamName, data: &Bytes, growing: &mut Growing) {
+    let far = data.len().saturating_sub(FOLDED_BYTES);
+    let line_end = data[far..].iter().position(|byte| *byte == b'\n');
+    let cut = if far == 0 { 0 } else { line_end.map_or(0, |at| far + at + 1) };
+    growing.left_out(&data[..cut]);
+    growing.event(&ExecEvent::Stream { name, data: data.slice(cut..) });
+}
+
+/// A string, or the concatenation of a list of strings.
+fn joined(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(lines) => lines.iter().map(joined).collect(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+fn bundle(data: &Value) -> MimeBundle {
+    let forms = data.as_object().into_iter().flatten().map(|(mime, value)| {
+        let is_picture = mime.starts_with("image/") && mime != "image/svg+xml";
+        let form = match value {
+            Value::String(_) | Value::Array(_) if is_picture => {
+                let text: String = joined(value).split_whitespace().collect();
+                match BASE64_STANDARD.decode(text) {
+                    Ok(bytes) => MimeData::Binary(bytes.into()),
+                    Err(_) => MimeData::Text("a picture that cannot be read".to_owned()),
+                }
+            }
+            value if mime == "application/json" || mime.ends_with("+json") => {
+                MimeData::Json(value.to_string())
+            }
+            value => MimeData::Text(joined(value)),
+        };
+        (mime.clone(), form)
+    });
+    MimeBundle { data: forms.collect(), metadata: String::new() }
+}
+
+/// A cell that runs, or has just finished.
+pub(crate) struct LiveCell {
+    cell: Cell,
+}
+
+impl LiveCell {
+    /// Creates a cell that has started.
+    pub(crate) fn new(source: CellSource) -> LiveCell {
+        LiveCell { cell: Cell::new(source) }
+    }
+
+    pub(crate) fn event(&mut self, event: &ExecEvent) {
+        self.cell.event(event);
+    }
+
+    pub(crate) fn report(&mut self, report: &CellReport) {
+        self.cell.report(report);
+    }
+
+    /// Marks the place of events that were dropped before they could be shown.
+    pub(crate) fn missed(&mut self, events: u64) {
+        self.cell.missed(events);
+    }
+
+    pub(crate) fn state(&self) -> State {
+        self.cell.state()
+    }
+
+    /// Run time, as `500ms`, `2.5s` or `1.2m`.
+    pub(crate) fn took(&self) -> Option<String> {
+        self.cell.duration().map(shown_duration)
+    }
+
+    /// Counts changes, so that a caller can tell an old frame from a new one.
+    pub(crate) fn revision(&self) -> u64 {
+        self.cell.revision()
+    }
+
+    /// Renders the output, then the remarks about the cell.
+    pub(crate) fn rows(&self, showing: Showing<'_>) -> Vec<Line> {
+        let mut rows = content_rows(self.cell.content(), self.cell.status(), showing);
+        rows.extend(remarks(&self.cell, showing.area.width.max(1)));
+        rows
+    }
+
+    /// Id of the stored output, if it holds more than the preview.
+    pub(crate) fn artifact(&self) -> Option<&str> {
+        self.cell.artifact()
+    }
+}
+
+/// Formats an elapsed time in the same form.
+pub(crate) fn shown_time(time: Duration) -> String {
+    shown_duration(time)
+}
+
+#[cfg(test)]
+#[path = "stored/tests.rs"]
+mod tests;

@@ -1,0 +1,289 @@
+//! The outline of a notebook, and the hits of a search.
+
+use std::io;
+use std::time::Duration;
+
+use inkcell_engine::api::State;
+use inkcell_engine::notebook::{Hit, OutlineCell, OutputDigest, visible_line};
+use inkcell_engine::{Freshness, LastRuns, OpenCell, Opened, Records, RunningRun, outlined};
+use serde_json::{Value, json};
+
+use super::ending::status;
+use super::freshness;
+use super::run::duration;
+use crate::output::{Output, count};
+
+/// A cell, with its last run if that is known.
+struct Row {
+    cell: OutlineCell,
+    run: Option<Run>,
+    mark: Option<Freshness>,
+}
+
+impl Row {
+    /// The last run and its freshness, in a few words.
+    fn words(&self) -> String {
+        match (&self.run, &self.mark) {
+            // This includes a cell that failed and is allowed to fail.
+            (Some(Run::Ended { took, .. }), Some(Freshness::Fresh)) => {
+                format!("fresh {}", duration(*took))
+            }
+            (Some(run), Some(mark @ (Freshness::Stale(_) | Freshness::OutOfOrder(_)))) => {
+                format!("{}, {}", run.words(), freshness::words(mark))
+            }
+            (Some(run), _) => run.words(),
+            (None, Some(mark)) => freshness::words(mark),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+/// The last run of a cell.
+enum Run {
+    Running,
+    /// Its host died during the run.
+    CutOff,
+    Ended {
+        state: State,
+        took: Duration,
+        /// True if the source has changed since the run.
+        is_changed: bool,
+    },
+}
+
+impl Run {
+    /// Looks up the last run of a cell.
+    fn of(
+        opened: &Opened,
+        cell: &OutlineCell,
+        mark: Option<&Freshness>,
+        (runs, records): (&LastRuns, &Records<'_>),
+    ) -> Option<Run> {
+        let id = cell.id.as_deref();
+        let is_it = |open: &Option<OpenCell>| {
+            let open = open.as_ref();
+            open.is_some_and(|open| match &open.id {
+                Some(open) => Some(open.as_str()) == id,
+                None => open.index == cell.index,
+            })
+        };
+        if is_it(&runs.running) {
+            return Some(Run::Running);
+        }
+        if is_it(&runs.cut_off) {
+            return Some(Run::CutOff);
+        }
+        let ran = records.of(id, cell.index)?;
+        let is_changed = match mark {
+            Some(mark) => *mark == Freshness::Changed,
+            None => !ran.ran(&opened.notebook.cell(cell.index)?.source().text),
+        };
+        Some(Run::Ended { state: ran.state, took: ran.duration, is_changed })
+    }
+
+    fn words(&self) -> String {
+        let (state, took, is_changed) = match self {
+            Run::Running => return "running".to_owned(),
+            Run::CutOff => return "cut off".to_owned(),
+            Run::Ended { state, took, is_changed } => (*state, *took, *is_changed),
+        };
+        let state = match state {
+            State::Done => "ok",
+            State::Error | State::InputRefused => "failed",
+            State::TimedOut => "timed out",
+            State::KernelDied => "died",
+            State::Cancelled => "stopped",
+            State::NeverRun | State::Queued | State::Running => "not run",
+        };
+        let changed = if is_changed { ", changed since" } else { "" };
+        format!("{state} {}{changed}", duration(took))
+    }
+
+    fn json(&self) -> Value {
+        match self {
+            Run::Running => json!({"status": "running"}),
+            Run::CutOff => json!({"status": "cut_off"}),
+            Run::Ended { state, took, is_changed } => json!({
+                "status": status(*state),
+                "seconds": took.as_secs_f64(),
+                "changed_since": is_changed,
+            }),
+        }
+    }
+}
+
+pub(crate) fn write(
+    output: &mut Output,
+    path: &str,
+    opened: &Opened,
+    cells: &[usize],
+    runs: &LastRuns,
+) -> io::Result<()> {
+    if output.is_json() {
+        let rows: Vec<Value> = rows(opened, cells, runs).iter().map(json_row).collect();
+        let mut answer = head_json(path, opened);
+        answer["cells"] = rows.into();
+        return output.json(&answer);
+    }
+    output.line(&head(path, opened))?;
+    lines(opened, cells, runs).iter().try_for_each(|line| output.line(line))
+}
+
+fn rows(opened: &Opened, cells: &[usize], runs: &LastRuns) -> Vec<Row> {
+    let records = runs.by_cell();
+    let row = |(cell, mark): (OutlineCell, Option<Freshness>)| {
+        // The outcome of a run counts only while the file shows its result.
+        let is_shown = !matches!(mark, Some(Freshness::NeverRun | Freshness::Unknown));
+        let is_ended = |run: &Run| matches!(run, Run::Ended { .. });
+        let run = Run::of(opened, &cell, mark.as_ref(), (runs, &records));
+        let run = run.filter(|run| is_shown || !is_ended(run));
+        Row { cell, run, mark }
+    };
+    outlined(opened, cells, runs).into_iter().map(row).collect()
+}
+
+/// The outline, one line for each cell.
+pub(crate) fn lines(opened: &Opened, cells: &[usize], runs: &LastRuns) -> Vec<String> {
+    let rows = rows(opened, cells, runs);
+    let width = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
+    let id = |row: &Row| row.cell.id.clone().unwrap_or_else(|| "-".to_owned());
+    let ran: Vec<String> = rows.iter().map(Row::words).collect();
+    let ids = width(&mut rows.iter().map(|row| id(row).chars().count()));
+    let kinds = width(&mut rows.iter().map(|row| row.cell.kind.chars().count()));
+    let digits = width(&mut rows.iter().map(|row| row.cell.index.to_string().len()));
+    // Without known runs the column has width 0.
+    let states = width(&mut ran.iter().map(|words| words.chars().count()));
+    let line = |(row, ran): (&Row, &String)| {
+        let cell = &row.cell;
+        let number = match (cell.execution_count, cell.kind.as_str()) {
+            (Some(count), _) => format!("[{count}]"),
+            (None, "code") => "[ ]".to_owned(),
+            (None, _) => String::new(),
+        };
+        let unit = if cell.lines == 1 { "line " } else { "lines" };
+        let id = id(row);
+        let mut line = format!("{:>digits$}  {id:<ids$}  {:<kinds$} ", cell.index, cell.kind);
+        line.push_str(&format!("{number:<5}"));
+        if states > 0 {
+            line.push_str(&format!(" {ran:<states$}"));
+        }
+        line.push_str(&format!(" {:>3} {unit}  {}", cell.lines, cell.first_line));
+        if !cell.tags.is_empty() {
+            line.push_str(&format!("  #{}", cell.tags.join(" #")));
+        }
+        for digest in &cell.outputs {
+            line.push_str(&format!("  → {digest}"));
+        }
+        line.trim_end().to_owned()
+    };
+    rows.iter().zip(&ran).map(line).collect()
+}
+
+/// The remark on the first line while the notebook runs.
+pub(crate) fn running(run: &RunningRun) -> String {
+    let cell = run.cell.as_ref().map(|cell| format!(" cell {}", cell.index)).unwrap_or_default();
+    format!("  (running{cell}, execution {})", run.execution.0)
+}
+
+/// The first line of an answer about a whole notebook.
+pub(crate) fn head(path: &str, opened: &Opened) -> String {
+    let version = opened.notebook.version();
+    let part = |number: Option<u64>| number.map_or("?".to_owned(), |number| number.to_string());
+    let format = format!("{}.{}", part(version.major), part(version.minor));
+    let cells = count(opened.notebook.len(), "cell");
+    let path = visible_line(path);
+    let mut line = format!("{path}  version {}  {cells}  nbformat {format}", opened.version);
+    if let Some(language) = opened.notebook.language() {
+        line.push_str(&format!("  {language}"));
+    }
+    if opened.notebook.read_only().is_some() {
+        line.push_str("  (can be read, not edited)");
+    }
+    line
+}
+
+fn head_json(path: &str, opened: &Opened) -> Value {
+    let version = opened.notebook.version();
+    json!({
+        "path": path,
+        "version": opened.version.to_string(),
+        "nbformat": version.major,
+        "nbformat_minor": version.minor,
+        "language": opened.notebook.language(),
+        "editable": opened.notebook.read_only().is_none(),
+        "count": opened.notebook.len(),
+    })
+}
+
+fn json_row(Row { cell, run, mark }: &Row) -> Value {
+    let outputs: Vec<Value> = cell.outputs.iter().map(digest_json).collect();
+    let run = run.as_ref().map(Run::json);
+    json!({
+        "index": cell.index,
+        "id": cell.id,
+        "type": cell.kind,
+        "execution_count": cell.execution_count,
+        "run": run,
+        "freshness": mark.as_ref().map(freshness::json),
+        "lines": cell.lines,
+        "first_line": cell.first_line,
+        "tags": cell.tags,
+        "outputs": outputs,
+    })
+}
+
+pub(crate) fn digest_json(digest: &OutputDigest) -> Value {
+    match digest {
+        OutputDigest::Stream { name, lines, bytes } => {
+            json!({"kind": "stream", "name": name, "lines": lines, "bytes": bytes})
+        }
+        OutputDigest::Data { forms, is_result } => {
+            let forms: Vec<Value> =
+                forms.iter().map(|(mime, bytes)| json!({"mime": mime, "bytes": bytes})).collect();
+            json!({"kind": if *is_result { "result" } else { "display" }, "forms": forms})
+        }
+        OutputDigest::Error { name, value } => {
+            json!({"kind": "error", "name": name, "value": value})
+        }
+        OutputDigest::Other { kind } => json!({"kind": kind}),
+    }
+}
+
+pub(crate) fn write_hits(
+    output: &mut Output,
+    path: &str,
+    opened: &Opened,
+    hits: &[Hit],
+) -> io::Result<()> {
+    let id = |hit: &Hit| hit_id(opened, hit);
+    if output.is_json() {
+        let rows: Vec<Value> = hits
+            .iter()
+            .map(|hit| {
+                json!({"index": hit.cell, "id": id(hit), "output": hit.output, "line": hit.line, "text": hit.text})
+            })
+            .collect();
+        let mut answer = head_json(path, opened);
+        answer["hits"] = rows.into();
+        return output.json(&answer);
+    }
+    hit_lines(opened, hits).iter().try_for_each(|line| output.line(line))?;
+    output.flush()?;
+    let found = count(hits.len(), "line");
+    output.aside(&format!("{path}: version {}, {found} found", opened.version));
+    Ok(())
+}
+
+fn hit_id(opened: &Opened, hit: &Hit) -> Option<String> {
+    opened.notebook.cell(hit.cell).and_then(|cell| cell.id()).map(|id| id.into_owned())
+}
+
+/// The hits of a search, one line each.
+pub(crate) fn hit_lines(opened: &Opened, hits: &[Hit]) -> Vec<String> {
+    let line = |hit: &Hit| {
+        let place = hit.output.map(|at| format!(" output {at}")).unwrap_or_default();
+        let id = hit_id(opened, hit).map(|id| format!(" {id}")).unwrap_or_default();
+        format!("cell {}{id}{place} line {}: {}", hit.cell, hit.line, hit.text)
+    };
+    hits.iter().map(line).collect()
+}

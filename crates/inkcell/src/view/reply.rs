@@ -1,0 +1,333 @@
+//! A call as one bounded text, for an agent or a log.
+//!
+//! Owns the wording of the source documents (B) and the order of the text.
+//! Pictures are only named here; the face sends them.
+
+mod notebook;
+
+use std::io;
+
+use inkcell_engine::api::{CellKernel, CellReport, EndReport, PythonReport, State};
+use inkcell_engine::kernel::{KernelEvent, PyError};
+use inkcell_engine::notebook::{visible_controls, visible_line};
+use inkcell_engine::output::{ImageItem, RichItem, RichKind, guarded, size};
+use inkcell_engine::session::KernelFate;
+
+use super::ending::{self, Summary};
+use super::live::{Show, traceback};
+use super::words;
+use crate::output::{Stream, cleaned, visible_text};
+use crate::view::paint::Colour;
+
+/// The answer for a reader.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Reply {
+    pub(crate) text: String,
+    /// True if the code failed. inkcell itself did not fail.
+    pub(crate) is_error: bool,
+}
+
+/// Shows nothing until the end of the call.
+pub(crate) struct Replied;
+
+impl Show for Replied {
+    fn event(&mut self, _cell: usize, _event: KernelEvent) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn pause(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn end(&mut self, summary: &Summary) -> io::Result<()> {
+        Stream::stdout().write_all(format!("{}\n", of(summary).text).as_bytes())?;
+        // Here a user cancelled the code, and wants to see that inkcell noticed.
+        let words = match (summary.report.state, summary.sentence()) {
+            (State::Cancelled, Some(sentence)) => visible_text(&format!("error: {sentence}\n")),
+            _ => String::new(),
+        };
+        Stream::stderr().write_all(words.as_bytes())
+    }
+}
+
+/// The reply for a finished call, or for one so far.
+pub(crate) fn of(summary: &Summary) -> Reply {
+    of_report(&summary.report)
+}
+
+/// The same from a report alone.
+pub(crate) fn of_report(report: &PythonReport) -> Reply {
+    of_report_with(report, Afterwards::of(report))
+}
+
+/// The same for a caller that knows the kernel's future.
+pub(crate) fn of_report_with(report: &PythonReport, kernel: Afterwards) -> Reply {
+    let failed = report.cells.iter().filter(|cell| ending::exception(cell).is_some()).count();
+    let terms = Terms { kernel, error_bytes: (ERRORS_BYTES / failed.max(1)).max(ERROR_BYTES) };
+    let text = match (&report.notebook, &*report.cells) {
+        (Some(_), _) => notebook::cells(report, terms),
+        (None, [one]) => single(one, terms),
+        (None, several) => many(several, report.state, terms),
+    };
+    let is_error = !matches!(report.state, State::Done | State::Queued | State::Running)
+        || notebook::is_unsaved(report);
+    let mut text = text.trim_end().to_owned();
+    let after = without_blank_edges(&report.after.block(None));
+    if !after.is_empty() {
+        text.push_str(&format!("\n\n[after the last cell]\n{after}"));
+    }
+    for line in asides(report) {
+        text.push_str(&format!("\n\n{line}"));
+    }
+    // Outputs are clean. The program chose titles, exceptions and the kernel's last words, so they need the
+    // filter.
+    let text = visible_controls(text.trim_start_matches('\n')).into_owned();
+    Reply { text, is_error }
+}
+
+/// Bytes of all tracebacks together, and the least for a single one.
+const ERRORS_BYTES: usize = 24 << 10;
+const ERROR_BYTES: usize = 1 << 10;
+
+/// Settings shared by all cells of a call.
+#[derive(Clone, Copy)]
+struct Terms {
+    kernel: Afterwards,
+    /// Bytes kept of one traceback.
+    error_bytes: usize,
+}
+
+/// Whether the kernel survives the call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Afterwards {
+    There,
+    /// The kernel ends with its call.
+    Gone,
+}
+
+impl Afterwards {
+    /// The answer that the report gives: a kernel that died is gone.
+    pub(crate) fn of(report: &PythonReport) -> Afterwards {
+        if report.death.is_some() { Afterwards::Gone } else { Afterwards::There }
+    }
+}
+
+/// The only cell of a call needs no heading.
+fn single(cell: &CellReport, terms: Terms) -> String {
+    let output = output(cell, annotation(cell, terms.kernel).as_deref(), terms);
+    let last = match cell.state {
+        State::Error | State::InputRefused | State::KernelDied => {
+            Some(format!("Command exited with code {}", exit_code(cell.state)))
+        }
+        State::Cancelled if output.is_empty() => Some("Command aborted".to_owned()),
+        State::NeverRun if output.is_empty() => Some(never_run(cell)),
+        State::Done if output.is_empty() => cell.output.placeholder(),
+        _ => None,
+    };
+    joined([Some(output), last])
+}
+
+fn many(cells: &[CellReport], state: State, terms: Terms) -> String {
+    let all = cells.len();
+    let mut blocks = Vec::new();
+    for (number, cell) in (1..).zip(cells) {
+        if matches!(cell.state, State::Queued | State::NeverRun) && cell.end.is_none() {
+            continue;
+        }
+        let output = output(cell, annotation(cell, terms.kernel).as_deref(), terms);
+        let title = cell.source.title.iter().map(|title| format!(" {}", visible_line(title)));
+        let heading = format!("[{number}/{all}]{}", title.collect::<String>());
+        blocks.push(Some(match cell.state {
+            State::Done if output.is_empty() => match &*cell.output.rich {
+                [] => format!("{heading} (ok)"),
+                _ => format!("{heading}\n{}", cell.output.placeholder().unwrap_or_default()),
+            },
+            _ if output.is_empty() => heading,
+            _ => format!("{heading}\n{output}"),
+        }));
+        blocks.push(match cell.state {
+            State::KernelDied if matches!(cell.end, Some(EndReport::GivenUp)) => Some(format!(
+                "Cell {number} did not finish. The next call starts a new kernel, without variables."
+            )),
+            State::Error | State::InputRefused | State::KernelDied => {
+                let code = exit_code(cell.state);
+                let rest = match terms.kernel {
+                    Afterwards::There => format!(" {}", next_step(cells, number)),
+                    Afterwards::Gone => String::new(),
+                };
+                Some(format!("Cell {number} failed (exit code {code}).{rest}"))
+            }
+            State::Cancelled | State::TimedOut => {
+                let message = annotation(cell, terms.kernel);
+                let message = message.as_deref().unwrap_or("Command aborted");
+                Some(format!("Cell {number} aborted: {message}"))
+            }
+            State::NeverRun => Some(format!("Cell {number} was not run: {}", never_run(cell))),
+            State::Queued | State::Running | State::Done => None,
+        });
+    }
+    if blocks.is_empty() {
+        blocks.push(Some(match state {
+            State::Cancelled => "Command aborted".to_owned(),
+            other => format!("({})", other.name()),
+        }));
+    }
+    joined(blocks)
+}
+
+/// The advice after cell `number` failed. It depends on which state of earlier cells is left.
+fn next_step(cells: &[CellReport], number: usize) -> String {
+    let (before, rest) = cells.split_at(number - 1);
+    let is_fresh = |cell: &CellReport| cell.source.kernel == CellKernel::Fresh;
+    // Only cells since the last new kernel still count.
+    let made = before.iter().rposition(is_fresh).unwrap_or(0);
+    let is_first = before.is_empty() || is_fresh(&cells[number - 1]);
+    let before = if is_first { &[] } else { &before[made..] };
+    let is_gone = rest.iter().any(takes_the_kernel) || rest.iter().skip(1).any(is_fresh);
+    match (is_gone, before) {
+        (true, []) => format!("The kernel and its variables are gone. Fix cell {number}."),
+        (true, _) => format!(
+            "The kernel and the state of earlier cells are gone. Fix cell {number} and run all cells again."
+        ),
+        (false, []) => format!("Fix only cell {number}."),
+        (false, _) if made > 0 => format!(
+            "The state since cell {}, which reset the kernel, persists. Fix cell {number}.",
+            made + 1
+        ),
+        (false, before) if before.iter().all(|cell| cell.state == State::Done) => {
+            format!("Earlier cells succeeded—their state persists. Fix only cell {number}.")
+        }
+        (false, _) => format!("The state of earlier cells persists. Fix cell {number}."),
+    }
+}
+
+/// Whether the kernel ended together with this cell.
+fn takes_the_kernel(cell: &CellReport) -> bool {
+    match &cell.end {
+        Some(EndReport::Died(_) | EndReport::GivenUp) => true,
+        Some(EndReport::Stopped { fate, .. }) => *fate != KernelFate::Kept,
+        _ => cell.state == State::KernelDied,
+    }
+}
+
+/// B:X-20
+fn exit_code(state: State) -> u8 {
+    u8::from(state != State::Done)
+}
+
+fn never_run(cell: &CellReport) -> String {
+    match &cell.end {
+        Some(EndReport::NoKernel(problem)) => problem.message.clone(),
+        _ => "Command aborted".to_owned(),
+    }
+}
+
+/// The remark before the output of a cell that was stopped (B:X-22). A cancelled cell gets none, since the
+/// caller knows why it stopped.
+fn annotation(cell: &CellReport, kernel: Afterwards) -> Option<String> {
+    match cell.state {
+        State::TimedOut | State::KernelDied | State::InputRefused => {}
+        _ => return None,
+    }
+    let mut sentence = words::sentence(cell.state, cell.end.as_ref())?;
+    if let Some(EndReport::Stopped { fate: KernelFate::Kept, .. }) = &cell.end
+        && kernel == Afterwards::There
+    {
+        sentence.push_str(" Its variables are kept.");
+    }
+    Some(sentence)
+}
+
+/// The output of a cell, its exception, and remarks about both.
+fn output(cell: &CellReport, note: Option<&str>, terms: Terms) -> String {
+    let mut text = cell.output.block(note);
+    // A picture is not text, so its placeholder follows the words that report the lack of text.
+    let pictures = cell.output.rich.iter().any(|item| matches!(item.kind, RichKind::Image(_)));
+    if let Some(placeholder) = cell.output.placeholder().filter(|_| pictures) {
+        text.push_str(&placeholder);
+    }
+    let rich = cell.output.rich.iter().filter_map(rich);
+    let error = ending::exception(cell)
+        .filter(|_| cell.state != State::Cancelled)
+        .map(|error| guarded(&bounded(without_colours(error), terms.error_bytes)));
+    for more in rich.chain(error) {
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.push_str(&more);
+    }
+    without_blank_edges(&text)
+}
+
+/// A traceback as text. If the kernel gives only a coloured one, the escape sequences for colours are removed.
+/// Any other sequence is part of the exception's message, so it becomes visible.
+fn without_colours(error: &PyError) -> String {
+    let text = traceback(error, Colour::Off);
+    if error.plain.is_empty() { cleaned(&text) } else { text }
+}
+
+/// The beginning and the end of a long traceback. An exception's message may be as long as its data.
+fn bounded(text: String, most: usize) -> String {
+    if text.len() <= most {
+        return text;
+    }
+    let head = text.floor_char_boundary(most / 3);
+    let tail = text.ceil_char_boundary(text.len() - (most - head));
+    let left_out = size((tail - head) as u64);
+    format!("{}\n[… {left_out} of the traceback left out …]\n{}", &text[..head], &text[tail..])
+}
+
+/// Drops empty lines at both ends. Leading spaces stay, since a table stands in columns.
+fn without_blank_edges(text: &str) -> String {
+    let lines = text.lines().skip_while(|line| line.trim().is_empty());
+    let text = lines.collect::<Vec<_>>().join("\n");
+    text.trim_end().to_owned()
+}
+
+/// B:X-34: the line for an item that text cannot show.
+fn rich(item: &RichItem) -> Option<String> {
+    match &item.kind {
+        RichKind::Json(json) => {
+            let stored = json.artifact.iter();
+            let stored =
+                stored.map(|stored| format!("\nRead artifact://{} for all of it", stored.id));
+            Some(format!("{}{}", json.shown, stored.collect::<String>()))
+        }
+        RichKind::Image(ImageItem { artifact, .. }) | RichKind::Digest { artifact, .. } => {
+            let stored = artifact.iter().map(|stored| format!(", artifact://{}", stored.id));
+            Some(format!("{}{}", item.digest, stored.collect::<String>()))
+        }
+        RichKind::Status(_) => None,
+    }
+}
+
+/// Further facts for the reader: lost state, code that ran twice, a call that still runs.
+fn asides(report: &PythonReport) -> Vec<String> {
+    let notes = report.cells.iter().flat_map(|cell| &cell.notes);
+    let mut lines: Vec<String> = notes.map(|note| format!("[{}]", words::note(note))).collect();
+    lines.extend(report.withheld_hint.iter().map(|hint| format!("[{hint}]")));
+    if let Some(run) = &report.notebook {
+        lines.extend(notebook::asides(report, run));
+        return lines;
+    }
+    let id = &report.execution.0;
+    match report.state {
+        State::Queued => lines.push(format!("[waiting for its turn; execution {id}]")),
+        State::Running => {
+            let all = report.cells.len();
+            let at = report.cells.iter().position(|cell| cell.state == State::Running);
+            let at = at.map_or(all, |at| at + 1);
+            lines.push(format!("[still running cell {at} of {all}; execution {id}]"));
+        }
+        _ => {}
+    }
+    lines
+}
+
+fn joined(parts: impl IntoIterator<Item = Option<String>>) -> String {
+    let parts = parts.into_iter().flatten().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("\n\n")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+//! Cells of a notebook run as one text: each with its position and id, silent ones grouped.
+//!
+//! Owns the remarks about the notebook. Output of a cell has the same words as in any other call.
+
+use inkcell_engine::api::{CellReport, NotebookReport, PythonReport, State};
+use inkcell_engine::notebook::visible_line;
+
+use inkcell_engine::StaleReason;
+
+use super::{Terms, annotation, exit_code, joined, never_run, output};
+use crate::output::count;
+use crate::view::freshness;
+use crate::view::run::{name, notes};
+
+/// Silent successful cells in a row that share one line. Fewer get a line each.
+const MANY: usize = 3;
+
+/// Failed cells that are named at the end. Further ones are only counted.
+const NAMED: usize = 20;
+
+/// The output of the cells, in order.
+pub(super) fn cells(report: &PythonReport, terms: Terms) -> String {
+    let is_told = |cell: &&CellReport| !(is_waiting(cell.state) && cell.end.is_none());
+    let told = report.cells.iter().filter(is_told).map(|cell| {
+        let said = annotation(cell, terms.kernel);
+        (cell, output(cell, said.as_deref(), terms))
+    });
+    let told: Vec<(&CellReport, String)> = told.collect();
+    let mut blocks = Vec::new();
+    // A cell with a reason for its run has something to say, so it is not grouped.
+    let is_one_of_many = |told: &(&CellReport, String)| is_silent(told) && reason(told.0).is_none();
+    for group in told.chunk_by(|one, two| is_one_of_many(one) && is_one_of_many(two)) {
+        match group {
+            [(first, _), .., (last, _)] if group.len() >= MANY => {
+                let (first, last) = (name(first), name(last));
+                let last = last.trim_start_matches("cell ");
+                blocks.push(Some(format!("[{first} to {last}] (ok)")));
+            }
+            group => blocks.extend(group.iter().flat_map(|told| block(told, report.state))),
+        }
+    }
+    joined(blocks)
+}
+
+/// The reason for a cell's run, if the caller asked for stale cells.
+fn reason(cell: &CellReport) -> Option<&StaleReason> {
+    cell.notebook.as_ref()?.why.as_ref()
+}
+
+fn is_waiting(state: State) -> bool {
+    matches!(state, State::Queued | State::NeverRun)
+}
+
+/// Whether a cell ended well without anything to show.
+fn is_silent((cell, output): &(&CellReport, String)) -> bool {
+    cell.state == State::Done && cell.output.rich.is_empty() && output.is_empty()
+}
+
+fn block(told: &(&CellReport, String), run: State) -> [Option<String>; 2] {
+    let (cell, output) = told;
+    let named = name(cell);
+    let name = match reason(cell) {
+        Some(why) => format!("{named}, {}", freshness::why(why)),
+        None => named.clone(),
+    };
+    let head = match cell.state {
+        State::Done if is_silent(told) => format!("[{name}] (ok)"),
+        State::Done if output.is_empty() => {
+            format!("[{name}]\n{}", cell.output.placeholder().unwrap_or_default())
+        }
+        _ if output.is_empty() => format!("[{name}]"),
+        _ => format!("[{name}]\n{output}"),
+    };
+    [Some(head), ending(cell, run).map(|words| format!("{} {words}", capital(&named)))]
+}
+
+/// The words for a cell that did not end well.
+fn ending(cell: &CellReport, run: State) -> Option<String> {
+    Some(match cell.state {
+        State::Error if cell.exit_status().is_some() => "ended the run: it called exit.".to_owned(),
+        // The run went on, so an option or the notebook allows this failure.
+        State::Error | State::InputRefused if run == State::Done => "failed, as it may.".to_owned(),
+        State::KernelDied => {
+            "failed: the kernel died with it, and all variables are gone.".to_owned()
+        }
+        State::Error | State::InputRefused => {
+            format!("failed (exit code {}).", exit_code(cell.state))
+        }
+        // The annotation above its output has the details.
+        State::TimedOut => "ran out of time.".to_owned(),
+        State::Cancelled => "aborted: Command aborted".to_owned(),
+        State::NeverRun => format!("was not run: {}", never_run(cell)),
+        State::Queued | State::Running | State::Done => return None,
+    })
+}
+
+fn capital(name: &str) -> String {
+    name.replacen("cell", "Cell", 1)
+}
+
+/// Returns true if a finished run has outputs that are missing from the file.
+pub(super) fn is_unsaved(report: &PythonReport) -> bool {
+    let unsaved = |run: &NotebookReport| run.unsaved().is_some();
+    report.state.is_end() && report.notebook.as_ref().is_some_and(unsaved)
+}
+
+/// The state or the result of the run, and the content of the file.
+pub(super) fn asides(report: &PythonReport, run: &NotebookReport) -> Vec<String> {
+    let mut lines: Vec<String> = notes(report).iter().map(|note| format!("[{note}]")).collect();
+    let id = &report.execution.0;
+    let all = report.cells.len();
+    lines.push(match report.state {
+        State::Queued => format!("[waiting for its turn; execution {id}]"),
+        State::Running => {
+            let at = report.cells.iter().position(|cell| cell.state == State::Running);
+            let at = at.and_then(|at| Some((at + 1, name(report.cells.get(at)?))));
+            match at {
+                Some((at, name)) => {
+                    format!("[still running {name}, {at} of {all}; execution {id}]")
+                }
+                None => format!("[still running; execution {id}]"),
+            }
+        }
+        _ => format!("[{}]", over(report, run)),
+    });
+    lines
+}
+
+/// The counts of run and failed cells, and the place of their outputs.
+fn over(report: &PythonReport, run: &NotebookReport) -> String {
+    let cells = &report.cells;
+    let skipped = match run.skipped.len() {
+        0 => String::new(),
+        some => format!(", {some} skipped by tag"),
+    };
+    let fresh = match run.fresh.len() {
+        0 => String::new(),
+        some => format!(", {some} fresh"),
+    };
+    if cells.is_empty() && !run.fresh.is_empty() {
+        let all = count(run.fresh.len(), "cell");
+        return format!("nothing is stale: {all} fresh{skipped}; the file is as it was");
+    }
+    if cells.is_empty() {
+        return format!("there was no cell to run{skipped}; the file is as it was");
+    }
+    let not_run = cells.iter().filter(|cell| cell.state == State::NeverRun).count();
+    let failed = cells.iter().filter(|cell| !matches!(cell.state, State::Done | State::NeverRun));
+    let failed: Vec<String> =
+        failed.map(|cell| name(cell).trim_start_matches("cell ").to_owned()).collect();
+    let mut line = format!("{} of {} ran", cells.len() - not_run, count(cells.len(), "cell"));
+    if failed.len() > 1 {
+        let more = if failed.len() > NAMED { ", …" } else { "" };
+        let named = failed[..failed.len().min(NAMED)].join(", ");
+        line.push_str(&format!(", {} failed: {named}{more}", failed.len()));
+    }
+    line.push_str(&fresh);
+    line.push_str(&skipped);
+    match &run.version {
+        _ if is_unsaved(report) => {}
+        Some(version) => {
+            line.push_str(&format!(
+                "; outputs are in {}, version {version}",
+                visible_line(&run.written)
+            ));
+        }
+        None => {}
+    }
+    line
+}

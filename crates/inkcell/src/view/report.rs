@@ -1,0 +1,268 @@
+//! The result of an edit: each cell by position and id, its neighbours, and the new version.
+
+use std::io;
+
+use inkcell_engine::notebook::{
+    Action, CellChange, Compare, EditNote, EditReport, Notebook, diff, first_line,
+};
+use inkcell_engine::{FileEffect, FileNote, Opened, Saved};
+use serde_json::{Value, json};
+
+use crate::output::{Output, count};
+use crate::view::diff as render_diff;
+
+/// Changes listed one by one. Further ones are only counted.
+const MAX_LISTED: usize = 50;
+
+/// Characters of a neighbour's first line, as in an outline.
+const FIRST_LINE_CHARS: usize = 80;
+
+pub(crate) fn write(output: &mut Output, saved: &Saved<EditReport>) -> io::Result<()> {
+    if output.is_json() {
+        return output.json(&as_json(saved));
+    }
+    lines(saved).iter().try_for_each(|line| output.line(line))?;
+    if saved.effect == FileEffect::WouldWrite {
+        let empty = Notebook::empty();
+        let before = saved.before.as_ref().unwrap_or(&empty);
+        return render_diff::write(output, &diff(before, &saved.after, Compare::All), None);
+    }
+    Ok(())
+}
+
+/// The changes cell by cell, then the new state of the file.
+pub(crate) fn lines(saved: &Saved<EditReport>) -> Vec<String> {
+    // A copy is written even if no cell needed a change.
+    let is_copy = saved.effect == FileEffect::Written
+        && saved.value.changes.iter().all(|change| change.notes.contains(&EditNote::Unchanged));
+    let changes = if is_copy { &[][..] } else { &saved.value.changes[..] };
+    let mut lines = Vec::new();
+    for change in changes.iter().take(MAX_LISTED) {
+        lines.extend(block(change, saved));
+    }
+    if changes.len() > MAX_LISTED {
+        lines.push(format!("… and {} more changes", changes.len() - MAX_LISTED));
+    }
+    if saved.effect == FileEffect::WouldWrite {
+        lines.push("Nothing was written. The change by cell:".to_owned());
+        return lines;
+    }
+    if changes.is_empty() {
+        let title = match saved.effect {
+            FileEffect::Nothing => "= Nothing to change",
+            _ => "✓ Notebook written",
+        };
+        lines.extend([title.to_owned(), format!("  Notebook: {}", saved.path)]);
+    }
+    lines.push(format!("  Version: {}", saved.version));
+    lines.extend(file_notes(saved).into_iter().map(|note| format!("  Note: {note}")));
+    if let Some(backup) = &saved.backup {
+        lines.push(format!("  Backup: {}", backup.display()));
+    }
+    lines
+}
+
+fn block(change: &CellChange, saved: &Saved<EditReport>) -> Vec<String> {
+    let name = || match (&change.id, change.index) {
+        (Some(id), _) => id.clone(),
+        (None, Some(index)) => index.to_string(),
+        (None, None) => "all".to_owned(),
+    };
+    let index = change.index.map_or("-".to_owned(), |index| index.to_string());
+    let kind = change.kind.map_or("?", |kind| kind.name());
+    let unchanged = change.notes.contains(&EditNote::Unchanged);
+    let title = match change.action {
+        _ if unchanged => "= Nothing to change".to_owned(),
+        Action::Replaced => "✓ Cell updated".to_owned(),
+        Action::Inserted => "✓ Cell inserted".to_owned(),
+        Action::Deleted => "✓ Cell deleted".to_owned(),
+        Action::Moved => "✓ Cell moved".to_owned(),
+        Action::Retyped => "✓ Cell type changed".to_owned(),
+        Action::Substituted { count: 1 } => "✓ Text replaced in 1 place".to_owned(),
+        Action::Substituted { count } => format!("✓ Text replaced in {count} places"),
+        Action::Cleared => "✓ Outputs cleared".to_owned(),
+        Action::MetaChanged => "✓ Metadata changed".to_owned(),
+        Action::OutputsSet => "✓ Outputs set".to_owned(),
+    };
+    let mut lines = vec![title, format!("  Notebook: {}", saved.path)];
+    match change.action {
+        Action::Deleted => lines.push(format!("  Removed: {} (was at index {index})", name())),
+        Action::Inserted => {
+            lines.push(format!("  New cell: {} (index {index})", name()));
+            lines.push(format!("  Type: {kind}"));
+            lines.push(match neighbour(&saved.after, change.index, -1) {
+                Some((above, id, _)) => {
+                    format!("  Inserted after: {}", id.unwrap_or(above.to_string()))
+                }
+                None => "  Inserted at: start".to_owned(),
+            });
+        }
+        _ if change.index.is_some() => {
+            lines.push(format!("  Cell: {} (index {index})", name()));
+            lines.push(format!("  Type: {kind}"));
+        }
+        _ => {}
+    }
+    lines.extend(
+        change
+            .notes
+            .iter()
+            .filter_map(|note| note_text(*note))
+            .map(|text| format!("  Note: {text}")),
+    );
+    lines.extend(neighbours(change, &saved.after).into_iter().map(|(word, (at, id, first))| {
+        let id = id.map(|id| format!(" {id}")).unwrap_or_default();
+        format!("  {word}: {at}{id} {first}").trim_end().to_owned()
+    }));
+    lines
+}
+
+type Neighbour = (usize, Option<String>, String);
+
+/// The cell next to a position: its own position, id and first line.
+fn neighbour(notebook: &Notebook, index: Option<usize>, step: i64) -> Option<Neighbour> {
+    let at = usize::try_from(i64::try_from(index?).ok()? + step).ok()?;
+    let cell = notebook.cell(at)?;
+    let first = first_line(&cell.source().text, FIRST_LINE_CHARS);
+    Some((at, cell.id().map(|id| id.into_owned()), first))
+}
+
+/// The cells above and below. For a deleted cell, the cells now at that place.
+fn neighbours(change: &CellChange, notebook: &Notebook) -> Vec<(&'static str, Neighbour)> {
+    let below = if change.action == Action::Deleted { 0 } else { 1 };
+    let found = [
+        ("Above", neighbour(notebook, change.index, -1)),
+        ("Below", neighbour(notebook, change.index, below)),
+    ];
+    found.into_iter().filter_map(|(word, cell)| Some((word, cell?))).collect()
+}
+
+fn note_text(note: EditNote) -> Option<String> {
+    Some(match note {
+        EditNote::Unchanged => return None,
+        EditNote::OutputsCleared(1) => "1 output was cleared".to_owned(),
+        EditNote::OutputsCleared(count) => format!("{count} outputs were cleared"),
+        EditNote::IdAdded => "the cell had no id and was given one".to_owned(),
+        EditNote::AttachmentsRemoved => {
+            "attachments were removed; code cells cannot have any".to_owned()
+        }
+        EditNote::SurrogatesLost => {
+            "the old source held half characters that no text can hold; they are now U+FFFD"
+                .to_owned()
+        }
+    })
+}
+
+/// Remarks about the file as a whole, as opposed to its cells.
+fn file_notes(saved: &Saved<EditReport>) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(version) = saved.merged {
+        notes.push(format!("merged: the file had changed since version {version}, in other cells"));
+    }
+    for note in &saved.notes {
+        notes.push(match note {
+            FileNote::HardLinks(count) => {
+                format!("the file had {count} names; the others still name the old content")
+            }
+            FileNote::NotKept(what) => format!("{what} was not kept"),
+            FileNote::Recovered(cells) => recovered(*cells),
+        });
+    }
+    notes
+}
+
+/// The remark after inkcell wrote outputs of an interrupted run into the file.
+pub(crate) fn recovered(cells: usize) -> String {
+    let cells = count(cells, "cell");
+    format!(
+        "a run had ended before its time; the outputs of {cells} that it had kept are in the file now"
+    )
+}
+
+/// Prints the same remark beside the answer, for a command that reads a notebook.
+pub(crate) fn tell_recovered(opened: &Opened, output: &mut Output) {
+    if let Some(cells) = opened.recovered {
+        output.aside(&format!("note: {}", recovered(cells)));
+    }
+}
+
+fn as_json(saved: &Saved<EditReport>) -> Value {
+    let cell = |neighbour: Neighbour| json!({"index": neighbour.0, "id": neighbour.1, "first_line": neighbour.2});
+    let changes: Vec<Value> = saved
+        .value
+        .changes
+        .iter()
+        .map(|change| {
+            let mut row = json!({
+                "op": change.op,
+                "action": action_name(change.action),
+                "index": change.index,
+                "id": change.id,
+                "type": change.kind.map(|kind| kind.name()),
+                "unchanged": change.notes.contains(&EditNote::Unchanged),
+                "notes": change.notes.iter().filter_map(|note| note_text(*note)).collect::<Vec<_>>(),
+            });
+            for (word, neighbour) in neighbours(change, &saved.after) {
+                row[word.to_lowercase()] = cell(neighbour);
+            }
+            row
+        })
+        .collect();
+    let mut answer = json!({
+        "path": saved.path,
+        "version": saved.version.to_string(),
+        "written": saved.effect == FileEffect::Written,
+        "merged_from": saved.merged.map(|version| version.to_string()),
+        "cells": saved.after.len(),
+        "changes": changes,
+        "notes": file_notes(saved),
+        "backup": saved.backup.as_ref().map(|path| path.display().to_string()),
+    });
+    if saved.effect == FileEffect::WouldWrite {
+        let empty = Notebook::empty();
+        let before = saved.before.as_ref().unwrap_or(&empty);
+        answer["diff"] = render_diff::as_json(&diff(before, &saved.after, Compare::All));
+    }
+    answer
+}
+
+/// The short form: the changed cells and the new version.
+pub(crate) fn brief_json(saved: &Saved<EditReport>) -> Value {
+    let changes = saved.value.changes.iter().take(MAX_LISTED).map(|change| {
+        json!({
+            "action": action_name(change.action),
+            "index": change.index,
+            "id": change.id,
+            "unchanged": change.notes.contains(&EditNote::Unchanged),
+        })
+    });
+    let mut answer = json!({
+        "path": saved.path,
+        "version": saved.version.to_string(),
+        "written": saved.effect == FileEffect::Written,
+        "cells": saved.after.len(),
+        "changes": changes.collect::<Vec<_>>(),
+    });
+    let notes = file_notes(saved);
+    if !notes.is_empty() {
+        answer["notes"] = notes.into();
+    }
+    if let Some(backup) = &saved.backup {
+        answer["backup"] = backup.display().to_string().into();
+    }
+    answer
+}
+
+fn action_name(action: Action) -> &'static str {
+    match action {
+        Action::Replaced => "replaced",
+        Action::Inserted => "inserted",
+        Action::Deleted => "deleted",
+        Action::Moved => "moved",
+        Action::Retyped => "type changed",
+        Action::Substituted { .. } => "substituted",
+        Action::Cleared => "cleared",
+        Action::MetaChanged => "metadata changed",
+        Action::OutputsSet => "outputs set",
+    }
+}

@@ -1,0 +1,455 @@
+//! A run of a notebook, for users and programs: its progress, then the result of each cell.
+//!
+//! Owns the remarks about a run. It must not know how cells run: it takes reports and events and returns text.
+
+use std::io::{self, IsTerminal};
+use std::time::{Duration, Instant};
+
+use inkcell_engine::api::{
+    CellReport, EndReport, NotebookCell, PythonReport, RunNote, State, WriteBack,
+};
+use inkcell_engine::notebook::first_line;
+use serde_json::Value;
+
+use super::ending::{exception, status};
+use super::{freshness, words};
+use crate::batch::Trouble;
+use crate::output::{Output, Stream, count, plain_json, visible};
+use crate::setup::quoted;
+
+mod json;
+mod notes;
+mod status_line;
+mod table;
+
+pub(crate) use notes::{doubts, notes};
+use notes::{missing, notes_if, said_beside};
+use status_line::StatusLine;
+pub(super) use status_line::cut;
+
+/// How to show progress.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Following {
+    /// A live line on a terminal, or a line for each finished cell elsewhere.
+    Lines,
+    /// No progress. Only problems are shown.
+    Quiet,
+    /// One JSON object a line, on standard output.
+    Json,
+}
+
+pub(crate) struct Progress {
+    following: Following,
+    status: Option<StatusLine>,
+    /// Number of cells already announced as started, and as finished.
+    begun: usize,
+    ended: usize,
+    /// Last line that the running cell wrote.
+    last_line: String,
+    cell_began: Instant,
+    is_stopping: bool,
+}
+
+impl Progress {
+    pub(crate) fn new(following: Following) -> Progress {
+        let is_live = following == Following::Lines && io::stderr().is_terminal();
+        Progress {
+            following,
+            status: is_live.then(StatusLine::default),
+            begun: 0,
+            ended: 0,
+            last_line: String::new(),
+            cell_began: Instant::now(),
+            is_stopping: false,
+        }
+    }
+
+    /// Uses plain text instead of a live line.
+    pub(crate) fn without_drawing(self) -> Progress {
+        Progress { status: None, ..self }
+    }
+
+    /// Takes the last line that the running cell wrote. It is empty while the cell has only started.
+    pub(crate) fn line(&mut self, line: String) {
+        if line.is_empty() {
+            self.cell_began = Instant::now();
+        }
+        self.last_line = line;
+    }
+
+    /// Notes that the user has asked the run to stop.
+    pub(crate) fn stop(&mut self) {
+        self.is_stopping = true;
+    }
+
+    /// Updates the display with the current report.
+    pub(crate) fn tick(&mut self, report: &PythonReport) -> io::Result<()> {
+        self.tell_news(report)?;
+        let Some(status) = &mut self.status else { return Ok(()) };
+        let running = report.cells.iter().position(|cell| cell.state == State::Running);
+        let Some(number) = running else { return Ok(()) };
+        let text = now(report, number, self.cell_began.elapsed(), &self.last_line);
+        let stopping = if self.is_stopping { "stopping (Ctrl-C ends it at once)  " } else { "" };
+        status.show(&format!("{stopping}{text}"))
+    }
+
+    /// Announces cells that started or finished since the last call.
+    fn tell_news(&mut self, report: &PythonReport) -> io::Result<()> {
+        let all = report.cells.iter().filter(|cell| !is_left_out(cell)).count();
+        let mut number =
+            report.cells[..self.ended].iter().filter(|cell| !is_left_out(cell)).count();
+        // A cell that vanished from the file never starts, but later cells do. So look for the last started one.
+        let last = report.cells.iter().rposition(has_begun).map_or(0, |at| at + 1);
+        for (at, cell) in report.cells.iter().enumerate().take(last).skip(self.ended) {
+            if is_left_out(cell) {
+                (self.begun, self.ended) = (self.begun.max(at + 1), at + 1);
+                continue;
+            }
+            number += 1;
+            // A quick cell may start and finish between two calls. Announce both, in order.
+            if self.begun <= at && has_begun(cell) && self.following == Following::Json {
+                print(&json::started(number, all, cell))?;
+            }
+            self.begun = self.begun.max(at + 1);
+            // Its outputs are on their way to the disk. Only a later cell, or the end of the run, proves that
+            // they did not arrive.
+            let is_on_its_way = is_awaited(cell) && at + 1 == last && !report.state.is_end();
+            if !cell.state.is_end() || is_on_its_way {
+                break;
+            }
+            self.ended = at + 1;
+            match self.following {
+                Following::Json => print(&json::finished(number, all, cell))?,
+                Following::Lines if self.status.is_none() => {
+                    let line = finished_line(number, all, cell);
+                    // A closed standard error must not stop the run.
+                    let line = format!("{}\n", visible(&line));
+                    drop(Stream::stderr().write_all(line.as_bytes()));
+                }
+                Following::Lines | Following::Quiet => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Shows the end of the run: one JSON object, only problems, or a table with a summary.
+    pub(crate) fn end(
+        &mut self,
+        told: &PythonReport,
+        took: Duration,
+        output: &mut Output,
+        answer: Answer,
+    ) -> io::Result<()> {
+        self.tell_news(told)?;
+        let told = &*told.without_left_out();
+        if let Some(status) = &mut self.status {
+            status.clear()?;
+        }
+        if self.following == Following::Json {
+            let mut notes = notes(told);
+            notes.extend(said_beside(told));
+            return print(&json::end(told, took, &notes));
+        }
+        if let Some(failed) = failure(told) {
+            for line in failed.lines() {
+                output.aside(line);
+            }
+        }
+        if self.following == Following::Quiet {
+            // Quiet hides progress, but not outputs that are missing from the file.
+            let said = missing(told).into_iter().chain(said_beside(told));
+            said.for_each(|note| output.aside(&format!("note: {note}")));
+            return Ok(());
+        }
+        let mut lines = table::of(told);
+        lines.push(summary(told, took));
+        // An error above already says this. Do not repeat it as a note.
+        let notes = notes_if(told, |note| {
+            let is_error = matches!(note, RunNote::Exited { .. }) && told.state != State::Done;
+            note.unsaved().is_none() && !is_error
+        });
+        let notes = notes.into_iter().chain(said_beside(told));
+        lines.extend(notes.map(|note| format!("note: {note}")));
+        if let Some(notebook) = &told.notebook
+            && answer == Answer::File
+            && told.cells.iter().any(is_saved)
+            && notebook.unsaved().is_none()
+        {
+            lines.extend(next(&notebook.written, told));
+        }
+        for line in lines {
+            match answer {
+                Answer::File | Answer::Served => output.line(&line)?,
+                // The notebook itself goes to standard output.
+                Answer::Piped => output.aside(&line),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The place of the outputs, and next steps after a successful run.
+fn next(path: &str, told: &PythonReport) -> Vec<String> {
+    let name = quoted(path);
+    let see = format!("inkcell read {name} --outputs full");
+    let last = told.cells.iter().rev().find_map(|cell| Some(cell.notebook.as_ref()?.index));
+    let Some(last) = last.filter(|_| told.state == State::Done) else {
+        return vec![format!("Outputs are in {path}; see them with: {see}")];
+    };
+    vec![
+        format!(
+            "Outputs are in {path}. To see them, to run its last cell again, to let an agent do both:"
+        ),
+        format!("  {see}"),
+        format!("  inkcell run {name} --cells {last}"),
+        "  inkcell setup claude-code   (or cursor, vscode, codex, zed, goose)".to_owned(),
+    ]
+}
+
+/// Use of standard output.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Answer {
+    /// Remarks about the run, including the place of the outputs.
+    File,
+    Piped,
+    /// Remarks about the run. The caller stores the outputs and reports their place.
+    Served,
+}
+
+fn print(value: &Value) -> io::Result<()> {
+    let line = format!("{}\n", plain_json(&value.to_string()));
+    Stream::stdout().write_all(line.as_bytes())
+}
+
+fn has_begun(cell: &CellReport) -> bool {
+    !matches!(cell.state, State::Queued | State::NeverRun)
+}
+
+/// Returns true if a request for stale cells left this cell out because it is fresh.
+fn is_left_out(cell: &CellReport) -> bool {
+    cell.notebook.as_ref().is_some_and(NotebookCell::is_left_out)
+}
+
+/// Returns true if any code of the cell ran. A kernel that was not ready in time ran none.
+fn has_run(cell: &CellReport) -> bool {
+    cell.count.is_some() || cell.state == State::KernelDied
+}
+
+/// Returns true while the write of the cell's outputs is pending.
+fn is_awaited(cell: &CellReport) -> bool {
+    cell.notebook.as_ref().is_some_and(|cell| cell.written == WriteBack::NotYet)
+}
+
+/// Returns true if the cell's outputs are in the file.
+fn is_saved(cell: &CellReport) -> bool {
+    cell.notebook.as_ref().is_some_and(|cell| cell.written == WriteBack::Saved)
+}
+
+/// Formats a duration for users.
+pub(crate) fn duration(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    match time.as_secs() {
+        0 if seconds < 0.0995 => format!("{:.0} ms", seconds * 1000.0),
+        0..10 => format!("{seconds:.1} s"),
+        10..60 => format!("{seconds:.0} s"),
+        whole @ 60..3600 => format!("{} min {:02} s", whole / 60, whole % 60),
+        whole => format!("{} h {:02} min", whole / 3600, whole / 60 % 60),
+    }
+}
+
+/// The live line: the running cell, its time, its last output, and the estimated rest of the run.
+fn now(report: &PythonReport, number: usize, took: Duration, last_line: &str) -> String {
+    let Some(cell) = report.cells.get(number) else { return String::new() };
+    let is_told = |cell: &&CellReport| !is_left_out(cell);
+    let at = report.cells[..=number].iter().filter(is_told).count();
+    let all = report.cells.iter().filter(is_told).count();
+    let mut text = format!("[{at}/{all}] {} {}", name(cell), duration(took));
+    match left(report, number, took) {
+        Some((left, Timed::All)) => text.push_str(&format!(", about {} left", duration(left))),
+        Some((left, Timed::Some)) => text.push_str(&format!(", over {} left", duration(left))),
+        None => {}
+    }
+    text.push_str(&format!("  {}", first_line(&cell.source.code, 40)));
+    if !last_line.is_empty() {
+        text.push_str(&format!("  | {last_line}"));
+    }
+    text
+}
+
+/// How many of the remaining cells have a run time from before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Timed {
+    Some,
+    All,
+}
+
+/// Estimated time for the rest, from the run times of earlier runs.
+fn left(report: &PythonReport, number: usize, took: Duration) -> Option<(Duration, Timed)> {
+    let rest = report.cells.get(number..)?;
+    let rest: Vec<&CellReport> = rest.iter().filter(|cell| !is_left_out(cell)).collect();
+    let last = |cell: &CellReport| cell.notebook.as_ref()?.last_took;
+    let known = rest.iter().copied().filter_map(last);
+    let timed = if known.clone().count() == rest.len() { Timed::All } else { Timed::Some };
+    // A cell that exceeds its last run time must not shorten the estimate for the others.
+    let over = rest.first().copied().and_then(last).map_or(Duration::ZERO, |own| own.min(took));
+    let left = known.reduce(|sum, took| sum + took)?.saturating_sub(over);
+    // Return no estimate if all that is left of the run was never timed.
+    (timed == Timed::All || !left.is_zero()).then_some((left, timed))
+}
+
+/// Whether a cell succeeded. A call of `exit` without an error status counts as success.
+fn is_well(cell: &CellReport) -> bool {
+    cell.state == State::Done || cell.exit_status() == Some("")
+}
+
+/// The result of a cell, in a word or two.
+fn ended(cell: &CellReport) -> &'static str {
+    let is_gone = cell.notebook.as_ref().is_some_and(|cell| cell.written == WriteBack::Gone);
+    match cell.state {
+        State::NeverRun if is_gone => "gone",
+        State::Error if cell.exit_status().is_some() => "exit",
+        state => state.name(),
+    }
+}
+
+/// A cell's position and id.
+pub(super) fn name(cell: &CellReport) -> String {
+    match &cell.notebook {
+        Some(NotebookCell { index, id: Some(id), .. }) => format!("cell {index} ({id})"),
+        Some(NotebookCell { index, id: None, .. }) => format!("cell {index}"),
+        None => String::from("cell"),
+    }
+}
+
+fn finished_line(number: usize, all: usize, cell: &CellReport) -> String {
+    let (state, code) = (ended(cell), first_line(&cell.source.code, 60));
+    let took = if has_begun(cell) { duration(cell.duration) + " " } else { String::new() };
+    format!("[{number}/{all}] {} {state} {took} {code}{}", name(cell), because(cell))
+}
+
+/// The reason for a cell's run, if the caller asked for stale cells.
+fn because(cell: &CellReport) -> String {
+    let why = cell.notebook.as_ref().and_then(|cell| cell.why.as_ref());
+    why.map(|why| format!("  ({})", freshness::why(why))).unwrap_or_default()
+}
+
+/// The cell that stopped the run.
+fn stopped_at(told: &PythonReport) -> Option<&CellReport> {
+    let is_failure = |cell: &&CellReport| {
+        matches!(
+            cell.state,
+            State::Error
+                | State::TimedOut
+                | State::InputRefused
+                | State::KernelDied
+                | State::Cancelled
+        )
+    };
+    if told.state == State::Done {
+        return None;
+    }
+    told.cells.iter().rev().find(is_failure)
+}
+
+/// The failure that stopped a run, in parts, for a report on many runs.
+pub(crate) fn trouble(told: &PythonReport) -> Option<Trouble> {
+    stopped_at(told).map(trouble_of)
+}
+
+/// The failure of a cell, in parts.
+pub(crate) fn trouble_of(cell: &CellReport) -> Trouble {
+    let position = cell.notebook.as_ref().map(|cell| cell.index);
+    let (kind, said) = match (cell.exit_status(), exception(cell)) {
+        (Some(status), _) => ("SystemExit".to_owned(), format!("called exit with: {status}")),
+        (None, Some(error)) if cell.state == State::Error => {
+            let said = format!("{}: {}", error.name, error.value);
+            (error.name.clone(), first_line(said.trim_end_matches(": "), 200))
+        }
+        (None, _) => (
+            status(cell.state).to_owned(),
+            why(cell).trim_start_matches(':').trim().lines().next().unwrap_or_default().to_owned(),
+        ),
+    };
+    let message = format!("{}: {said}", name(cell));
+    Trouble { kind, message, cell: position, details: failure_of(cell) }
+}
+
+/// The failure that stopped the run: the cell and its message.
+fn failure(told: &PythonReport) -> Option<String> {
+    stopped_at(told).map(failure_of)
+}
+
+fn failure_of(cell: &CellReport) -> String {
+    if let Some(status) = cell.exit_status() {
+        return format!("error: {} called exit with: {status}", name(cell));
+    }
+    let mut text = String::new();
+    if let Some(error) = exception(cell) {
+        let lines = if error.plain.is_empty() { &error.traceback } else { &error.plain };
+        text.push_str(&lines.join("\n"));
+        text.push('\n');
+    }
+    text.push_str(&format!("error: {}{}", name(cell), why(cell)));
+    text
+}
+
+/// The reason why a cell did not end well.
+fn why(cell: &CellReport) -> String {
+    match (cell.state, &cell.end) {
+        (State::Cancelled, _) if !has_run(cell) => " was stopped before it began".to_owned(),
+        (State::TimedOut, Some(EndReport::Stopped { after: Some(after), .. })) => {
+            format!(" did not end within {}", duration(*after))
+        }
+        (State::InputRefused, _) => {
+            ": it asked for input, and nobody can answer in a run; give values with -p, or \
+                                     type its code at a prompt: inkcell repl"
+                .to_owned()
+        }
+        (state, end) => match words::sentence(state, end.as_ref()) {
+            Some(why) => format!(": {why}"),
+            None => " failed".to_owned(),
+        },
+    }
+}
+
+fn summary(told: &PythonReport, took: Duration) -> String {
+    let of =
+        |wanted: fn(&CellReport) -> bool| told.cells.iter().filter(|cell| wanted(cell)).count();
+    let (ran, not_run) = (of(has_run), of(|cell| !has_run(cell)));
+    let stopped = of(|cell| has_run(cell) && cell.state == State::Cancelled);
+    let failed = ran - stopped - of(|cell| has_run(cell) && is_well(cell));
+    let fresh = told.notebook.as_ref().map_or(0, |notebook| notebook.fresh.len());
+    let mut parts = match told.cells.len() {
+        0 if fresh > 0 => vec!["nothing is stale".to_owned()],
+        0 => vec!["there was nothing to run".to_owned()],
+        _ => vec![format!("{} ran", count(ran, "cell"))],
+    };
+    match failed {
+        0 => {}
+        // The run ended well, so an option or the notebook allows these failures.
+        some if told.state == State::Done => {
+            parts.push(format!("{some} of them failed, as allowed"));
+        }
+        some => parts.push(format!("{some} of them failed")),
+    }
+    if fresh > 0 {
+        parts.push(format!("{fresh} fresh"));
+    }
+    if stopped > 0 {
+        parts.push(format!("{stopped} of them interrupted"));
+    }
+    if not_run > 0 {
+        parts.push(format!("{not_run} not run"));
+    }
+    let skipped = told.notebook.as_ref().map_or(0, |notebook| notebook.skipped.len());
+    if skipped > 0 {
+        parts.push(format!("{skipped} skipped"));
+    }
+    match told.cells.len() {
+        0 => parts.join(", "),
+        _ => format!("{} in {}", parts.join(", "), duration(took)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

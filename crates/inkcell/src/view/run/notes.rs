@@ -1,0 +1,129 @@
+//! Remarks about a run, apart from the results of its cells: sentences for users.
+//!
+//! Owns the words. `run.rs` decides where they appear.
+
+use inkcell_engine::api::{CellReport, NotebookReport, PythonReport, RunNote, WriteBack};
+use inkcell_engine::session::CallNote;
+
+use super::name;
+use crate::output::{count, visible};
+use crate::view::{report, words};
+
+/// All remarks about a run, as sentences.
+pub(crate) fn notes(told: &PythonReport) -> Vec<String> {
+    notes_if(told, |_| true)
+}
+
+/// Warnings about likely mistakes in the given parameters.
+pub(crate) fn doubts(told: &PythonReport) -> Vec<String> {
+    let notes = told.notebook.iter().flat_map(|notebook| &notebook.notes);
+    let is_doubt =
+        |note: &&RunNote| matches!(note, RunNote::NoDefaults | RunNote::UnknownParameters { .. });
+    notes.filter(is_doubt).map(note).collect()
+}
+
+pub(super) fn notes_if(told: &PythonReport, is_wanted: impl Fn(&RunNote) -> bool) -> Vec<String> {
+    let Some(NotebookReport { notes, resumed, .. }) = &told.notebook else { return Vec::new() };
+    let mut said: Vec<String> = notes.iter().filter(|note| is_wanted(note)).map(note).collect();
+    if !resumed.is_empty() {
+        let cells = count(resumed.len(), "cell");
+        let (were, their) = if resumed.len() == 1 { ("was", "its") } else { ("were", "their") };
+        said.push(format!(
+            "{cells} that an earlier run had finished {were} not run again; {their} variables are not there"
+        ));
+    }
+    said.extend(missing(told));
+    said
+}
+
+/// Cells that ran, but whose outputs are missing because another program changed the file.
+pub(super) fn missing(told: &PythonReport) -> Vec<String> {
+    let mut said = Vec::new();
+    let changed = |wanted: WriteBack| {
+        let is_it =
+            |cell: &&CellReport| cell.notebook.as_ref().is_some_and(|cell| cell.written == wanted);
+        let names: Vec<String> = told.cells.iter().filter(is_it).map(name).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    };
+    said.extend(changed(WriteBack::SourceChanged).map(|cells| {
+        format!(
+            "changed by somebody else while it ran, so its outputs are not in the file: {cells}"
+        )
+    }));
+    said.extend(changed(WriteBack::Gone).map(|cells| format!("not in the file any more: {cells}")));
+    said
+}
+
+/// Remarks about cells beside their output, such as lost output or code that ran twice.
+pub(super) fn said_beside(told: &PythonReport) -> impl Iterator<Item = String> {
+    let notes = told.cells.iter().flat_map(|cell| cell.notes.iter().map(move |note| (cell, note)));
+    let is_wanted = |note: &CallNote| {
+        matches!(note, CallNote::Kernel(_) | CallNote::RanTwice(_) | CallNote::MadeRoom { .. })
+    };
+    let notes = notes.filter(move |(_, note)| is_wanted(note));
+    notes
+        .map(|(cell, note)| visible(&format!("{}: {}", name(cell), words::note(note))).into_owned())
+}
+
+/// The sentence for a note.
+fn note(note: &RunNote) -> String {
+    match note {
+        RunNote::OtherKernel { named } => {
+            format!(
+                "the notebook names the kernel {named}; it was run by the Python that is used here"
+            )
+        }
+        RunNote::InstalledKernel { name, display_name, instead_of: None } => {
+            format!(
+                "run by the Jupyter kernel {name} ({display_name}), which the notebook asks for"
+            )
+        }
+        RunNote::InstalledKernel { name, display_name, instead_of: Some(named) } => {
+            format!(
+                "run by the Jupyter kernel {name} ({display_name}), which has the notebook's language; {named}, \
+                 which it names, is not installed"
+            )
+        }
+        RunNote::ReplacedKernel { had } => {
+            format!(
+                "the notebook asks for another kernel than before; the one it had ({had}) was ended"
+            )
+        }
+        RunNote::Helpers => {
+            "this session has inkcell's helper functions, which Jupyter does not have; cells that use them fail in \
+             Jupyter"
+                .to_owned()
+        }
+        RunNote::NoDefaults => {
+            "no cell has the tag parameters, so the values were put at the top of the notebook"
+                .to_owned()
+        }
+        RunNote::UnknownParameters { names } => {
+            format!("the cell with the tag parameters does not set {}", names.join(", "))
+        }
+        RunNote::Exited { index, status } if status.is_empty() => {
+            format!("the run ended at cell {index}, which called exit")
+        }
+        RunNote::Exited { index, status } => {
+            format!("the run ended at cell {index}, which called exit with: {status}")
+        }
+        RunNote::NotKept(problem) => format!(
+            "the outputs could not be saved, and not be kept either ({}); those cells must be run again",
+            problem.message
+        ),
+        RunNote::NotSaved(problem) => format!(
+            "the outputs could not be saved ({}); they are kept and go into the file with the next command on it",
+            problem.message
+        ),
+        RunNote::PutAgain { cells } => format!(
+            "another program had taken the outputs of {} out of the file; they are in it again",
+            count(*cells, "cell")
+        ),
+        RunNote::CutOff { index } => {
+            format!(
+                "the last run was cut off while cell {index} ran; what that cell showed is lost"
+            )
+        }
+        RunNote::Recovered { cells } => report::recovered(*cells),
+    }
+}

@@ -1,0 +1,170 @@
+use inkcell_engine::api::{CellKernel, CellSource, EndReport, ExecutionId, NotebookReport};
+use inkcell_engine::kernel::PyError;
+use inkcell_engine::output::ModelOutput;
+use inkcell_engine::registry::SessionName;
+use inkcell_engine::session::CallNote;
+
+use super::*;
+
+fn cell(index: usize, state: State, millis: u64) -> CellReport {
+    let code = format!("step_{index}()\nmore()");
+    let source = CellSource { code, title: None, timeout: None, kernel: CellKernel::Same };
+    CellReport {
+        source,
+        state,
+        count: (state != State::NeverRun).then_some(1),
+        duration: Duration::from_millis(millis),
+        output: ModelOutput::default(),
+        end: None,
+        notes: Vec::new(),
+        notebook: Some(NotebookCell {
+            index,
+            id: Some(format!("id{index}")),
+            outputs: index % 3,
+            written: WriteBack::Saved,
+            may_fail: false,
+            last_took: Some(Duration::from_secs(10)),
+            why: None,
+        }),
+    }
+}
+
+fn told(state: State, cells: Vec<CellReport>) -> PythonReport {
+    PythonReport {
+        execution: ExecutionId("x".to_owned()),
+        session: SessionName("a".to_owned()),
+        state,
+        cells,
+        kernel: None,
+        withheld_hint: None,
+        death: None,
+        after: ModelOutput::default(),
+        undelivered_bytes: 0,
+        notebook: Some(NotebookReport {
+            path: "a.ipynb".to_owned(),
+            written: "a.ipynb".to_owned(),
+            cells: 9,
+            version: None,
+            fresh: Vec::new(),
+            skipped: vec![7],
+            resumed: Vec::new(),
+            notes: Vec::new(),
+        }),
+    }
+}
+
+fn failed() -> PythonReport {
+    let error = PyError {
+        name: "ValueError".to_owned(),
+        value: "no".to_owned(),
+        traceback: Vec::new(),
+        plain: vec!["Traceback".to_owned(), "ValueError: no".to_owned()],
+    };
+    let bad =
+        CellReport { end: Some(EndReport::Exception(error)), ..cell(4, State::Error, 61_000) };
+    told(State::Error, vec![cell(0, State::Done, 12), bad, cell(5, State::NeverRun, 0)])
+}
+
+#[test]
+fn every_cell_has_a_line() {
+    let expected = "0  id0  ok          12 ms             step_0()\n\
+                    4  id4  error  1 min 01 s  1 output   step_4()  → ValueError: no\n\
+                    5  id5  never run          2 outputs  step_5()";
+    let lines = table::of(&failed());
+    let squeeze = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(squeeze(&lines.join(" / ")), squeeze(&expected.replace('\n', " / ")));
+    let starts: Vec<_> = lines.iter().map(|line| line.find("step_")).collect();
+    assert!(starts.iter().all(|at| *at == starts[0]), "{lines:?}");
+}
+
+/// A long notebook shows failures and slow cells, and counts the rest.
+#[test]
+fn a_long_run_shows_what_failed_and_what_took_longest() {
+    let mut cells: Vec<CellReport> = (0..100).map(|at| cell(at, State::Done, at as u64)).collect();
+    cells[3].state = State::Error;
+    let lines = table::of(&told(State::Done, cells));
+    assert_eq!(lines.len(), 12);
+    assert!(lines[0].contains("id3 "), "{lines:?}");
+    assert_eq!(lines[11], "… and 89 other cells; the slowest and those that failed are shown");
+}
+
+#[test]
+fn the_cell_that_failed_is_named_with_its_traceback() {
+    let text = failure(&failed()).expect("it failed");
+    assert_eq!(text, "Traceback\nValueError: no\nerror: cell 4 (id4) failed");
+    assert_eq!(failure(&told(State::Done, vec![cell(0, State::Error, 1)])), None);
+}
+
+#[test]
+fn the_run_is_summed_up() {
+    let text = summary(&failed(), Duration::from_millis(1234));
+    assert_eq!(text, "2 cells ran, 1 of them failed, 1 not run, 1 skipped in 1.2 s");
+}
+
+#[test]
+fn what_is_left_is_told_when_it_is_known() {
+    let mut report =
+        told(State::Running, vec![cell(0, State::Done, 1), cell(1, State::Running, 1)]);
+    let text = now(&report, 1, Duration::from_secs(4), "epoch 3");
+    assert_eq!(text, "[2/2] cell 1 (id1) 4.0 s, about 6.0 s left  step_1()  | epoch 3");
+    if let Some(place) = &mut report.cells[1].notebook {
+        place.last_took = None;
+    }
+    let text = now(&report, 1, Duration::from_secs(4), "");
+    assert_eq!(text, "[2/2] cell 1 (id1) 4.0 s  step_1()");
+    // Only one later cell has a run time, so the estimate is a lower bound.
+    report.cells.push(cell(2, State::Queued, 0));
+    let text = now(&report, 1, Duration::from_secs(4), "");
+    assert_eq!(text, "[2/3] cell 1 (id1) 4.0 s, over 10 s left  step_1()");
+    // A cell that exceeds its last run time does not shorten the estimate for the others.
+    let text = now(&report, 0, Duration::from_secs(14), "");
+    assert_eq!(text, "[1/3] cell 0 (id0) 14 s, over 10 s left  step_0()");
+}
+
+/// A cell that called `exit` is reported as such. It counts as failed only if its status says so.
+#[test]
+fn an_exit_is_told_by_its_status() {
+    let exit = |status: &str| {
+        let error = PyError {
+            name: "SystemExit".to_owned(),
+            value: status.to_owned(),
+            traceback: Vec::new(),
+            plain: vec!["An exception has occurred".to_owned()],
+        };
+        CellReport { end: Some(EndReport::Exception(error)), ..cell(1, State::Error, 1) }
+    };
+    for well in ["", "0", "None"] {
+        let told = told(State::Done, vec![exit(well), cell(2, State::NeverRun, 0)]);
+        assert_eq!(summary(&told, Duration::ZERO), "1 cell ran, 1 not run, 1 skipped in 0 ms");
+        assert_eq!((failure(&told), ended(&told.cells[0])), (None, "exit"));
+    }
+    let told = told(State::Error, vec![exit("no data")]);
+    assert_eq!(summary(&told, Duration::ZERO), "1 cell ran, 1 of them failed, 1 skipped in 0 ms");
+    assert_eq!(failure(&told).as_deref(), Some("error: cell 1 (id1) called exit with: no data"));
+}
+
+#[test]
+fn times_are_short() {
+    for (millis, expected) in [
+        (0, "0 ms"),
+        (99, "99 ms"),
+        (100, "0.1 s"),
+        (9_940, "9.9 s"),
+        (12_400, "12 s"),
+        (61_000, "1 min 01 s"),
+        (3_723_000, "1 h 02 min"),
+    ] {
+        assert_eq!(duration(Duration::from_millis(millis)), expected);
+    }
+}
+
+/// F-035: lost output is reported, even in quiet mode.
+#[test]
+fn what_was_lost_is_told() {
+    let lost = CallNote::Kernel("the gateway dropped output".to_owned());
+    let cells =
+        vec![cell(0, State::Done, 1), CellReport { notes: vec![lost], ..cell(1, State::Done, 2) }];
+    let told = told(State::Done, cells);
+    let said: Vec<String> = said_beside(&told).collect();
+    assert_eq!(said, ["cell 1 (id1): the gateway dropped output"]);
+}

@@ -1,0 +1,112 @@
+//! Sentences about the ends of cells, and about facts that a reader must know.
+//!
+//! Owns the words for timeouts, deaths, refusals and lost state, which all faces share, and the next steps after an
+//! error: `hint` for users, `next` for models. The code's own output is not here.
+
+pub(crate) mod hint;
+pub(crate) mod next;
+
+use inkcell_engine::api::{EndReport, State};
+use inkcell_engine::kernel::{Death, DeathCause, Rung};
+use inkcell_engine::session::{CallNote, CloseReason, KernelFate, Loss, what_it_did};
+
+/// The reason for a cell's end, if its output does not show it (B:X-22, B:X-25, B:K-11).
+pub(crate) fn sentence(state: State, end: Option<&EndReport>) -> Option<String> {
+    if state == State::InputRefused {
+        return Some("Kernel requested stdin; interactive input is not supported.".to_owned());
+    }
+    match end? {
+        EndReport::Exception(_) => None,
+        EndReport::Stopped { after: Some(after), fate, .. } => {
+            let seconds = after.as_secs_f64().round().max(1.0);
+            Some(format!("Command timed out after {seconds} seconds; {}", stopped(fate)))
+        }
+        EndReport::Stopped { after: None, fate, .. } => {
+            Some(format!("Interrupted; {}", stopped(fate)))
+        }
+        EndReport::Died(death) => Some(format!("the kernel {}", died(death))),
+        EndReport::GivenUp => {
+            Some("Python kernel restarted too many times in this session".to_owned())
+        }
+        EndReport::NoKernel(problem) => Some(problem.message.clone()),
+    }
+}
+
+fn stopped(fate: &KernelFate) -> String {
+    match fate {
+        KernelFate::Kept => "the kernel listened to the interrupt.".to_owned(),
+        KernelFate::TakenAway => "the kernel was taken away with its variables.".to_owned(),
+        KernelFate::Ended { by: Rung::Interrupt, death: Some(death) } => {
+            format!("the kernel {} when it was interrupted.", died(death))
+        }
+        KernelFate::Ended { death: Some(death), .. } if death.cause == DeathCause::LeftAlone => {
+            "the kernel did not listen to the interrupt; it is not inkcell's to end, and was left alone."
+                .to_owned()
+        }
+        KernelFate::Ended { by, death: Some(_) } => {
+            format!("the kernel ignored the interrupt and was ended by {}.", signal(*by))
+        }
+        KernelFate::Ended { death: None, .. } => {
+            "the kernel could not be ended in time.".to_owned()
+        }
+    }
+}
+
+/// The signal sent at a rung of the ladder.
+pub(crate) fn signal(rung: Rung) -> &'static str {
+    match rung {
+        Rung::Interrupt => "SIGINT",
+        Rung::Terminate => "SIGTERM",
+        Rung::Kill | Rung::Answer => "SIGKILL",
+    }
+}
+
+/// The words after "the kernel".
+fn died(death: &Death) -> String {
+    let said = death.stderr_tail.trim_end();
+    let said = if said.is_empty() { String::new() } else { format!("; it said:\n{said}") };
+    format!("{}{said}", what_it_did(&death.cause))
+}
+
+/// A note as a sentence (B:K-06, B:K-10).
+pub(crate) fn note(note: &CallNote) -> String {
+    match note {
+        CallNote::StateLost(loss) => {
+            let why = match loss {
+                Loss::Died(death) => format!("the one before {}", died(death)),
+                Loss::Killed { by } => {
+                    format!("the one before ignored the interrupt and was ended by {}", signal(*by))
+                }
+                Loss::Closed { reason, .. } => format!("the session {}", closed(*reason)),
+            };
+            format!("the kernel is a new one, and variables of earlier calls are gone: {why}")
+        }
+        CallNote::RanTwice(death) => {
+            format!("the code was run again from the start: the first kernel {}", died(death))
+        }
+        CallNote::Kernel(said) => said.clone(),
+        CallNote::MadeRoom { session, reason } => {
+            let what = match reason {
+                CloseReason::OpenFiles => "too many open files (ulimit -n)",
+                CloseReason::Processes => "too many processes (ulimit -u)",
+                _ => "kernel.max_sessions allows no more",
+            };
+            format!(
+                "closed idle session {session} to make room for this one: {what}; its variables are gone"
+            )
+        }
+    }
+}
+
+fn closed(reason: CloseReason) -> &'static str {
+    match reason {
+        CloseReason::Asked => "was closed",
+        CloseReason::Idle => "was closed because nobody used it for kernel.idle",
+        CloseReason::Evicted => {
+            "was closed because another one needed its place (kernel.max_sessions)"
+        }
+        CloseReason::OpenFiles => "was closed to free open files for another session (ulimit -n)",
+        CloseReason::Processes => "was closed to free processes for another session (ulimit -u)",
+        CloseReason::Shutdown => "ended with everything else",
+    }
+}

@@ -1,0 +1,307 @@
+//! The link to a kernel on a gateway: its websocket, its requests, and its process where that is
+//! visible.
+//!
+//! Owns interrupts, forced ends, and the report of the kernel's end. `jupyter/pump.rs` holds the
+//! conversation.
+
+pub(crate) mod loss;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::error::gateway::GatewayError;
+use crate::event::{Death, DeathCause, ExecEvent, KernelEvent, StreamName};
+use crate::gateway::end::Ending;
+use crate::gateway::local_process::{LocalProcess, is_over};
+use crate::gateway::talk::Talk;
+use crate::jupyter::fold::Unread;
+use crate::jupyter::identity::KernelIdentity;
+use crate::jupyter::kernel::{Control, Intent};
+use crate::jupyter::kernelspec::InterruptMode;
+use crate::jupyter::message::{Channel, Message, Speak};
+use crate::jupyter::pump::{Incident, Link, Pump, Verdict, Why};
+use crate::kernel::StopSignal;
+use loss::Source;
+
+/// Time for a visible process to end by itself before it is killed.
+const POLITE: Duration = Duration::from_secs(2);
+
+/// Silence after which no more output of a dead kernel is expected.
+const AFTERMATH: Duration = Duration::from_millis(300);
+
+/// Longest time for which output of a dead kernel is passed on, however much there is.
+const ALL_OF_IT: Duration = Duration::from_secs(2);
+
+/// Longest wait for a slow gateway to pass on pending output.
+const SLOW: Duration = Duration::from_secs(10);
+
+/// Interrupts within this time count as one.
+const TOGETHER: Duration = Duration::from_millis(100);
+
+/// Handle of a kernel on a gateway. It leaves all work to the pump.
+pub(crate) struct GatewayControl;
+
+impl Control for GatewayControl {
+    // Extra time for a slow gateway; unfinished work is in the record by then.
+    const MORE: Duration = Duration::from_secs(2);
+    const SIGNALS: &'static [(Signal, &'static str)] = &[];
+
+    fn force(&self, force: StopSignal, _: &Intent) -> Option<StopSignal> {
+        Some(force)
+    }
+}
+
+pub(crate) struct GatewayLink {
+    pub(crate) talk: Talk,
+    pub(crate) local: Option<LocalProcess>,
+    pub(crate) ending: Ending,
+    pub(crate) coercion: Coercion,
+    /// Identity of the process that answered the handshake.
+    pub(crate) identity: KernelIdentity,
+    /// Set once the gateway has reported the end; later messages without a request come from a
+    /// successor.
+    pub(crate) is_gone: bool,
+    /// Interrupt requests on their way to the gateway.
+    interrupts: JoinSet<Result<(), GatewayError>>,
+    /// Time of the last interrupt.
+    interrupted: Option<Instant>,
+}
+
+/// Events other than messages.
+pub(crate) enum GatewayEvent {
+    Closed,
+    Interrupted(Result<(), GatewayError>),
+    Exited,
+}
+
+/// Remembers that the kernel is being ended because it ignored interrupts.
+#[derive(Default)]
+pub(crate) struct Coercion {
+    is_forced: bool,
+}
+
+impl Coercion {
+    /// Returns the cause of death: an ignored interrupt if the end was forced, else the gateway's
+    /// problem.
+    pub(crate) fn cause(&self, problem: &str) -> DeathCause {
+        if self.is_forced {
+            return DeathCause::IgnoredInterrupt;
+        }
+        DeathCause::Remote { problem: problem.to_owned() }
+    }
+
+    /// Ends the kernel by force. A visible process gets a signal, as a local kernel does. For
+    /// others the gateway is asked. A kernel that takes too long is given up: it stays in the
+    /// record, and the gateway goes on trying.
+    pub(crate) fn force(
+        &mut self,
+        force: StopSignal,
+        local: Option<&LocalProcess>,
+        ending: &mut Ending,
+    ) -> Option<DeathCause> {
+        self.is_forced = true;
+        match (force, local) {
+            (StopSignal::Terminate, Some(local)) => local.signal(Signal::TERM),
+            (StopSignal::Kill, Some(local)) => local.signal(Signal::KILL),
+            (StopSignal::Terminate, None) => ending.begin(),
+            (StopSignal::Kill, None) => return Some(DeathCause::IgnoredInterrupt),
+        }
+        None
+    }
+}
+
+impl GatewayLink {
+    pub(crate) fn new(
+        talk: Talk,
+        local: Option<LocalProcess>,
+        ending: Ending,
+        identity: KernelIdentity,
+    ) -> GatewayLink {
+        GatewayLink {
+            talk,
+            local,
+            ending,
+            coercion: Coercion::default(),
+            identity,
+            is_gone: false,
+            interrupts: JoinSet::new(),
+            interrupted: None,
+        }
+    }
+
+    /// Returns `true` if interrupts go to the process as a signal, without the gateway, which may
+    /// be busy passing on output.
+    fn signals_interrupts(&self) -> bool {
+        let local = self.local.as_ref().filter(|local| local.interrupts == InterruptMode::Signal);
+        local.inspect(|local| local.signal(Signal::INT)).is_some()
+    }
+
+    /// Collects the exit statuses of killed processes, which need a moment to end.
+    async fn reap(&self) {
+        for _ in 0..100 {
+            if !self.local.as_ref().is_some_and(LocalProcess::reap) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+impl Link for GatewayLink {
+    type Control = GatewayControl;
+    type Event = GatewayEvent;
+    type End = DeathCause;
+
+    const CONTROL_INTERRUPTS: bool = false;
+    // The pump sends one request at a time, so an error has nothing to stop. With this set, a
+    // kernel can refuse the request after it.
+    const STOPS_ON_ERROR: bool = false;
+    const REPLIES_OVERTAKE: bool = true;
+
+    fn speaker(&self) -> &impl Speak {
+        &self.talk
+    }
+
+    async fn next(&mut self) -> Incident<GatewayEvent> {
+        tokio::select! {
+            read = self.talk.next() => match read {
+                Some(Ok((channel, message))) => Incident::Message(channel, message),
+                Some(Err(problem)) => Incident::Malformed(format!("the gateway sent {problem}")),
+                None => Incident::Event(GatewayEvent::Closed),
+            },
+            Some(done) = self.interrupts.join_next() => {
+                Incident::Event(GatewayEvent::Interrupted(done.unwrap_or(Ok(()))))
+            }
+            () = is_over(self.local.as_ref()) => Incident::Event(GatewayEvent::Exited),
+        }
+    }
+
+    async fn react(pump: &mut Pump<GatewayLink>, event: GatewayEvent) -> Option<DeathCause> {
+        match event {
+            GatewayEvent::Closed => pump.regain().await,
+            GatewayEvent::Interrupted(Ok(())) => {
+                pump.raise_fence(Why::Interrupt);
+                None
+            }
+            GatewayEvent::Interrupted(Err(problem)) => {
+                let notice = format!("the gateway did not interrupt the kernel: {problem}");
+                pump.notice(notice).await;
+                None
+            }
+            GatewayEvent::Exited => Some(pump.link.coercion.cause(loss::EXITED)),
+        }
+    }
+
+    async fn end(pump: &mut Pump<GatewayLink>, cause: DeathCause) -> Death {
+        // Without a listener, skip the output from before the end.
+        if !pump.intent.stop.is_cancelled() {
+            pump.take_rest().await;
+        }
+        pump.die(Unread::Nothing).await;
+        let link = &mut pump.link;
+        link.ending.begin();
+        if let Some(local) = link.local.as_ref().filter(|_| !link.ending.may_live_on()) {
+            let _ = tokio::time::timeout(POLITE, is_over(Some(local))).await;
+            // Processes that a cell started must not outlive their kernel, and a gateway does not
+            // end them.
+            local.signal(Signal::KILL);
+        }
+        link.ending.wait().await;
+        link.reap().await;
+        Death { cause, ..Death::unknown() }
+    }
+
+    fn pid(&self) -> Option<u32> {
+        self.local.as_ref().map(|local| local.pid)
+    }
+
+    fn abandoned(&self) -> Option<DeathCause> {
+        Some(DeathCause::Shutdown)
+    }
+
+    fn judge(&mut self, channel: Channel, message: &Message) -> Verdict<DeathCause> {
+        match self.source(channel, message) {
+            Source::Kernel => Verdict::Take,
+            Source::Successor => Verdict::Ignore,
+            Source::Death(problem) => {
+                self.is_gone = true;
+                Verdict::End(self.coercion.cause(problem))
+            }
+        }
+    }
+
+    fn is_free(&self) -> bool {
+        self.interrupts.is_empty()
+    }
+
+    fn begin_cell(&mut self) {
+        // The last interrupt was for an earlier cell.
+        self.interrupted = None;
+    }
+
+    fn end_cell(&mut self, _: &Intent) {
+        self.local.as_ref().map(LocalProcess::reap);
+    }
+
+    /// Two interrupts close together count as one, as two signals do.
+    fn interrupt(&mut self) -> bool {
+        if self.interrupted.is_some_and(|at| at.elapsed() <= TOGETHER) {
+            return false;
+        }
+        self.interrupted = Some(Instant::now());
+        if self.signals_interrupts() {
+            self.talk.trace.sent_as("signal", "interrupt", None);
+            return true;
+        }
+        let (rest, id) = (Arc::clone(&self.talk.rest), self.talk.id.clone());
+        self.talk.trace.sent_as("rest", "interrupt", None);
+        self.interrupts.spawn(async move { rest.interrupt(&id).await });
+        false
+    }
+
+    fn force(&mut self, force: StopSignal) -> Option<DeathCause> {
+        self.coercion.force(force, self.local.as_ref(), &mut self.ending)
+    }
+
+    fn remark(&self, event: &KernelEvent) -> Option<&'static str> {
+        match event {
+            KernelEvent::Exec { event, .. } | KernelEvent::Orphan(event) => match event {
+                ExecEvent::Stream { name: StreamName::Stderr, data } => {
+                    loss::is_limit(data).then_some(loss::LIMIT)
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+impl Pump<GatewayLink> {
+    /// Passes on output from before the end. A gateway can hold much of it, so the time is bounded.
+    pub(crate) async fn take_rest(&mut self) {
+        self.take_until(Instant::now() + ALL_OF_IT).await;
+        // The end of a process can be visible before its gateway has passed on earlier output. A
+        // gateway that is slow to do so is also slow to answer, so wait for an answer first.
+        if self.link.local.is_some() {
+            let _ = self.link.talk.rest.has(&self.link.talk.id, SLOW).await;
+            self.take_until(Instant::now() + ALL_OF_IT).await;
+        }
+    }
+
+    async fn take_until(&mut self, until: Instant) {
+        while let Ok(Some(read)) = tokio::time::timeout(AFTERMATH, self.link.talk.next()).await {
+            if Instant::now() > until {
+                self.notice("output from before the end of the kernel was left out".to_owned())
+                    .await;
+                break;
+            }
+            if let Ok((channel, message)) = read {
+                self.hear(channel, &message).await;
+            }
+        }
+    }
+}

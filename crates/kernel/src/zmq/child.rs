@@ -1,0 +1,154 @@
+//! A kernel's process, with its files, its last output, and the processes that its cells started.
+//!
+//! Owns their end, which leaves nothing behind. It must not know the messages to and from the
+//! kernel.
+
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, WaitOptions};
+use tokio::io::unix::AsyncFd;
+
+use crate::event::{Death, DeathCause};
+use crate::jupyter::home::Home;
+use crate::process::{Mark, Process, children, kill_group, oom_kills};
+use crate::zmq::tail::Tail;
+
+/// Time for a process to end after its connections have.
+const LEAVING: Duration = Duration::from_secs(3);
+
+/// A kernel's process, with all that ends together with it.
+pub(crate) struct KernelChild {
+    pub(crate) process: Process,
+    pub(crate) exit: AsyncFd<OwnedFd>,
+    pub(crate) mark: Mark,
+    pub(crate) tail: Tail,
+    /// Folder of the kernel, removed with it.
+    pub(crate) home: Option<Home>,
+    /// Pipe: when it closes, the process group of a Python kernel ends.
+    pub(crate) _lifeline: OwnedFd,
+    pub(crate) oom_kills: u64,
+    /// Processes that were running when the last cell ended.
+    pub(crate) children: Children,
+}
+
+/// Children of a kernel, each with its start time, which tells it apart from a later process with
+/// the same id. A child that left the group and ends by itself after the kernel, such as a shell
+/// behind a terminal, becomes ours to wait for.
+#[derive(Debug, Default)]
+pub(crate) struct Children(Vec<(Pid, String)>);
+
+impl Children {
+    fn of(kernel: u32) -> Children {
+        // The first thread of the kernel runs the cells.
+        let pids = children(kernel).into_iter();
+        let pids = pids.filter_map(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
+        Children(pids.filter_map(|pid| Some((pid, began(pid)?))).collect())
+    }
+
+    /// Collects the exit status of each child when it ends, up to a limit.
+    async fn end(mut self) {
+        let until = tokio::time::Instant::now() + CHILDREN_END;
+        while self.are_left() && tokio::time::Instant::now() < until {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Collects the statuses of children that have ended. Returns `true` if any is left.
+    fn are_left(&mut self) -> bool {
+        self.0.retain(|(pid, moment)| {
+            if began(*pid).as_ref() != Some(moment) {
+                return false;
+            }
+            !matches!(rustix::process::waitpid(Some(*pid), WaitOptions::NOHANG), Ok(Some(_)))
+        });
+        !self.0.is_empty()
+    }
+}
+
+/// Longest wait for children that outlive their kernel.
+const CHILDREN_END: Duration = Duration::from_secs(120);
+
+/// Interval at which those children are checked.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Returns the start time of a process, as the process table has it.
+fn began(pid: Pid) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    stat.rsplit(')').next()?.split_whitespace().nth(19).map(str::to_owned)
+}
+
+impl KernelChild {
+    /// Collects the statuses of processes that a finished cell started, and notes those still
+    /// running.
+    pub(crate) fn look_around(&mut self) {
+        self.process.reap_orphans();
+        self.children = Children::of(self.process.id());
+    }
+
+    /// Waits until the process has ended, and kills one that stays. Returns the problem, if there
+    /// was one.
+    pub(crate) async fn leave(&self, problem: Option<String>, is_asked: bool) -> Option<String> {
+        if problem.is_some() {
+            kill_group(self.process.id(), Signal::KILL);
+        }
+        // A connection can end some time before the process does. After a shutdown request, the
+        // handle makes sure that the process ends.
+        let is_gone = if is_asked {
+            self.exit.readable().await.is_ok()
+        } else {
+            tokio::time::timeout(LEAVING, self.exit.readable()).await.is_ok()
+        };
+        if is_gone {
+            return problem;
+        }
+        kill_group(self.process.id(), Signal::KILL);
+        let _ = tokio::time::timeout(Duration::from_secs(1), self.exit.readable()).await;
+        problem.or(Some("the kernel closed its connections".to_owned()))
+    }
+
+    /// Removes all that is left of the process and returns the cause of its death.
+    pub(crate) async fn bury(
+        mut self,
+        problem: Option<String>,
+        stopped: bool,
+        forced: bool,
+    ) -> Death {
+        let status = self.process.cause().await;
+        // Processes that a cell started must not outlive their kernel.
+        kill_group(self.process.id(), Signal::KILL);
+        let strays = self.mark.end_strays().await;
+        for _ in 0..100 {
+            self.process.reap_orphans();
+            if !self.process.has_group() && !self.children.are_left() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        // Report the death now. A child that takes longer to end, as on a busy machine, is waited
+        // for in the background.
+        tokio::spawn(std::mem::take(&mut self.children).end());
+        let cause = match (problem, status) {
+            (None, _) if forced => DeathCause::IgnoredInterrupt,
+            (None, _) if stopped => DeathCause::Shutdown,
+            (Some(problem), _) => DeathCause::Protocol { problem },
+            (None, Some(DeathCause::Signal { signal: 9 })) if oom_kills() > self.oom_kills => {
+                DeathCause::OutOfMemory
+            }
+            (None, cause) => cause.unwrap_or(DeathCause::Unknown),
+        };
+        let stderr_tail = self.tail.last_words().await;
+        Death { cause, stderr_tail, strays }
+    }
+}
+
+/// Waits for the end of a child process of ours.
+pub(crate) async fn is_over(child: Option<&KernelChild>) {
+    match child {
+        Some(child) => {
+            let _ = std::future::poll_fn(|context| child.exit.poll_read_ready(context)).await;
+        }
+        None => std::future::pending().await,
+    }
+}
