@@ -31,6 +31,8 @@ class Interrupt:
         self._main = get_ident()
         self._state = _IGNORED
         self._is_pending = False
+        # Code of the user's runs before the cell.
+        self._is_before = False
         # The read end of the pipe to which Python writes each signal, and the inode that identifies it.
         self._pipe = self._mark = None
         # How often the handler has run, and how often it had when a signal came that it has not run for.
@@ -64,9 +66,9 @@ class Interrupt:
         # The pipe first: a byte that `remind` finds there is of a signal that is not counted yet.
         self._take_signals()
         self._heard += 1
-        if self._state == _KEPT:
+        if self._state == _KEPT or self._is_before:
             self._is_pending = True
-        elif self._state == _RAISED and not _is_shielded(frame):
+        if self._state == _RAISED and not _is_shielded(frame):
             if not self._channel.is_busy:
                 raise KeyboardInterrupt
             self._channel.after_send = self._raise_after_send
@@ -93,14 +95,17 @@ class Interrupt:
         return code(*args)
 
     def call_before(self, function, *args):
-        """Calls code of the user's that runs before the cell, such as a hook. A signal ends it."""
+        """Calls code of the user's that runs before the cell, such as a hook. A signal ends it, and then the cell as it
+        begins: whoever calls hooks catches what they raise, and would run the cell."""
         if self._state != _KEPT:
             return function(*args)
+        self._is_before = True
         self._state = _RAISED
         try:
             return function(*args)
         finally:
             self._state = _KEPT
+            self._is_before = False
 
     def begin(self, code):
         """Returns the code to run in place of this code. A signal ends it from here on. A signal that came since the

@@ -69,7 +69,7 @@ def test_threads_of_the_runner_never_take_an_interrupt(monkeypatch):
 
 
 @pytest.mark.parametrize("shell", ["lite", "ipython"])
-def test_interrupt_ends_a_hook_before_the_cell(shell):
+def test_interrupt_ends_a_hook_and_the_cell_behind_it(shell):
     if shell == "ipython":
         pytest.importorskip("IPython")
     hook = (
@@ -80,8 +80,9 @@ def test_interrupt_ends_a_hook_before_the_cell(shell):
     host = Host(shell=shell)
     try:
         host.run(hook)
-        host.run("1", after=lambda host: (host.wait_for_go(), host.interrupt()))
-        assert results(host.run("6 * 7")) == ["42"]
+        events = host.run("ran = 1", after=lambda host: (host.wait_for_go(), host.interrupt()))
+        assert error(events)["ename"] == "KeyboardInterrupt"
+        assert results(host.run("6 * 7, 'ran' in globals()")) == ["(42, False)"]
     finally:
         host.close()
 
