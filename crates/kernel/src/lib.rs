@@ -103,7 +103,7 @@ pub use kernel::{
     StopSignal,
 };
 pub use ladder::{Ladder, Rung};
-pub use process::{check_cwd, reap_ended, return_large_blocks, spawn_detached};
+pub use process::{check_cwd, reap_ended, return_free_memory, return_large_blocks, spawn_detached};
 pub use python::{
     Candidates, DEFAULT_PROBE_TIMEOUT, EnvSetup, Existing, FindError, Finder, Interpreter,
     ManagedEnv, ModuleError, ModuleSearch, OLDEST, Probed, ProjectModules, PythonCandidate,

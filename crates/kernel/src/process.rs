@@ -31,7 +31,7 @@ use crate::event::DeathCause;
 pub use cwd::check_cwd;
 pub use detached::spawn_detached;
 pub(crate) use memory::oom_kills;
-pub use memory::return_large_blocks;
+pub use memory::{return_free_memory, return_large_blocks};
 pub(crate) use strays::Mark;
 
 /// Starts children from one thread that lives as long as this value.

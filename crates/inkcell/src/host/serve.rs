@@ -52,6 +52,7 @@ pub(crate) async fn serve_one(host: Host, stream: UnixStream) {
     host.clients.fetch_add(1, Ordering::SeqCst);
     // A client that goes away in the middle has received what was ready.
     let _ = converse(&host, stream).await;
+    host.calls.settle();
     host.clients.fetch_sub(1, Ordering::SeqCst);
 }
 

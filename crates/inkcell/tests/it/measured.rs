@@ -61,16 +61,18 @@ fn a_server_does_not_grow_with_its_calls() {
     client.end();
 }
 
-/// Issue 21, 23: the same for the size of notebooks that were read, edited and run.
-#[test]
-fn a_server_does_not_grow_with_its_notebooks() {
+/// Reads, edits and runs a notebook whose first cell shows this many texts of this size, and checks that the server
+/// gives the memory back.
+fn use_large_notebook(displays: usize, bytes: usize, rounds: usize) {
     let env = env();
-    let shows = "from IPython.display import HTML, display\nfor _ in range(24): display(HTML('z' * 1_000_000))";
-    env.put("large.ipynb", notebook(&[shows, "1"]));
+    let shows = format!(
+        "from IPython.display import HTML, display\nfor _ in range({displays}): display(HTML('z' * {bytes}))"
+    );
+    env.put("large.ipynb", notebook(&[&shows, "1"]));
     let mut client = Client::start(&env, &[]);
     client.ok("python", json!({"code": "1"}));
     let idle = resident_kib(client.pid());
-    for round in 0..4 {
+    for round in 0..rounds {
         client.ok("notebook_run", json!({"path": "large.ipynb", "cells": "0"}));
         client.ok("notebook_read", json!({"path": "large.ipynb", "outputs": "full"}));
         let source = round.to_string();
@@ -85,6 +87,18 @@ fn a_server_does_not_grow_with_its_notebooks() {
     });
     client.leave();
     client.end();
+}
+
+/// Issue 21, 23: the same for the size of notebooks that were read, edited and run.
+#[test]
+fn a_server_does_not_grow_with_its_notebooks() {
+    use_large_notebook(24, 1_000_000, 4);
+}
+
+/// Small blocks leave free memory between them.
+#[test]
+fn a_server_does_not_grow_with_many_small_outputs() {
+    use_large_notebook(1200, 20_000, 2);
 }
 
 /// F-022: a client that leaves takes everything with it within 5 s.

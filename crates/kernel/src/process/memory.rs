@@ -2,7 +2,7 @@
 
 /// Larger blocks come straight from the system, and return to it when freed.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-const LARGE_BYTES: i32 = 1 << 20;
+const LARGE_BYTES: i32 = 128 << 10;
 
 /// Makes freed large blocks go back to the system from now on. The allocator would otherwise learn from the first of
 /// them to keep the next: tens of megabytes for each thread that ever had one.
@@ -13,6 +13,17 @@ pub fn return_large_blocks() {
     unsafe {
         libc::mallopt(libc::M_MMAP_THRESHOLD, LARGE_BYTES);
         libc::mallopt(libc::M_TRIM_THRESHOLD, LARGE_BYTES);
+    }
+}
+
+/// Returns the free memory between small blocks to the system. The allocator keeps it otherwise: each thread that built
+/// a notebook of many small outputs would hold as much again.
+#[allow(unsafe_code, reason = "the allocator has no safe door")]
+pub fn return_free_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: the call takes a number, and the allocator locks what it touches.
+    unsafe {
+        libc::malloc_trim(0);
     }
 }
 

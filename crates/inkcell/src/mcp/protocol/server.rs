@@ -4,8 +4,10 @@
 //! on.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
+use inkcell_engine::kernel::return_free_memory;
 use inkcell_engine::notebook::visible_line;
 use inkcell_engine::registry::OwnerId;
 use rmcp::handler::server::ServerHandler;
@@ -48,13 +50,30 @@ pub(crate) struct Calls {
     /// Set when everything ends: all calls under way are then given up.
     pub(crate) ending: CancellationToken,
     under_way: TaskTracker,
+    is_settling: Arc<AtomicBool>,
 }
+
+/// The pause after a call before its memory is returned: calls in a row then share the work.
+const SETTLE: Duration = Duration::from_secs(1);
 
 impl Calls {
     /// Returns when no call is under way and every process that a call started has been reaped.
     pub(crate) async fn are_over(&self) {
         self.under_way.close();
         self.under_way.wait().await;
+    }
+
+    /// Records that a call has ended. A moment later the memory that it freed is returned to the system.
+    pub(crate) fn settle(&self) {
+        if self.is_settling.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let is_settling = Arc::clone(&self.is_settling);
+        tokio::spawn(async move {
+            tokio::time::sleep(SETTLE).await;
+            is_settling.store(false, Ordering::SeqCst);
+            tokio::task::spawn_blocking(return_free_memory);
+        });
     }
 }
 
@@ -117,6 +136,7 @@ impl Server {
             () = telling => return ToolReply::default(),
             () = giving_up => return ToolReply::default(),
         };
+        self.calls.settle();
         done.unwrap_or_else(ToolError::into_reply)
     }
 }
