@@ -157,9 +157,6 @@ impl Link for GatewayLink {
     type End = DeathCause;
 
     const CONTROL_INTERRUPTS: bool = false;
-    // The pump sends one request at a time, so an error has nothing to stop. With this set, a
-    // kernel can refuse the request after it.
-    const STOPS_ON_ERROR: bool = false;
     const REPLIES_OVERTAKE: bool = true;
 
     fn speaker(&self) -> &impl Speak {

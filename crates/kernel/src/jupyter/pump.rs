@@ -52,9 +52,6 @@ pub(crate) trait Link: Sized + Send + 'static {
     /// `true` if the control sends interrupts and keeps the turn; otherwise the pump does.
     const CONTROL_INTERRUPTS: bool;
 
-    /// Tells the kernel to drop the requests behind a cell that failed.
-    const STOPS_ON_ERROR: bool;
-
     /// `true` if replies may overtake output. The pump then sends a probe to a kernel that is late
     /// to be idle.
     const REPLIES_OVERTAKE: bool;
@@ -333,11 +330,13 @@ impl<L: Link> Pump<L> {
         }
     }
 
+    /// Sends a cell. The kernel must not stop on its error: one request is sent at a time, so an
+    /// error has nothing to stop, and some kernels refuse the request after it.
     fn execute(&mut self, request: &CodeRequest) {
         let is_silent = request.history == History::Silent;
         let content = json!({"code": request.code, "silent": is_silent,
             "store_history": !is_silent, "user_expressions": {}, "allow_stdin": request.input == InputMode::Ask,
-            "stop_on_error": L::STOPS_ON_ERROR});
+            "stop_on_error": false});
         // The metadata holds addresses and secrets of this machine, so not every kernel gets it.
         let metadata = if self.takes_settings { guest::metadata(request) } else { json!({}) };
         let (channel, kind) = (Channel::Shell, "execute_request");

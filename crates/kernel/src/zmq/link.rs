@@ -115,7 +115,6 @@ impl Link for ZmqLink {
     type End = ZmqEnd;
 
     const CONTROL_INTERRUPTS: bool = true;
-    const STOPS_ON_ERROR: bool = true;
     const REPLIES_OVERTAKE: bool = false;
 
     fn speaker(&self) -> &impl Speak {

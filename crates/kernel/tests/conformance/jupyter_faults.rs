@@ -245,7 +245,7 @@ async fn a_request_says_what_the_protocol_wants(start: Start) {
     let mut bench = started(start).await;
     let wanted = |silent: bool| {
         json!({"code": "content", "silent": silent, "store_history": !silent, "user_expressions": {},
-            "allow_stdin": false, "stop_on_error": true})
+            "allow_stdin": false, "stop_on_error": false})
     };
     for (history, silent) in [(History::Store, false), (History::Silent, true)] {
         let exec = bench.post("content", history);
