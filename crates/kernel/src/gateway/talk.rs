@@ -7,8 +7,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-
 use crate::error::LaunchError;
 use crate::error::gateway::GatewayError;
 use crate::gateway::transport::rest::{RemoteId, Rest};
@@ -16,7 +14,6 @@ use crate::gateway::transport::socket::{self, Line};
 use crate::gateway::transport::wire::{self, WireError};
 use crate::jupyter::home::Home;
 use crate::jupyter::message::{Author, Channel, Message, Outgoing, Speak};
-use crate::jupyter::sign::Signer;
 use crate::trace::MessageTrace;
 
 pub(crate) struct Talk {
@@ -45,8 +42,7 @@ impl Talk {
             source,
         })?;
         let line = socket::open(&rest, &id, &session, home.folder(), within).await?;
-        // The gateway signs the messages that it passes on.
-        let author = Author::new(session, Signer::new(""));
+        let author = Author::new(session);
         Ok(Talk { rest, id, line, author, home, trace })
     }
 
@@ -86,11 +82,7 @@ impl Speak for Talk {
 
     fn send(&self, channel: Channel, kind: &str, message: Outgoing) -> String {
         self.trace.sent_as(channel.as_str(), kind, Some(&message.id));
-        // Skip delimiter and signature, which are for sockets without a gateway.
-        if let [_, _, header, parent, metadata, content] = message.frames.as_slice() {
-            let parts = [header, parent, metadata, content].map(Bytes::clone);
-            self.line.send(wire::encode(self.line.form, channel, &parts));
-        }
+        self.line.send(wire::encode(self.line.form, channel, &message.parts));
         message.id
     }
 }

@@ -1,7 +1,7 @@
-//! Messages as Jupyter sends them: frames in, frames out.
+//! Messages as Jupyter defines them: a header, the parent's header, metadata, content and buffers.
 //!
-//! Owns the layout (identities, a delimiter, a signature, four JSON parts, buffers) and the header.
-//! The content stays JSON text for the reader of its type.
+//! Owns the header and the order of these parts. A transport knows how they travel; the content
+//! stays JSON text for the reader of its type.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,10 +11,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::jupyter::lenient;
-use crate::jupyter::sign::{Checker, SignatureError, Signer};
-
-/// Separates the routing identities from the message.
-const DELIMITER: &[u8] = b"<IDS|MSG>";
 
 /// Version of the protocol in our headers.
 const VERSION: &str = "5.5";
@@ -67,43 +63,26 @@ pub(crate) struct Header {
     pub(crate) session: String,
 }
 
-/// Reason why frames are not a valid message.
+/// Reason why the parts are not a valid message.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum MessageError {
-    #[error("a message without its delimiter")]
-    NoDelimiter,
-    #[error("a message of {found} parts")]
-    TooShort { found: usize },
-    #[error("a message was refused: {0}")]
-    Signature(#[from] SignatureError),
-    #[error("a message whose header cannot be read: {0}")]
-    Header(serde_json::Error),
-}
+#[error("a message whose header cannot be read: {0}")]
+pub(crate) struct HeaderError(#[from] serde_json::Error);
+
+/// Header, parent's header, metadata and content of a message, each as JSON.
+pub(crate) type Parts = [Bytes; 4];
 
 impl Message {
-    /// Decodes frames and checks their signature.
-    pub(crate) fn decode(frames: &[Bytes], checker: &mut Checker) -> Result<Message, MessageError> {
-        let at = frames.iter().position(|frame| frame == DELIMITER);
-        let rest = &frames[at.ok_or(MessageError::NoDelimiter)? + 1..];
-        let [signature, header, parent, metadata, content, buffers @ ..] = rest else {
-            return Err(MessageError::TooShort { found: rest.len() });
-        };
-        checker.check(signature, [header, parent, metadata, content])?;
-        let message = Message::from_parts(header, parent, content)?;
-        Ok(Message { buffers: buffers.to_vec(), ..message })
-    }
-
-    /// Decodes the parts of a message whose signature another program has checked.
+    /// Reads the parts of a message that the transport accepts. The message has no buffers yet.
     pub(crate) fn from_parts(
         header: &Bytes,
         parent: &Bytes,
         content: &Bytes,
-    ) -> Result<Message, MessageError> {
+    ) -> Result<Message, HeaderError> {
         let read = |part: &Bytes| -> Result<Header, _> {
             lenient::read(part, |text| serde_json::from_str(text))
         };
         Ok(Message {
-            header: read(header).map_err(MessageError::Header)?,
+            header: read(header)?,
             raw_header: header.clone(),
             // A message without a request has an empty parent; treat an unreadable one the same.
             parent: read(parent).ok(),
@@ -118,10 +97,9 @@ impl Message {
     }
 }
 
-/// A sender of messages: its session id, its key, and the number of messages so far.
+/// A sender of messages: its session id, and the number of messages so far.
 pub(crate) struct Author {
     session: String,
-    signer: Signer,
     sent: AtomicU64,
 }
 
@@ -129,13 +107,13 @@ pub(crate) struct Author {
 pub(crate) struct Outgoing {
     /// Id by which replies are recognized.
     pub(crate) id: String,
-    pub(crate) frames: Vec<Bytes>,
+    pub(crate) parts: Parts,
 }
 
 impl Author {
     /// Creates a sender. No other client may use the same session id.
-    pub(crate) fn new(session: String, signer: Signer) -> Author {
-        Author { session, signer, sent: AtomicU64::new(0) }
+    pub(crate) fn new(session: String) -> Author {
+        Author { session, sent: AtomicU64::new(0) }
     }
 
     pub(crate) fn session(&self) -> &str {
@@ -182,16 +160,13 @@ impl Author {
         // Our own values can always be written as JSON.
         let metadata = Bytes::from(serde_json::to_vec(metadata).unwrap_or_default());
         let content = Bytes::from(serde_json::to_vec(content).unwrap_or_default());
-        let signature = self.signer.sign([&header, &parent, &metadata, &content]);
-        let signature = Bytes::from(signature);
-        let delimiter = Bytes::from_static(DELIMITER);
-        Outgoing { id, frames: vec![delimiter, signature, header, parent, metadata, content] }
+        Outgoing { id, parts: [header, parent, metadata, content] }
     }
 }
 
 /// One end of a conversation with a kernel: creates messages and sends them.
 pub(crate) trait Speak {
-    /// Returns the sender that signs and counts messages.
+    /// Returns the sender that counts messages.
     fn author(&self) -> &Author;
 
     /// Sends a message and returns its id.
@@ -241,59 +216,27 @@ fn timestamp(now: SystemTime) -> String {
 mod tests {
     use std::time::Duration;
 
-    use proptest::prelude::*;
-
     use super::*;
 
-    fn author() -> (Author, Checker) {
-        let signer = Signer::new("key");
-        (Author::new("me".to_owned(), signer.clone()), Checker::new(signer))
-    }
-
-    /// B:Z-05 B:Z-06
+    /// B:Z-06
     #[test]
-    fn what_is_sent_can_be_received() {
-        let (author, mut checker) = author();
+    fn a_message_has_the_header_of_the_protocol() {
+        let author = Author::new("me".to_owned());
         let sent = author.request("execute_request", &serde_json::json!({"code": "1"}));
-        let mut frames = vec![Bytes::from_static(b"who"), Bytes::from_static(b"else")];
-        frames.extend(sent.frames);
-        frames.push(Bytes::from_static(b"a buffer"));
-        let read = Message::decode(&frames, &mut checker).unwrap();
+        let [header, parent, _, content] = &sent.parts;
+        let read = Message::from_parts(header, parent, content).unwrap();
         assert_eq!((read.header.msg_id.as_str(), read.header.session.as_str()), ("me_0", "me"));
         assert_eq!((read.header.msg_type.as_str(), read.parent), ("execute_request", None));
         assert_eq!(read.content, r#"{"code":"1"}"#);
-        assert_eq!(read.buffers, [Bytes::from_static(b"a buffer")]);
         let header: Value = serde_json::from_slice(&read.raw_header).unwrap();
         let names: Vec<&String> = header.as_object().unwrap().keys().collect();
         assert_eq!(names, ["msg_id", "msg_type", "session", "username", "date", "version"]);
 
         let reply = author.reply("input_reply", read.raw_header, &serde_json::json!({}));
         assert_eq!(reply.id, "me_1");
-        let read = Message::decode(&reply.frames, &mut checker).unwrap();
+        let [header, parent, _, content] = &reply.parts;
+        let read = Message::from_parts(header, parent, content).unwrap();
         assert!(read.is_of("me_0") && !read.is_of("me_1"));
-    }
-
-    /// B:Z-05
-    #[test]
-    fn what_is_no_message_is_refused() {
-        let (author, mut checker) = author();
-        let whole = author.request("a", &serde_json::json!({})).frames;
-        let mut refused = |frames: &[Bytes]| Message::decode(frames, &mut checker).unwrap_err();
-        assert!(matches!(refused(&[]), MessageError::NoDelimiter));
-        assert!(matches!(refused(&whole[1..]), MessageError::NoDelimiter));
-        assert!(matches!(refused(&whole[..5]), MessageError::TooShort { found: 4 }));
-        let mut forged = whole.clone();
-        forged[5] = Bytes::from_static(b"{\"a\":1}");
-        assert!(matches!(refused(&forged), MessageError::Signature(SignatureError::Wrong)));
-        let mut unsigned = whole.clone();
-        unsigned[1] = Bytes::new();
-        assert!(matches!(refused(&unsigned), MessageError::Signature(SignatureError::Missing)));
-        let parts: [&[u8]; 4] = [b"nonsense", b"{}", b"{}", b"{}"];
-        let signature = Signer::new("key").sign(parts);
-        let mut odd = vec![Bytes::from_static(DELIMITER), Bytes::from(signature)];
-        odd.extend(parts.map(Bytes::from_static));
-        assert!(matches!(refused(&odd), MessageError::Header(_)));
-        assert!(Message::decode(&whole, &mut checker).is_ok());
     }
 
     #[test]
@@ -308,25 +251,5 @@ mod tests {
         check(1_709_251_199, "2024-02-29T23:59:59");
         check(1_735_689_600, "2025-01-01T00:00:00");
         check(4_107_542_400, "2100-03-01T00:00:00");
-    }
-
-    proptest! {
-        /// B:Z-05: frames of any number and content do no harm; a message that we send can always
-        /// be read back.
-        #[test]
-        fn any_frames_are_read_or_refused(
-            frames in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..20), 0..10),
-            text in any::<String>(),
-        ) {
-            let (author, mut checker) = author();
-            let mut frames: Vec<Bytes> = frames.into_iter().map(Bytes::from).collect();
-            prop_assert!(Message::decode(&frames, &mut checker).is_err());
-            frames.retain(|frame| frame != DELIMITER);
-            frames.extend(author.request("a", &serde_json::json!({"text": text})).frames);
-            let read = Message::decode(&frames, &mut checker);
-            prop_assert!(read.is_ok());
-            let content: Value = serde_json::from_slice(&read.unwrap().content).unwrap();
-            prop_assert_eq!(content["text"].as_str(), Some(text.as_str()));
-        }
     }
 }

@@ -10,12 +10,13 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::jupyter::home::random_hex;
-use crate::jupyter::message::{Author, Channel, Message, MessageError, Outgoing, Speak};
+use crate::jupyter::message::{Author, Channel, Message, Outgoing, Speak};
 use crate::jupyter::sign::{Checker, Signer};
 use crate::trace::MessageTrace;
 use crate::zmq::connection::{Connection, Port};
 use crate::zmq::drain::{Drains, Output};
 use crate::zmq::socket::{self, OpenSocket, Reader, Writer};
+use crate::zmq::wire::{self, WireError};
 use crate::zmq::zmtp::SocketType;
 
 /// Pause before another try to connect to a socket that does not exist yet.
@@ -39,6 +40,7 @@ pub(crate) struct Lines {
 #[derive(Clone)]
 pub(crate) struct Speaker {
     author: Arc<Author>,
+    signer: Signer,
     shell: Writer,
     stdin: Writer,
     control: Writer,
@@ -73,9 +75,9 @@ pub(crate) async fn connect(
         checker: Checker::new(signer.clone()),
         trace: trace.clone(),
     };
-    let author = Arc::new(Author::new(session.clone(), signer));
+    let author = Arc::new(Author::new(session.clone()));
     let (shell, stdin, control, trace) = (shell.1, stdin.1, control.1, trace.clone());
-    Ok((lines, Speaker { author, shell, stdin, control, trace }))
+    Ok((lines, Speaker { author, signer, shell, stdin, control, trace }))
 }
 
 /// Tries until the kernel listens. As long as the kernel lives, every failure is temporary: a
@@ -103,8 +105,8 @@ impl Lines {
         &mut self,
         channel: Channel,
         frames: &[Bytes],
-    ) -> Result<Message, MessageError> {
-        let message = Message::decode(frames, &mut self.checker)?;
+    ) -> Result<Message, WireError> {
+        let message = wire::decode(frames, &mut self.checker)?;
         let parent = message.parent.as_ref().map(|parent| parent.msg_id.as_str());
         self.trace.received_as(channel.as_str(), &message.header.msg_type, parent);
         Ok(message)
@@ -123,7 +125,7 @@ impl Speak for Speaker {
             Channel::Control => &self.control,
             Channel::Shell | Channel::Iopub => &self.shell,
         };
-        writer.send(&message.frames);
+        writer.send(&wire::encode(message.parts, &self.signer));
         message.id
     }
 }

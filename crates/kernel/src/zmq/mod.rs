@@ -16,6 +16,7 @@ mod starting;
 mod tail;
 #[cfg(test)]
 mod traces;
+mod wire;
 mod zmtp;
 
 pub use launch::{Transport, ZmqBackend, ZmqConfig};

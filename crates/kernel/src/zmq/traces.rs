@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 use crate::event::{ExecEvent, ExecId, KernelEvent, MimeBundle, MimeData, Outcome};
 use crate::jupyter::fold::{Effect, Fold};
 use crate::jupyter::meet::StartPhase;
-use crate::jupyter::message::{Channel, Message};
+use crate::jupyter::message::Channel;
 use crate::jupyter::sign::{Checker, Signer};
 use crate::kernel::{CodeRequest, History, InputMode, NamesWanted};
+use crate::zmq::wire;
 use crate::zmq::zmtp::{self, Decoder, Incoming};
 
 const KEY: &str = "key";
@@ -58,11 +59,7 @@ fn frames(number: usize, kind: &str, parent: &str, content: &str) -> Vec<Bytes> 
     };
     let parts = [header(&format!("k{number}"), kind, "kernel"), parent, json!({})];
     let [header, parent, metadata] = parts.map(|part: Value| part.to_string());
-    let parts = [header.as_str(), &parent, &metadata, content].map(str::as_bytes);
-    let signature = Signer::new(KEY).sign(parts);
-    let mut frames = vec![Bytes::from_static(b"<IDS|MSG>"), Bytes::from(signature)];
-    frames.extend(parts.map(Bytes::copy_from_slice));
-    frames
+    wire::encode([header, parent, metadata, content.to_owned()].map(Bytes::from), &Signer::new(KEY))
 }
 
 impl Trace {
@@ -147,7 +144,7 @@ impl Reading {
     }
 
     fn heard(&mut self, channel: Channel, frames: &[Bytes]) -> Vec<String> {
-        let message = Message::decode(frames, &mut self.checker).expect("a message");
+        let message = wire::decode(frames, &mut self.checker).expect("a message");
         self.fold.heard(channel, &message).iter().map(line).collect()
     }
 }

@@ -1,6 +1,7 @@
 //! Messages as they travel on a websocket: the current binary form, and the two older forms.
 //!
-//! Owns the layouts. Pure. The gateway checks signatures, and other modules read the contents.
+//! Owns the layouts. Pure. The gateway signs and checks messages, and other modules read the
+//! contents.
 
 use std::borrow::Cow;
 
@@ -9,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::jupyter::lenient;
-use crate::jupyter::message::{Channel, Message, MessageError};
+use crate::jupyter::message::{Channel, HeaderError, Message, Parts};
 
 /// Name of the current binary form, as a subprotocol.
 pub(crate) const V1: &str = "v1.kernel.websocket.jupyter.org";
@@ -30,9 +31,6 @@ pub(crate) enum Frame {
     Binary(Bytes),
 }
 
-/// Header, parent, metadata and content, each as JSON.
-pub(crate) type Parts = [Bytes; 4];
-
 /// Reason why a frame is not a message.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WireError {
@@ -43,7 +41,7 @@ pub(crate) enum WireError {
     #[error("a frame that is no message: {0}")]
     Json(#[from] serde_json::Error),
     #[error("{0}")]
-    Message(#[from] MessageError),
+    Header(#[from] HeaderError),
 }
 
 /// Encodes a message in this form.
