@@ -14,6 +14,5 @@ pub(crate) mod meet;
 pub(crate) mod message;
 pub(crate) mod pieces;
 pub(crate) mod pump;
-pub(crate) mod sign;
 pub(crate) mod spool;
 pub(crate) mod widgets;

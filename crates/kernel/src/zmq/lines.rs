@@ -11,10 +11,10 @@ use bytes::Bytes;
 
 use crate::jupyter::home::random_hex;
 use crate::jupyter::message::{Author, Channel, Message, Outgoing, Speak};
-use crate::jupyter::sign::{Checker, Signer};
 use crate::trace::MessageTrace;
 use crate::zmq::connection::{Connection, Port};
 use crate::zmq::drain::{Drains, Output};
+use crate::zmq::sign::{Checker, Signer};
 use crate::zmq::socket::{self, OpenSocket, Reader, Writer};
 use crate::zmq::wire::{self, WireError};
 use crate::zmq::zmtp::SocketType;

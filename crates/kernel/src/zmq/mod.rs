@@ -11,6 +11,7 @@ mod meet;
 mod pool;
 mod program;
 mod ready;
+mod sign;
 mod socket;
 mod starting;
 mod tail;

@@ -12,8 +12,8 @@ use crate::event::{ExecEvent, ExecId, KernelEvent, MimeBundle, MimeData, Outcome
 use crate::jupyter::fold::{Effect, Fold};
 use crate::jupyter::meet::StartPhase;
 use crate::jupyter::message::Channel;
-use crate::jupyter::sign::{Checker, Signer};
 use crate::kernel::{CodeRequest, History, InputMode, NamesWanted};
+use crate::zmq::sign::{Checker, Signer};
 use crate::zmq::wire;
 use crate::zmq::zmtp::{self, Decoder, Incoming};
 

@@ -5,7 +5,7 @@
 use bytes::Bytes;
 
 use crate::jupyter::message::{HeaderError, Message, Parts};
-use crate::jupyter::sign::{Checker, SignatureError, Signer};
+use crate::zmq::sign::{Checker, SignatureError, Signer};
 
 /// Separates the routing identities from the message.
 const DELIMITER: &[u8] = b"<IDS|MSG>";
