@@ -15,12 +15,10 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::event::{DisplayId, MimeBundle, MimeData, PyError, StreamName};
-use crate::jupyter::lenient;
+use crate::jupyter::lenient::{self, Read};
 
 /// MIME types whose text is base64. The runner has the same list.
 const BINARY: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"];
-
-pub(crate) type Read<T> = Result<T, serde_json::Error>;
 
 /// Entries of a JSON object, in their order.
 struct Entries<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);

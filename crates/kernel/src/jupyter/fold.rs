@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::event::{ExecEvent, ExecId, KernelEvent, Outcome, PyError, StreamName};
 use crate::jupyter::content::{self, Reply, ReplyStatus};
 use crate::jupyter::guest::{self, Guest};
+use crate::jupyter::lenient::Read;
 use crate::jupyter::meet::StartPhase;
 use crate::jupyter::message::{Channel, Message};
 use crate::jupyter::widgets::{TOO_LARGE, Widgets};
@@ -249,7 +250,7 @@ impl Fold {
         std::mem::take(&mut self.effects)
     }
 
-    fn published(&mut self, message: &Message) -> content::Read<()> {
+    fn published(&mut self, message: &Message) -> Read<()> {
         let content = &message.content;
         let kind = message.header.msg_type.as_str();
         let is_current = self.running.as_ref().is_some_and(|it| message.is_of(&it.request));
@@ -361,7 +362,7 @@ impl Fold {
         }
     }
 
-    fn replied(&mut self, message: &Message) -> content::Read<()> {
+    fn replied(&mut self, message: &Message) -> Read<()> {
         let Some(running) = &mut self.running else { return Ok(()) };
         if message.header.msg_type != "execute_reply" || !message.is_of(&running.request) {
             return Ok(());
@@ -370,7 +371,7 @@ impl Fold {
         Ok(())
     }
 
-    fn asked(&mut self, message: &Message) -> content::Read<()> {
+    fn asked(&mut self, message: &Message) -> Read<()> {
         if message.header.msg_type != "input_request" {
             return Ok(());
         }
