@@ -68,12 +68,14 @@ mod gateway;
 mod jupyter;
 mod kernel;
 mod ladder;
+mod lenient;
 mod process;
 mod python;
 mod question;
 mod runner;
 mod trace;
 mod turn;
+mod widgets;
 mod zmq;
 
 pub use environ::{

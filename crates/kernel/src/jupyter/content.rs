@@ -15,7 +15,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::event::{DisplayId, MimeBundle, MimeData, PyError, StreamName};
-use crate::jupyter::lenient::{self, Read};
+use crate::lenient::{self, Read};
 
 /// MIME types whose text is base64. The runner has the same list.
 const BINARY: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"];

@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use crate::event::{ExecEvent, ExecId, KernelEvent, Outcome, PyError, StreamName};
 use crate::jupyter::content::{self, Reply, ReplyStatus};
 use crate::jupyter::guest::{self, Guest};
-use crate::jupyter::lenient::Read;
 use crate::jupyter::meet::StartPhase;
 use crate::jupyter::message::{Channel, Message};
-use crate::jupyter::widgets::{TOO_LARGE, Widgets};
 use crate::kernel::{CodeRequest, History, InputMode, InputReply};
+use crate::lenient::Read;
+use crate::widgets::{TOO_LARGE, Widgets};
 
 /// Exception of IPython's kernel for code that asks for input where input is not allowed.
 const NO_INPUT: &str = "StdinNotImplementedError";

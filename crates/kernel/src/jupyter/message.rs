@@ -10,7 +10,7 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::jupyter::lenient;
+use crate::lenient;
 
 /// Version of the protocol in our headers.
 const VERSION: &str = "5.5";

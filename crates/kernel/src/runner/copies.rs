@@ -14,7 +14,6 @@ use tokio::net::UnixListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::LaunchError;
-use crate::jupyter::widgets::Widgets;
 use crate::kernel::{Backend, BackendKind, KernelSpec, Launched, NoCopies, Origin};
 use crate::process::{Mark, Process};
 use crate::runner::launch::{nonce, start};
@@ -22,6 +21,7 @@ use crate::runner::supply::Fresh;
 use crate::runner::wires;
 use crate::runner::zygote::Zygote;
 use crate::trace::{KernelTrace, ZygoteState};
+use crate::widgets::Widgets;
 
 /// The time in which a runner must report whether it can be copied: it delivers its output first.
 const MEETING: Duration = Duration::from_secs(30);

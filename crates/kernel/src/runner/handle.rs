@@ -14,7 +14,6 @@ use tokio::sync::{OnceCell, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::event::{Death, ExecId};
-use crate::jupyter::widgets::Widgets;
 use crate::kernel::{
     Backend, CodeRequest, Gone, History, InputMode, InputReply, Kernel, KernelInfo, NoCopies,
     StopSignal,
@@ -26,6 +25,7 @@ use crate::runner::copies::{Copies, Meeting};
 use crate::runner::frames::Command;
 use crate::trace::KernelTrace;
 use crate::turn::{Interrupt, Turn};
+use crate::widgets::Widgets;
 
 /// The time for a kernel to end after each signal of a shutdown.
 const RUNG: Duration = Duration::from_secs(1);

@@ -22,7 +22,6 @@ use crate::event::{
     Death, DeathCause, DisplayId, ExecEvent, ExecId, KernelEvent, MimeBundle, MimeData, Outcome,
     PyError, StreamName,
 };
-use crate::jupyter::widgets::TOO_LARGE;
 use crate::process::{Mark, Process, kill_group, oom_kills, watch_exit};
 use crate::question::{Answer, AskId};
 use crate::runner::commands::{CONTROL, SIGNAL};
@@ -30,6 +29,7 @@ use crate::runner::frames::{Decoder, Frame, Part, Value};
 use crate::runner::handle::Intent;
 use crate::trace::{KernelTrace, MessageTrace};
 use crate::turn::Interrupt;
+use crate::widgets::TOO_LARGE;
 
 /// The most bytes of one read.
 const READ_BYTES: usize = 1 << 16;

@@ -16,13 +16,13 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join_all};
 use tokio_util::task::TaskTracker;
 
-use crate::jupyter::widgets::Widgets;
 use crate::kernel::Origin;
 use crate::process::{Mark, Process, Spawner, adopt_orphans};
 use crate::runner::boot::{self, Kind, Role};
 use crate::runner::wires::{self, Wires};
 use crate::runner::zygote::Zygote;
 use crate::trace::{KernelTrace, ZygoteState};
+use crate::widgets::Widgets;
 
 /// The way kernels are started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

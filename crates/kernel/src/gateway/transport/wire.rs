@@ -9,8 +9,8 @@ use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::jupyter::lenient;
 use crate::jupyter::message::{Channel, HeaderError, Message, Parts};
+use crate::lenient;
 
 /// Name of the current binary form, as a subprotocol.
 pub(crate) const V1: &str = "v1.kernel.websocket.jupyter.org";

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::event::WidgetStates;
-use crate::jupyter::lenient::{self, Read};
+use crate::lenient::{self, Read};
 
 /// Target name of the comm channels of widgets.
 const TARGET: &str = "jupyter.widget";
