@@ -67,6 +67,7 @@ mod event;
 mod gateway;
 mod jupyter;
 mod kernel;
+mod kernelspec;
 mod ladder;
 mod lenient;
 mod process;
@@ -95,14 +96,14 @@ pub use gateway::{
     SharedStatus, Sharing, Token, TokenFileError, UrlError, kernel_environment, left_behind,
     user_of,
 };
-pub use jupyter::kernelspec::{
-    InterruptMode, Kernelspec, KernelspecError, KernelspecSearch, Kernelspecs, PrefixKind,
-    PythonPrefix,
-};
 pub use kernel::{
     Backend, BackendKind, CodeRequest, Gone, History, InputMode, InputReply, Kernel, KernelEvents,
     KernelInfo, KernelSpec, Launched, NamesWanted, NoCopies, Origin, Prelude, Shell, Startup,
     StopSignal,
+};
+pub use kernelspec::{
+    InterruptMode, Kernelspec, KernelspecError, KernelspecSearch, Kernelspecs, PrefixKind,
+    PythonPrefix,
 };
 pub use ladder::{Ladder, Rung};
 pub use process::{check_cwd, reap_ended, return_free_memory, return_large_blocks, spawn_detached};

@@ -21,10 +21,10 @@ use crate::gateway::talk::Talk;
 use crate::jupyter::fold::Unread;
 use crate::jupyter::identity::KernelIdentity;
 use crate::jupyter::kernel::{Control, Intent};
-use crate::jupyter::kernelspec::InterruptMode;
 use crate::jupyter::message::{Channel, Message, Speak};
 use crate::jupyter::pump::{Incident, Link, Pump, Verdict, Why};
 use crate::kernel::StopSignal;
+use crate::kernelspec::InterruptMode;
 use loss::Source;
 
 /// Time for a visible process to end by itself before it is killed.

@@ -11,7 +11,7 @@ use std::path::Path;
 use rustix::process::{Pid, Signal, WaitOptions};
 use tokio::io::unix::AsyncFd;
 
-use crate::jupyter::kernelspec::InterruptMode;
+use crate::kernelspec::InterruptMode;
 use crate::process::{kill_group, watch_exit};
 
 /// A kernel's own statement about its process.

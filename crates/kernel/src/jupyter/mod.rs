@@ -1,5 +1,5 @@
 //! Code for Jupyter kernels over any transport: messages and their meaning, questions, our code in
-//! Python kernels, kernelspecs, and the queue of waiting output.
+//! Python kernels, and the queue of waiting output.
 
 pub(crate) mod ask;
 mod content;
@@ -8,7 +8,6 @@ pub(crate) mod guest;
 pub(crate) mod home;
 pub(crate) mod identity;
 pub(crate) mod kernel;
-pub(crate) mod kernelspec;
 pub(crate) mod meet;
 pub(crate) mod message;
 pub(crate) mod pieces;

@@ -13,9 +13,9 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::jupyter::kernel::{Control, Intent};
-use crate::jupyter::kernelspec::InterruptMode;
 use crate::jupyter::message::{Channel, Speak as _};
 use crate::kernel::StopSignal;
+use crate::kernelspec::InterruptMode;
 use crate::process::kill_group;
 use crate::turn::{Interrupt, Turn};
 use crate::zmq::lines::Speaker;

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::jupyter::kernelspec::{InterruptMode, Kernelspec, MEMORY_HISTORY, safely};
 use crate::kernel::KernelSpec;
+use crate::kernelspec::{InterruptMode, Kernelspec, MEMORY_HISTORY, safely};
 
 /// The kernel to start or to connect to.
 #[derive(Clone, PartialEq, Eq, Debug)]

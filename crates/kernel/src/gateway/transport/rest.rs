@@ -23,7 +23,7 @@ use crate::gateway::transport::lanes::{Lane, Lanes};
 use crate::gateway::transport::path::ContentsPath;
 use crate::gateway::transport::rest::http::Reply;
 use crate::gateway::transport::url::{GatewayUrl, Token};
-use crate::jupyter::kernelspec::InterruptMode;
+use crate::kernelspec::InterruptMode;
 
 /// Longest answer about kernels that is read.
 const ANSWER_BYTES: usize = 16 << 20;
