@@ -1,19 +1,9 @@
-//! Code that is sent into a Python kernel on a gateway: the same as for a local kernel, where it
-//! applies.
+//! The location of a kernel on a gateway: this machine, or another one.
 //!
-//! Owns that code, and decides which kernel may get what. A kernel on another machine gets no
-//! environment variable of ours, and our package travels inside the code.
+//! Owns the questions by which a kernel proves where it runs. One that does not prove to be here
+//! counts as elsewhere, and gets nothing of this machine.
 
-use std::path::Path;
-
-use serde_json::{Value, json};
-
-use crate::error::gateway::Whose;
 use crate::gateway::local_process::ProcessClaim;
-use crate::gateway::transport::path::ContentsPath;
-use crate::jupyter::guest::{MODULE, import, literal, modules};
-use crate::kernel::KernelSpec;
-use crate::python::package::FILES;
 
 /// Location of the kernels of a gateway.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,9 +15,6 @@ pub enum GatewayLocation {
     /// Unknown. A kernel is asked, and counts as elsewhere unless it proves to be here.
     Unknown,
 }
-
-/// Python code that imports our package from texts.
-const CARRIER: &str = include_str!("carrier.py");
 
 /// Expression by which a kernel describes its location: process, start time, machine, process
 /// namespace, interpreter.
@@ -53,54 +40,6 @@ pub(crate) fn locate(shown: &str) -> GatewayLocation {
     let is_known = !boot.trim().is_empty() && !files.as_os_str().is_empty();
     let is_here = is_known && shown.trim_matches(['\'', '"']) == ours;
     if is_here { GatewayLocation::Here } else { GatewayLocation::Elsewhere }
-}
-
-/// Returns the first code for a kernel on this machine. It leaves no name behind. On a shared
-/// gateway, the kernel inherits the variables of the host that started the gateway, so this code
-/// replaces them. A kernel for a notebook of its server stays in the folder that the server chose.
-pub(crate) fn here(
-    root: &Path,
-    spec: &KernelSpec,
-    whose: Whose,
-    beside: Option<&ContentsPath>,
-) -> String {
-    let take = match whose {
-        Whose::Shared => "replace_environment",
-        Whose::External => "add_environment",
-    };
-    let cwd = beside.is_none().then(|| spec.cwd.display().to_string());
-    let options = options(spec, &json!(cwd), &json!(modules(&spec.startup)));
-    format!(
-        "{import}\n\
-         {MODULE}.{take}({env})\n\
-         {MODULE}.begin(get_ipython(), {options})",
-        env = literal(&json!(spec.env).to_string()),
-        import = import(root),
-        options = literal(&options.to_string()),
-    )
-}
-
-/// Returns the first code for a kernel on another machine.
-pub(crate) fn elsewhere(spec: &KernelSpec) -> String {
-    let options = options(spec, &Value::Null, &json!([]));
-    let sources: serde_json::Map<String, Value> =
-        FILES.iter().map(|(name, text)| ((*name).to_owned(), json!(text))).collect();
-    format!(
-        "exec({carrier}, {{'sources': __import__('json').loads({sources})}})\n\
-         __import__('inkcell_runner.guest')\n\
-         {MODULE}.begin(get_ipython(), {options})",
-        carrier = literal(CARRIER),
-        sources = literal(&Value::from(sources).to_string()),
-        options = literal(&options.to_string()),
-    )
-}
-
-fn options(spec: &KernelSpec, cwd: &Value, modules: &Value) -> Value {
-    let startup = &spec.startup;
-    // The server started the kernel with the history file of its user. Keep cells of an agent out
-    // of it.
-    json!({"cwd": cwd, "prelude": startup.prelude.name(), "modules": modules, "preload": startup.preload,
-           "history": false})
 }
 
 /// Reads the answer to [`WHERE`]: the process, if it is visible here, and the interpreter.

@@ -4,7 +4,7 @@
 //! a kernel removes that kernel.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -30,7 +30,7 @@ use crate::gateway::transport::path::ContentsPath;
 use crate::gateway::transport::rest::{NewKernel, RemoteKernels, Rest, Starts};
 use crate::gateway::transport::socket;
 use crate::gateway::transport::url::{GatewayUrl, Token};
-use crate::jupyter::guest::Guest;
+use crate::jupyter::guest::{Guest, Machine, Setup, Variables, setup_error};
 use crate::jupyter::home::random_hex;
 use crate::jupyter::identity::KernelIdentity;
 use crate::jupyter::meet::{self, MeetError, StartPhase};
@@ -253,7 +253,7 @@ impl GatewayBackend {
         // Some servers open the websocket only after the kernel has answered.
         let within = deadline.saturating_duration_since(Instant::now() + LEEWAY).max(socket::OPEN);
         let talk = Talk::open(rest, id, session, &self.config.runtime_dir, within, trace).await?;
-        let met = self.meet(spec, &talk).await.map_err(|unmet| self.unmet(unmet))?;
+        let met = self.meet(spec, &talk).await.map_err(GatewayBackend::unmet)?;
         Ok(self.launched(talk, ending, met, chosen.interrupts))
     }
 
@@ -288,8 +288,9 @@ impl GatewayBackend {
     async fn meet(&self, spec: &KernelSpec, talk: &Talk) -> Result<ReadyKernel, MeetError> {
         let mut newcomer = GatewayNewcomer { talk, identity: KernelIdentity::new(talk.session()) };
         let (about, start_phase) = meet::meet(&mut newcomer).await?;
+        let is_python = about.is_python();
         let (language, version) = (about.language_info.name, about.language_info.version);
-        if !language.eq_ignore_ascii_case("python") {
+        if !is_python {
             let executable = format!("{language} on {}", self.rest.url);
             let (guest, place, claim) = (Guest::Absent, GatewayLocation::Elsewhere, None);
             let identity = newcomer.identity;
@@ -311,22 +312,23 @@ impl GatewayBackend {
             }
             known => known,
         };
-        let code = match place {
-            GatewayLocation::Here => match install(&self.config.state_dir) {
-                Ok(root) => {
-                    let GatewayConfig { whose, beside, .. } = &*self.config;
-                    guest::here(&root, spec, *whose, beside.as_ref())
-                }
-                Err(error) => {
+        let root;
+        let machine = match place {
+            GatewayLocation::Here => {
+                root = install(&self.config.state_dir).map_err(|error| {
                     let (name, value) = ("OSError".to_owned(), error.to_string());
-                    return Err(MeetError::Startup { name, value });
-                }
-            },
-            GatewayLocation::Elsewhere | GatewayLocation::Unknown => guest::elsewhere(spec),
+                    MeetError::Startup { name, value }
+                })?;
+                self.machine(&root, spec)
+            }
+            GatewayLocation::Elsewhere | GatewayLocation::Unknown => Machine::Elsewhere,
         };
+        // The server started the kernel with the history file of its user. Keep cells of an agent
+        // out of it.
+        let setup = Setup { startup: &spec.startup, machine, keeps_history: false };
         let place_and_program = Some(guest::WHERE);
         let (shown, start_phase) =
-            meet::run_at_start(&mut newcomer, &code, place_and_program).await?;
+            meet::run_at_start(&mut newcomer, &setup.code(), place_and_program).await?;
         let (claim, executable) = guest::parse_process_claim(&shown, &Namespace::ours());
         let (guest, identity) = (Guest::Present, newcomer.identity);
         Ok(ReadyKernel {
@@ -341,7 +343,19 @@ impl GatewayBackend {
         })
     }
 
-    fn unmet(&self, unmet: MeetError) -> LaunchError {
+    /// Returns the settings of a kernel on this machine. On a shared gateway, the kernel inherits
+    /// the variables of the host that started the gateway, so ours replace them. A kernel for a
+    /// notebook of its server stays in the folder that the server chose.
+    fn machine<'a>(&self, root: &'a Path, spec: &'a KernelSpec) -> Machine<'a> {
+        let env = match self.config.whose {
+            Whose::Shared => Variables::Replace(&spec.env),
+            Whose::External => Variables::Add(&spec.env),
+        };
+        let cwd = self.config.beside.is_none().then_some(&*spec.cwd);
+        Machine::Here { root, cwd, env, wires: None }
+    }
+
+    fn unmet(unmet: MeetError) -> LaunchError {
         match unmet {
             MeetError::Closed(reason) => GatewayError::Socket { reason }.into(),
             MeetError::Lost(reason) => LaunchError::Startup {
@@ -350,13 +364,10 @@ impl GatewayBackend {
             MeetError::Died(problem) => LaunchError::Startup {
                 reason: format!("the kernel {problem}, before it was ready"),
             },
-            // Our own code gives a reason in words; other exceptions are known by their name.
-            MeetError::Startup { name, value } if name == "ModuleLoadError" => {
-                LaunchError::Startup { reason: value }
+            MeetError::Startup { name, value } => {
+                let what_failed = "Failed to initialize Python kernel environment";
+                setup_error(what_failed, &name, value)
             }
-            MeetError::Startup { name, value } => LaunchError::Startup {
-                reason: format!("Failed to initialize Python kernel environment: {name}: {value}"),
-            },
         }
     }
 

@@ -19,6 +19,13 @@ pub(crate) struct About {
     pub(crate) language_info: Language,
 }
 
+impl About {
+    /// Returns `true` if the kernel runs Python.
+    pub(crate) fn is_python(&self) -> bool {
+        self.language_info.name.eq_ignore_ascii_case("python")
+    }
+}
+
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
 pub(crate) struct Language {
     #[serde(default)]

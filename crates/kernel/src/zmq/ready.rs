@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tokio::io::unix::AsyncFd;
 
 use crate::error::LaunchError;
-use crate::jupyter::guest::{self, Guest, Wires};
+use crate::jupyter::guest::{self, Guest, Machine, Setup, Variables, Wires};
 use crate::jupyter::home::Home;
 use crate::jupyter::meet::{self, About, MeetError, StartPhase};
 use crate::jupyter::pump::{self, Opening};
@@ -78,9 +78,8 @@ impl Ready {
     /// Returns the folder of our files and the kernel's pipes, if it is a Python kernel and our
     /// child.
     fn python(&self) -> Option<(&Path, Wires)> {
-        let is_python = self.about.language_info.name.eq_ignore_ascii_case("python");
         let wires = self.starting.child.as_ref()?.wires;
-        self.root.as_deref().filter(|_| is_python).map(|root| (root, wires))
+        self.root.as_deref().filter(|_| self.about.is_python()).map(|root| (root, wires))
     }
 
     /// Returns `true` if a launch can change its settings later.
@@ -109,7 +108,10 @@ impl Ready {
     ) -> Result<Launched, LaunchError> {
         let mut guest = Guest::Absent;
         if let Some((root, wires)) = self.python() {
-            let code = guest::startup(root, spec, env, wires);
+            let (cwd, env, wires) = (Some(&*spec.cwd), Variables::Add(env), Some(wires));
+            let machine = Machine::Here { root, cwd, env, wires };
+            let setup = Setup { startup: &spec.startup, machine, keeps_history: true };
+            let code = setup.code();
             self.run(&code, patience).await?;
             guest = Guest::Present;
         }

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::LaunchError;
 use crate::event::DeathCause;
-use crate::jupyter::guest::Wires;
+use crate::jupyter::guest::{self, Wires};
 use crate::jupyter::home::Home;
 use crate::jupyter::meet::MeetError;
 use crate::process::{Mark, Process, kill_group, watch_exit};
@@ -86,12 +86,7 @@ impl Starting {
         match watched {
             WatchEnd::Done(Ok(done)) => Ok(done),
             WatchEnd::Done(Err(MeetError::Startup { name, value })) => {
-                // Our own code gives a reason in words; other exceptions are known by their name.
-                let reason = match name.as_str() {
-                    "ModuleLoadError" => value,
-                    _ => format!("what the kernel begins with failed: {name}: {value}"),
-                };
-                Err(LaunchError::Startup { reason })
+                Err(guest::setup_error("what the kernel begins with failed", &name, value))
             }
             // The process is ending just now, or has closed its sockets for another reason.
             WatchEnd::Done(Err(_)) | WatchEnd::Over => Err(self.ended().await),
