@@ -18,10 +18,10 @@ use tokio_util::sync::CancellationToken;
 use crate::error::LaunchError;
 use crate::error::gateway::{GatewayError, Named, Whose};
 use crate::gateway::end::Ending;
-use crate::gateway::guest::{self, GatewayLocation, Namespace};
 use crate::gateway::kernel_env::{self, EnvScope};
 use crate::gateway::link::{GatewayControl, GatewayLink};
 use crate::gateway::local_process::{LocalProcess, ProcessClaim};
+use crate::gateway::location::{self, GatewayLocation, Namespace};
 use crate::gateway::meet::GatewayNewcomer;
 use crate::gateway::record::Record;
 use crate::gateway::talk::Talk;
@@ -307,8 +307,8 @@ impl GatewayBackend {
         }
         let place = match self.config.place {
             GatewayLocation::Unknown => {
-                let whose = Some(guest::WHOSE);
-                guest::locate(&meet::run_at_start(&mut newcomer, "", whose).await?.0)
+                let whose = Some(location::WHOSE);
+                location::locate(&meet::run_at_start(&mut newcomer, "", whose).await?.0)
             }
             known => known,
         };
@@ -326,10 +326,10 @@ impl GatewayBackend {
         // The server started the kernel with the history file of its user. Keep cells of an agent
         // out of it.
         let setup = Setup { startup: &spec.startup, machine, keeps_history: false };
-        let place_and_program = Some(guest::WHERE);
+        let place_and_program = Some(location::WHERE);
         let (shown, start_phase) =
             meet::run_at_start(&mut newcomer, &setup.code(), place_and_program).await?;
-        let (claim, executable) = guest::parse_process_claim(&shown, &Namespace::ours());
+        let (claim, executable) = location::parse_process_claim(&shown, &Namespace::ours());
         let (guest, identity) = (Guest::Present, newcomer.identity);
         Ok(ReadyKernel {
             guest,

@@ -1,7 +1,7 @@
 //! The process of a kernel on a gateway, where it runs on this machine and is visible.
 //!
 //! Owns its signals, the notice of its end, which comes sooner than the gateway's, and the check
-//! that a process may be signalled. `guest.rs` finds out if it runs on this machine.
+//! that a process may be signalled. `location.rs` finds out if it runs on this machine.
 
 use std::fs;
 use std::os::fd::OwnedFd;

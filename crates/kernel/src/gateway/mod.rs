@@ -3,12 +3,12 @@
 mod contents;
 mod end;
 mod gc;
-mod guest;
 mod kernel_env;
 mod launch;
 mod lifecycle;
 mod link;
 mod local_process;
+mod location;
 mod meet;
 mod record;
 mod talk;
@@ -16,12 +16,12 @@ mod transport;
 
 pub use contents::{Collaboration, ContentsError, Open, Overwrite, ServerContents, ServerNotebook};
 pub use gc::{LeftBehind, left_behind};
-pub use guest::GatewayLocation;
 pub use kernel_env::{kernel_environment, user_of};
 pub use launch::{GatewayBackend, GatewayConfig};
 pub use lifecycle::{
     LocalConfig, LocalGatewayBackend, SharedConfig, SharedGateway, SharedStatus, Sharing,
 };
+pub use location::GatewayLocation;
 pub use transport::{
     ContentsPath, GatewayUrl, PlainHttp, RemoteKernel, RemoteKernels, Token, TokenFileError,
     UrlError,

@@ -15,7 +15,7 @@ use crate::python::package::FILES;
 use crate::question::Question;
 
 /// Python code that imports our package from texts.
-const CARRIER: &str = include_str!("../gateway/carrier.py");
+const CARRIER: &str = include_str!("carrier.py");
 
 /// Says if our code is in the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
