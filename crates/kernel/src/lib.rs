@@ -5,6 +5,10 @@
 //! kernels on a Jupyter server. This crate knows processes and protocols; it must not know notebooks, sessions or the
 //! user's files.
 //!
+//! Two cargo features, both on by default, add the kernels that speak Jupyter's protocol: `zmq` adds [`ZmqBackend`],
+//! and `gateway` adds [`GatewayBackend`] with the files of a server. Without them, the crate needs no cryptography and
+//! no HTTP.
+//!
 //! A backend launches a kernel from a [`KernelSpec`]. The kernel takes one [`CodeRequest`] at a time and reports
 //! events:
 //!
@@ -60,11 +64,17 @@
 //! # }
 //! ```
 #![warn(missing_docs)]
+#![cfg_attr(
+    not(all(feature = "gateway", feature = "zmq")),
+    allow(dead_code, reason = "one transport alone does not use all that both share")
+)]
 
 mod environ;
 mod error;
 mod event;
+#[cfg(feature = "gateway")]
 mod gateway;
+#[cfg(any(feature = "gateway", feature = "zmq"))]
 mod jupyter;
 mod kernel;
 mod kernelspec;
@@ -77,6 +87,7 @@ mod runner;
 mod trace;
 mod turn;
 mod widgets;
+#[cfg(feature = "zmq")]
 mod zmq;
 
 pub use environ::{
@@ -89,6 +100,7 @@ pub use event::{
     BodyNames, CodeNames, Death, DeathCause, DisplayId, ExecEvent, ExecId, FileRead, KernelEvent,
     MimeBundle, MimeData, Name, Outcome, PyError, Stray, StrayFate, StreamName, WidgetStates,
 };
+#[cfg(feature = "gateway")]
 pub use gateway::{
     Collaboration, ContentsError, ContentsPath, GatewayBackend, GatewayConfig, GatewayLocation,
     GatewayUrl, LeftBehind, LocalConfig, LocalGatewayBackend, Open, Overwrite, PlainHttp,
@@ -117,4 +129,5 @@ pub use python::{
 pub use question::{Answer, AskId, Question};
 pub use runner::{ForkServer, RunnerBackend, RunnerConfig};
 pub use trace::{Direction, KernelTrace, Message, MessageId, Messages, ZygoteState};
+#[cfg(feature = "zmq")]
 pub use zmq::{Program, Transport, ZmqBackend, ZmqConfig};
