@@ -22,7 +22,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::oneshot;
 
@@ -140,6 +140,48 @@ pub(crate) fn watch_exit_if_there(pid: u32) -> io::Result<Option<AsyncFd<OwnedFd
     }
 }
 
+/// Waits for the end of a watched process; without one, waits for ever.
+pub(crate) async fn wait_for_exit(exit: Option<&AsyncFd<OwnedFd>>) {
+    match exit {
+        // Ready or an error: in both cases the wait is over. One waker stays registered, where each
+        // future of `readable` would enter and leave a list.
+        Some(exit) => drop(std::future::poll_fn(|context| exit.poll_read_ready(context)).await),
+        None => std::future::pending().await,
+    }
+}
+
+/// The start time of a process, as the process table has it. It tells the process apart from a later one with the same
+/// id.
+pub(crate) fn start_time(pid: u32) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in front may hold spaces.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19).map(str::to_owned)
+}
+
+/// Checks for a while until nothing is left of a killed group, whose members take a moment to end.
+pub(crate) async fn wait_until_gone(mut is_left: impl FnMut() -> bool) {
+    for _ in 0..100 {
+        if !is_left() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Takes the statuses of group members that became our children and have ended. Returns `true` if others are left.
+pub(crate) fn reap_members(leader: u32, mut take: impl FnMut(Pid, WaitStatus)) -> bool {
+    let Some(leader) = i32::try_from(leader).ok().and_then(Pid::from_raw) else { return false };
+    // Bounded, so that a cell that starts processes without end cannot keep us here.
+    for _ in 0..1000 {
+        match rustix::process::waitpgid(leader, WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) => take(pid, status),
+            Ok(None) => return true,
+            Err(_) => return false,
+        }
+    }
+    true
+}
+
 /// A handle of this process. A child can watch it to notice the end of this process.
 pub(crate) fn own_pidfd() -> io::Result<OwnedFd> {
     Ok(rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?)
@@ -245,17 +287,12 @@ impl Process {
 
     /// Takes the statuses of group members that became our children, so that no zombies stay.
     pub(crate) fn reap_orphans(&mut self) {
-        let Some(leader) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else { return };
-        // Bounded, so that a cell that starts processes without end cannot keep us here.
-        for _ in 0..1000 {
-            match rustix::process::waitpgid(leader, WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) if pid == leader => {
-                    self.ended = Some(cause(ExitStatus::from_raw(status.as_raw())));
-                }
-                Ok(Some(_)) => {}
-                Ok(None) | Err(_) => return,
+        let (leader, ended) = (self.pid, &mut self.ended);
+        reap_members(leader, |pid, status| {
+            if pid.as_raw_nonzero().get().unsigned_abs() == leader {
+                *ended = Some(cause(ExitStatus::from_raw(status.as_raw())));
             }
-        }
+        });
     }
 
     /// Checks for members of its group: processes, or statuses to take.

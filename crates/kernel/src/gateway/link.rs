@@ -25,6 +25,7 @@ use crate::jupyter::message::{Channel, Message, Speak};
 use crate::jupyter::pump::{Incident, Link, Pump, Verdict, Why};
 use crate::kernel::StopSignal;
 use crate::kernelspec::InterruptMode;
+use crate::process::wait_until_gone;
 use loss::Source;
 
 /// Time for a visible process to end by itself before it is killed.
@@ -139,16 +140,6 @@ impl GatewayLink {
         let local = self.local.as_ref().filter(|local| local.interrupts == InterruptMode::Signal);
         local.inspect(|local| local.signal(Signal::INT)).is_some()
     }
-
-    /// Collects the exit statuses of killed processes, which need a moment to end.
-    async fn reap(&self) {
-        for _ in 0..100 {
-            if !self.local.as_ref().is_some_and(LocalProcess::reap) {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    }
 }
 
 impl Link for GatewayLink {
@@ -208,7 +199,7 @@ impl Link for GatewayLink {
             local.signal(Signal::KILL);
         }
         link.ending.wait().await;
-        link.reap().await;
+        wait_until_gone(|| link.local.as_ref().is_some_and(LocalProcess::reap)).await;
         Death { cause, ..Death::unknown() }
     }
 

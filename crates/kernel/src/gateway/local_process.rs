@@ -8,11 +8,11 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use rustix::process::{Pid, Signal, WaitOptions};
+use rustix::process::{Pid, Signal};
 use tokio::io::unix::AsyncFd;
 
 use crate::kernelspec::InterruptMode;
-use crate::process::{kill_group, watch_exit};
+use crate::process::{kill_group, reap_members, start_time, wait_for_exit, watch_exit};
 
 /// A kernel's own statement about its process.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,7 +35,7 @@ impl LocalProcess {
     pub(crate) fn new(claim: &ProcessClaim, interrupts: InterruptMode) -> Option<LocalProcess> {
         let pid = claim.pid;
         let exit = watch_exit(pid).ok()?;
-        let is_same = began(pid).is_some_and(|began| began == claim.began);
+        let is_same = start_time(pid).is_some_and(|began| began == claim.began);
         (is_same && is_leader(pid) && is_ours(pid)).then_some(LocalProcess {
             pid,
             interrupts,
@@ -57,25 +57,8 @@ impl LocalProcess {
     /// Collects exit statuses of processes that the kernel left to us, as an adopter of orphans
     /// must. Returns `true` if there may be more.
     pub(crate) fn reap(&self) -> bool {
-        let Some(group) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else {
-            return false;
-        };
-        // Bounded, so that a cell that keeps starting processes cannot hold this loop.
-        for _ in 0..1000 {
-            match rustix::process::waitpgid(group, WaitOptions::NOHANG) {
-                Ok(Some(_)) => {}
-                Ok(None) => return true,
-                Err(_) => return false,
-            }
-        }
-        true
+        reap_members(self.pid, |_, _| {})
     }
-}
-
-fn began(pid: u32) -> Option<String> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in front may hold spaces.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(19).map(str::to_owned)
 }
 
 fn is_leader(pid: u32) -> bool {
@@ -90,12 +73,7 @@ fn is_ours(pid: u32) -> bool {
 
 /// Waits for the end of a visible process.
 pub(crate) async fn is_over(local: Option<&LocalProcess>) {
-    match local {
-        Some(local) => {
-            let _ = std::future::poll_fn(|context| local.exit.poll_read_ready(context)).await;
-        }
-        None => std::future::pending().await,
-    }
+    wait_for_exit(local.map(|local| &local.exit)).await;
 }
 
 #[cfg(test)]
@@ -106,7 +84,7 @@ mod tests {
     use super::*;
 
     fn claim(child: &Child) -> ProcessClaim {
-        let began = began(child.id()).expect("when it began");
+        let began = start_time(child.id()).expect("when it began");
         ProcessClaim { pid: child.id(), began }
     }
 

@@ -3,7 +3,6 @@
 //! Owns their end, which leaves nothing behind. It must not know the messages to and from the
 //! kernel.
 
-use std::fs;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use tokio::io::unix::AsyncFd;
 
 use crate::event::{Death, DeathCause};
 use crate::jupyter::home::Home;
-use crate::process::{Mark, Process, children, kill_group, oom_kills};
+use crate::process::{Mark, Process, children, kill_group, oom_kills, start_time, wait_until_gone};
 use crate::zmq::tail::Tail;
 
 /// Time for a process to end after its connections have.
@@ -42,9 +41,9 @@ pub(crate) struct Children(Vec<(Pid, String)>);
 impl Children {
     fn of(kernel: u32) -> Children {
         // The first thread of the kernel runs the cells.
-        let pids = children(kernel).into_iter();
-        let pids = pids.filter_map(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
-        Children(pids.filter_map(|pid| Some((pid, began(pid)?))).collect())
+        let with_start =
+            |pid: u32| Some((Pid::from_raw(i32::try_from(pid).ok()?)?, start_time(pid)?));
+        Children(children(kernel).into_iter().filter_map(with_start).collect())
     }
 
     /// Collects the exit status of each child when it ends, up to a limit.
@@ -58,7 +57,8 @@ impl Children {
     /// Collects the statuses of children that have ended. Returns `true` if any is left.
     fn are_left(&mut self) -> bool {
         self.0.retain(|(pid, moment)| {
-            if began(*pid).as_ref() != Some(moment) {
+            let id = pid.as_raw_nonzero().get().unsigned_abs();
+            if start_time(id).as_ref() != Some(moment) {
                 return false;
             }
             !matches!(rustix::process::waitpid(Some(*pid), WaitOptions::NOHANG), Ok(Some(_)))
@@ -72,12 +72,6 @@ const CHILDREN_END: Duration = Duration::from_secs(120);
 
 /// Interval at which those children are checked.
 const LOOK: Duration = Duration::from_millis(50);
-
-/// Returns the start time of a process, as the process table has it.
-fn began(pid: Pid) -> Option<String> {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
-    stat.rsplit(')').next()?.split_whitespace().nth(19).map(str::to_owned)
-}
 
 impl KernelChild {
     /// Collects the statuses of processes that a finished cell started, and notes those still
@@ -119,13 +113,11 @@ impl KernelChild {
         // Processes that a cell started must not outlive their kernel.
         kill_group(self.process.id(), Signal::KILL);
         let strays = self.mark.end_strays().await;
-        for _ in 0..100 {
+        wait_until_gone(|| {
             self.process.reap_orphans();
-            if !self.process.has_group() && !self.children.are_left() {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+            self.process.has_group() || self.children.are_left()
+        })
+        .await;
         // Report the death now. A child that takes longer to end, as on a busy machine, is waited
         // for in the background.
         tokio::spawn(std::mem::take(&mut self.children).end());
@@ -140,15 +132,5 @@ impl KernelChild {
         };
         let stderr_tail = self.tail.last_words().await;
         Death { cause, stderr_tail, strays }
-    }
-}
-
-/// Waits for the end of a child process of ours.
-pub(crate) async fn is_over(child: Option<&KernelChild>) {
-    match child {
-        Some(child) => {
-            let _ = std::future::poll_fn(|context| child.exit.poll_read_ready(context)).await;
-        }
-        None => std::future::pending().await,
     }
 }

@@ -17,8 +17,8 @@ use crate::jupyter::home::Home;
 use crate::jupyter::kernel::Intent;
 use crate::jupyter::message::{Channel, Speak};
 use crate::jupyter::pump::{Incident, Link, Pump};
-use crate::process::kill_group;
-use crate::zmq::child::{self, KernelChild};
+use crate::process::{kill_group, wait_for_exit};
+use crate::zmq::child::KernelChild;
 use crate::zmq::control::ZmqControl;
 use crate::zmq::lines::Lines;
 
@@ -134,7 +134,9 @@ impl Link for ZmqLink {
             frames = lines.heartbeat.0.next(), if self.has_heartbeat => {
                 return Incident::Event(ZmqEvent::BeatAnswered(frames));
             }
-            () = child::is_over(self.child.as_ref()) => return Incident::Event(ZmqEvent::Exited),
+            () = wait_for_exit(self.child.as_ref().map(|child| &child.exit)) => {
+                return Incident::Event(ZmqEvent::Exited);
+            }
             _ = self.beats.tick() => return Incident::Event(ZmqEvent::Beat),
         };
         match frames {

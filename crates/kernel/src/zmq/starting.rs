@@ -17,7 +17,7 @@ use crate::event::DeathCause;
 use crate::jupyter::guest::{self, Wires};
 use crate::jupyter::home::Home;
 use crate::jupyter::meet::MeetError;
-use crate::process::{Mark, Process, kill_group, watch_exit};
+use crate::process::{Mark, Process, kill_group, wait_for_exit, watch_exit};
 use crate::trace::KernelTrace;
 use crate::zmq::meet::Oddity;
 use crate::zmq::tail::Tail;
@@ -201,18 +201,10 @@ pub(crate) async fn watch<T>(
 ) -> WatchEnd<T> {
     tokio::select! {
         done = work => WatchEnd::Done(done),
-        () = is_over(exit) => WatchEnd::Over,
+        () = wait_for_exit(exit) => WatchEnd::Over,
         () = is_stolen_from(child) => WatchEnd::Over,
         () = tokio::time::sleep_until(patience.deadline) => WatchEnd::Late,
         () = patience.cancel.cancelled() => WatchEnd::Cancelled,
-    }
-}
-
-async fn is_over(exit: Option<&AsyncFd<OwnedFd>>) {
-    match exit {
-        // Readable or an error: in both cases the wait is over.
-        Some(exit) => drop(exit.readable().await),
-        None => std::future::pending().await,
     }
 }
 
