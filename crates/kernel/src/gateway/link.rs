@@ -18,7 +18,6 @@ use crate::event::{Death, DeathCause, ExecEvent, KernelEvent, StreamName};
 use crate::gateway::end::Ending;
 use crate::gateway::local_process::{LocalProcess, is_over};
 use crate::gateway::talk::Talk;
-use crate::jupyter::fold::Unread;
 use crate::jupyter::identity::KernelIdentity;
 use crate::jupyter::kernel::{Control, Intent};
 use crate::jupyter::message::{Channel, Message, Speak};
@@ -60,7 +59,6 @@ pub(crate) struct GatewayLink {
     pub(crate) talk: Talk,
     pub(crate) local: Option<LocalProcess>,
     pub(crate) ending: Ending,
-    pub(crate) coercion: Coercion,
     /// Identity of the process that answered the handshake.
     pub(crate) identity: KernelIdentity,
     /// Set once the gateway has reported the end; later messages without a request come from a
@@ -79,40 +77,31 @@ pub(crate) enum GatewayEvent {
     Exited,
 }
 
-/// Remembers that the kernel is being ended because it ignored interrupts.
-#[derive(Default)]
-pub(crate) struct Coercion {
-    is_forced: bool,
+/// Reason why no more messages will come.
+pub(crate) enum GatewayEnd {
+    /// The kernel is gone, or out of reach. The text follows "the kernel" in a sentence.
+    Lost(String),
+    /// A kernel that ignored interrupts took too long to end.
+    GivenUp,
+    /// The kernel is no longer needed.
+    Left,
 }
 
-impl Coercion {
-    /// Returns the cause of death: an ignored interrupt if the end was forced, else the gateway's
-    /// problem.
-    pub(crate) fn cause(&self, problem: &str) -> DeathCause {
-        if self.is_forced {
-            return DeathCause::IgnoredInterrupt;
-        }
-        DeathCause::Remote { problem: problem.to_owned() }
+/// Ends a kernel by force. A visible process gets a signal, as a local kernel does. For others the
+/// gateway is asked. A kernel that takes too long is given up: it stays in the record, and the
+/// gateway goes on trying.
+pub(crate) fn force(
+    force: StopSignal,
+    local: Option<&LocalProcess>,
+    ending: &mut Ending,
+) -> Option<GatewayEnd> {
+    match (force, local) {
+        (StopSignal::Terminate, Some(local)) => local.signal(Signal::TERM),
+        (StopSignal::Kill, Some(local)) => local.signal(Signal::KILL),
+        (StopSignal::Terminate, None) => ending.begin(),
+        (StopSignal::Kill, None) => return Some(GatewayEnd::GivenUp),
     }
-
-    /// Ends the kernel by force. A visible process gets a signal, as a local kernel does. For
-    /// others the gateway is asked. A kernel that takes too long is given up: it stays in the
-    /// record, and the gateway goes on trying.
-    pub(crate) fn force(
-        &mut self,
-        force: StopSignal,
-        local: Option<&LocalProcess>,
-        ending: &mut Ending,
-    ) -> Option<DeathCause> {
-        self.is_forced = true;
-        match (force, local) {
-            (StopSignal::Terminate, Some(local)) => local.signal(Signal::TERM),
-            (StopSignal::Kill, Some(local)) => local.signal(Signal::KILL),
-            (StopSignal::Terminate, None) => ending.begin(),
-            (StopSignal::Kill, None) => return Some(DeathCause::IgnoredInterrupt),
-        }
-        None
-    }
+    None
 }
 
 impl GatewayLink {
@@ -126,7 +115,6 @@ impl GatewayLink {
             talk,
             local,
             ending,
-            coercion: Coercion::default(),
             identity,
             is_gone: false,
             interrupts: JoinSet::new(),
@@ -145,7 +133,7 @@ impl GatewayLink {
 impl Link for GatewayLink {
     type Control = GatewayControl;
     type Event = GatewayEvent;
-    type End = DeathCause;
+    type End = GatewayEnd;
 
     const CONTROL_INTERRUPTS: bool = false;
     const REPLIES_OVERTAKE: bool = true;
@@ -168,7 +156,7 @@ impl Link for GatewayLink {
         }
     }
 
-    async fn react(pump: &mut Pump<GatewayLink>, event: GatewayEvent) -> Option<DeathCause> {
+    async fn react(pump: &mut Pump<GatewayLink>, event: GatewayEvent) -> Option<GatewayEnd> {
         match event {
             GatewayEvent::Closed => pump.regain().await,
             GatewayEvent::Interrupted(Ok(())) => {
@@ -180,26 +168,34 @@ impl Link for GatewayLink {
                 pump.notice(notice).await;
                 None
             }
-            GatewayEvent::Exited => Some(pump.link.coercion.cause(loss::EXITED)),
+            GatewayEvent::Exited => Some(GatewayEnd::Lost(loss::EXITED.to_owned())),
         }
     }
 
-    async fn end(pump: &mut Pump<GatewayLink>, cause: DeathCause) -> Death {
+    async fn drain(pump: &mut Pump<GatewayLink>, end: GatewayEnd) -> GatewayEnd {
         // Without a listener, skip the output from before the end.
         if !pump.intent.stop.is_cancelled() {
             pump.take_rest().await;
         }
-        pump.die(Unread::Nothing).await;
-        let link = &mut pump.link;
-        link.ending.begin();
-        if let Some(local) = link.local.as_ref().filter(|_| !link.ending.may_live_on()) {
+        end
+    }
+
+    async fn bury(&mut self, end: GatewayEnd, intent: &Intent) -> Death {
+        self.ending.begin();
+        if let Some(local) = self.local.as_ref().filter(|_| !self.ending.may_live_on()) {
             let _ = tokio::time::timeout(POLITE, is_over(Some(local))).await;
             // Processes that a cell started must not outlive their kernel, and a gateway does not
             // end them.
             local.signal(Signal::KILL);
         }
-        link.ending.wait().await;
-        wait_until_gone(|| link.local.as_ref().is_some_and(LocalProcess::reap)).await;
+        self.ending.wait().await;
+        wait_until_gone(|| self.local.as_ref().is_some_and(LocalProcess::reap)).await;
+        let cause = match end {
+            GatewayEnd::Left => DeathCause::Shutdown,
+            GatewayEnd::GivenUp => DeathCause::IgnoredInterrupt,
+            GatewayEnd::Lost(_) if intent.is_forced() => DeathCause::IgnoredInterrupt,
+            GatewayEnd::Lost(problem) => DeathCause::Remote { problem },
+        };
         Death { cause, ..Death::unknown() }
     }
 
@@ -207,17 +203,17 @@ impl Link for GatewayLink {
         self.local.as_ref().map(|local| local.pid)
     }
 
-    fn abandoned(&self) -> Option<DeathCause> {
-        Some(DeathCause::Shutdown)
+    fn abandoned(&self) -> Option<GatewayEnd> {
+        Some(GatewayEnd::Left)
     }
 
-    fn judge(&mut self, channel: Channel, message: &Message) -> Verdict<DeathCause> {
+    fn judge(&mut self, channel: Channel, message: &Message) -> Verdict<GatewayEnd> {
         match self.source(channel, message) {
             Source::Kernel => Verdict::Take,
             Source::Successor => Verdict::Ignore,
             Source::Death(problem) => {
                 self.is_gone = true;
-                Verdict::End(self.coercion.cause(problem))
+                Verdict::End(GatewayEnd::Lost(problem.to_owned()))
             }
         }
     }
@@ -251,8 +247,8 @@ impl Link for GatewayLink {
         false
     }
 
-    fn force(&mut self, force: StopSignal) -> Option<DeathCause> {
-        self.coercion.force(force, self.local.as_ref(), &mut self.ending)
+    fn force(&mut self, signal: StopSignal) -> Option<GatewayEnd> {
+        force(signal, self.local.as_ref(), &mut self.ending)
     }
 
     fn remark(&self, event: &KernelEvent) -> Option<&'static str> {

@@ -27,9 +27,16 @@ pub(crate) struct Intent {
     /// stops reading events, or on the forced end of a kernel that is not our child.
     pub(crate) stop: CancellationToken,
     /// Set when the kernel is being ended because it ignored interrupts.
-    pub(crate) forced: Arc<AtomicBool>,
+    forced: Arc<AtomicBool>,
     /// Set when a command is posted; the pump clears it when no work is left.
     pub(crate) busy: Arc<AtomicBool>,
+}
+
+impl Intent {
+    /// Returns `true` if the kernel is being ended because it ignored interrupts.
+    pub(crate) fn is_forced(&self) -> bool {
+        self.forced.load(Ordering::SeqCst)
+    }
 }
 
 /// A command on its way to the pump.
@@ -151,6 +158,7 @@ impl<C: Control> Kernel for JupyterKernel<C> {
 
     fn force(&mut self, force: StopSignal) -> Result<(), Gone> {
         self.check_alive()?;
+        self.intent.forced.store(true, Ordering::SeqCst);
         match self.control.force(force, &self.intent) {
             Some(force) => self.post(Post::Force(force)),
             None => Ok(()),

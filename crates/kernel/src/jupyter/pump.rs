@@ -68,8 +68,17 @@ pub(crate) trait Link: Sized + Send + 'static {
         event: Self::Event,
     ) -> impl Future<Output = Option<Self::End>> + Send;
 
-    /// Passes on output from before the end, and removes all that is left of the kernel.
-    fn end(pump: &mut Pump<Self>, end: Self::End) -> impl Future<Output = Death> + Send;
+    /// Waits for the end of the kernel, and passes on output from before it. Returns the reason,
+    /// which that may have changed.
+    fn drain(pump: &mut Pump<Self>, end: Self::End) -> impl Future<Output = Self::End> + Send;
+
+    /// Says if the ended kernel had read all requests.
+    fn unread(&self) -> Unread {
+        Unread::Nothing
+    }
+
+    /// Removes all that is left of the kernel. Returns its death.
+    fn bury(&mut self, end: Self::End, intent: &Intent) -> impl Future<Output = Death> + Send;
 
     /// Returns the process id of the kernel, if it is visible.
     fn pid(&self) -> Option<u32>;
@@ -208,7 +217,10 @@ impl<L: Link> Pump<L> {
     async fn run(mut self, died: watch::Sender<Option<Death>>) {
         let end = self.pump().await;
         let pid = self.link.pid();
-        let death = L::end(&mut self, end).await;
+        let end = L::drain(&mut self, end).await;
+        let effects = self.fold.died(self.link.unread());
+        self.apply(effects).await;
+        let death = self.link.bury(end, &self.intent).await;
         if let Some(trace) = &self.trace {
             trace.died(pid, &death);
         }
@@ -375,13 +387,6 @@ impl<L: Link> Pump<L> {
         self.settle().await;
         self.rearm();
         None
-    }
-
-    /// Ends the running cell because the kernel is gone. `unread` says if the kernel had read all
-    /// requests.
-    pub(crate) async fn die(&mut self, unread: Unread) {
-        let effects = self.fold.died(unread);
-        self.apply(effects).await;
     }
 
     pub(crate) async fn notice(&mut self, text: String) {

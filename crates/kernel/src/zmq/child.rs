@@ -81,12 +81,8 @@ impl KernelChild {
         self.children = Children::of(self.process.id());
     }
 
-    /// Waits until the process has ended, and kills one that stays. Returns the problem, if there
-    /// was one.
-    pub(crate) async fn leave(&self, problem: Option<String>, is_asked: bool) -> Option<String> {
-        if problem.is_some() {
-            kill_group(self.process.id(), Signal::KILL);
-        }
+    /// Waits until the process has ended, and kills one that stays. Returns `false` for that one.
+    pub(crate) async fn leave(&self, is_asked: bool) -> bool {
         // A connection can end some time before the process does. After a shutdown request, the
         // handle makes sure that the process ends.
         let is_gone = if is_asked {
@@ -94,21 +90,16 @@ impl KernelChild {
         } else {
             tokio::time::timeout(LEAVING, self.exit.readable()).await.is_ok()
         };
-        if is_gone {
-            return problem;
+        if !is_gone {
+            kill_group(self.process.id(), Signal::KILL);
+            let _ = tokio::time::timeout(Duration::from_secs(1), self.exit.readable()).await;
         }
-        kill_group(self.process.id(), Signal::KILL);
-        let _ = tokio::time::timeout(Duration::from_secs(1), self.exit.readable()).await;
-        problem.or(Some("the kernel closed its connections".to_owned()))
+        is_gone
     }
 
-    /// Removes all that is left of the process and returns the cause of its death.
-    pub(crate) async fn bury(
-        mut self,
-        problem: Option<String>,
-        stopped: bool,
-        forced: bool,
-    ) -> Death {
+    /// Removes all that is left of the process. The exit status is the cause of its death, unless
+    /// a cause is known.
+    pub(crate) async fn bury(mut self, known: Option<DeathCause>) -> Death {
         let status = self.process.cause().await;
         // Processes that a cell started must not outlive their kernel.
         kill_group(self.process.id(), Signal::KILL);
@@ -121,14 +112,12 @@ impl KernelChild {
         // Report the death now. A child that takes longer to end, as on a busy machine, is waited
         // for in the background.
         tokio::spawn(std::mem::take(&mut self.children).end());
-        let cause = match (problem, status) {
-            (None, _) if forced => DeathCause::IgnoredInterrupt,
-            (None, _) if stopped => DeathCause::Shutdown,
-            (Some(problem), _) => DeathCause::Protocol { problem },
+        let cause = match (known, status) {
+            (Some(known), _) => known,
             (None, Some(DeathCause::Signal { signal: 9 })) if oom_kills() > self.oom_kills => {
                 DeathCause::OutOfMemory
             }
-            (None, cause) => cause.unwrap_or(DeathCause::Unknown),
+            (None, status) => status.unwrap_or(DeathCause::Unknown),
         };
         let stderr_tail = self.tail.last_words().await;
         Death { cause, stderr_tail, strays }

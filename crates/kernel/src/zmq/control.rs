@@ -6,7 +6,6 @@
 //! yet, the pump sends the interrupt once the kernel has.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -61,7 +60,6 @@ impl Control for ZmqControl {
     }
 
     fn force(&self, force: StopSignal, intent: &Intent) -> Option<StopSignal> {
-        intent.forced.store(true, Ordering::SeqCst);
         match (force, self.pid) {
             (StopSignal::Terminate, Some(_)) => self.signal(Signal::TERM, "terminate"),
             (StopSignal::Kill, Some(_)) => self.signal(Signal::KILL, "kill"),

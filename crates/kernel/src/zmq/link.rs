@@ -4,7 +4,6 @@
 //! holds the conversation.
 
 use std::io;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -52,10 +51,10 @@ pub(crate) enum ZmqEvent {
 
 /// Reason why no more messages will come.
 pub(crate) enum ZmqEnd {
-    /// The process of the kernel ended.
-    Exited,
-    /// A connection to the kernel ended.
-    Closed(io::Error),
+    /// The process of the kernel ended, or closed a connection.
+    Ended,
+    /// The kernel broke the protocol in this way.
+    Broken(String),
     /// A kernel that is not our child is no longer needed.
     Left,
 }
@@ -163,41 +162,50 @@ impl Link for ZmqLink {
             }
             ZmqEvent::Closed(channel, error) => {
                 pump.note_reset(channel, &error);
-                Some(ZmqEnd::Closed(error))
+                let is_broken = error.kind() == io::ErrorKind::InvalidData;
+                Some(if is_broken { ZmqEnd::Broken(error.to_string()) } else { ZmqEnd::Ended })
             }
-            ZmqEvent::Exited => Some(ZmqEnd::Exited),
+            ZmqEvent::Exited => Some(ZmqEnd::Ended),
         }
     }
 
-    /// Reads the rest of the output, collects the exit status, and returns the cause.
-    async fn end(pump: &mut Pump<ZmqLink>, end: ZmqEnd) -> Death {
-        let mut problem = match &end {
-            ZmqEnd::Closed(error) if error.kind() == io::ErrorKind::InvalidData => {
-                Some(error.to_string())
-            }
-            _ => None,
-        };
+    async fn drain(pump: &mut Pump<ZmqLink>, mut end: ZmqEnd) -> ZmqEnd {
         if let Some(child) = &pump.link.child {
-            problem = child.leave(problem, pump.intent.stop.is_cancelled()).await;
+            if let ZmqEnd::Broken(_) = end {
+                kill_group(child.process.id(), Signal::KILL);
+            }
+            let is_gone = child.leave(pump.intent.stop.is_cancelled()).await;
+            if !is_gone && !matches!(end, ZmqEnd::Broken(_)) {
+                end = ZmqEnd::Broken("the kernel closed its connections".to_owned());
+            }
         }
         // Remove the files first: an observer that sees the process gone must find its files gone
         // too.
         drop(pump.link.child.as_mut().and_then(|child| child.home.take()));
         pump.take_rest().await;
-        pump.die(pump.link.unread).await;
-        let stopped = pump.intent.stop.is_cancelled();
-        let forced = pump.intent.forced.load(Ordering::SeqCst);
-        let Some(child) = pump.link.child.take() else {
-            let cause = match (problem, end) {
-                (Some(problem), _) => DeathCause::Protocol { problem },
-                (None, ZmqEnd::Left) if forced => DeathCause::LeftAlone,
-                (None, ZmqEnd::Left) => DeathCause::Shutdown,
-                _ if forced => DeathCause::IgnoredInterrupt,
-                _ => DeathCause::Unknown,
-            };
-            return Death { cause, ..Death::unknown() };
+        end
+    }
+
+    fn unread(&self) -> Unread {
+        self.unread
+    }
+
+    async fn bury(&mut self, end: ZmqEnd, intent: &Intent) -> Death {
+        let is_forced = intent.is_forced();
+        let known = match end {
+            ZmqEnd::Broken(problem) => Some(DeathCause::Protocol { problem }),
+            ZmqEnd::Left if is_forced => Some(DeathCause::LeftAlone),
+            ZmqEnd::Left => Some(DeathCause::Shutdown),
+            ZmqEnd::Ended if is_forced => Some(DeathCause::IgnoredInterrupt),
+            ZmqEnd::Ended if self.child.is_some() && intent.stop.is_cancelled() => {
+                Some(DeathCause::Shutdown)
+            }
+            ZmqEnd::Ended => None,
         };
-        child.bury(problem, stopped, forced).await
+        match self.child.take() {
+            Some(child) => child.bury(known).await,
+            None => Death { cause: known.unwrap_or(DeathCause::Unknown), ..Death::unknown() },
+        }
     }
 
     fn pid(&self) -> Option<u32> {

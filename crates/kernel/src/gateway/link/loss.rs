@@ -10,8 +10,7 @@ use serde::Deserialize;
 use tokio::time::Instant;
 
 use crate::error::gateway::{GatewayError, Refused};
-use crate::event::DeathCause;
-use crate::gateway::link::GatewayLink;
+use crate::gateway::link::{GatewayEnd, GatewayLink, force};
 use crate::gateway::local_process::is_over;
 use crate::gateway::talk::Talk;
 use crate::gateway::transport::rest::Presence;
@@ -131,7 +130,7 @@ impl GatewayLink {
 
 impl Pump<GatewayLink> {
     /// Reconnects after a lost connection; the kernel may still live.
-    pub(crate) async fn regain(&mut self) -> Option<DeathCause> {
+    pub(crate) async fn regain(&mut self) -> Option<GatewayEnd> {
         let why = self.link.talk.why();
         let is_open = self.fold.is_running() || self.asking.is_some();
         let mut posted = Vec::new();
@@ -151,14 +150,14 @@ impl Pump<GatewayLink> {
                 }
                 self.rearm();
                 for post in posted {
-                    let cause = self.post(post).await;
-                    if cause.is_some() {
-                        return cause;
+                    let end = self.post(post).await;
+                    if end.is_some() {
+                        return end;
                     }
                 }
                 None
             }
-            Reconnection::No(cause) => Some(cause),
+            Reconnection::No(end) => Some(end),
         }
     }
 
@@ -181,25 +180,23 @@ impl Pump<GatewayLink> {
                     let post = tokio::select! {
                         attempted = &mut attempting => break attempted,
                         () = self.intent.stop.cancelled() => {
-                            return Reconnection::No(DeathCause::Shutdown);
+                            return Reconnection::No(GatewayEnd::Left);
                         }
                         () = is_over(self.link.local.as_ref()) => {
                             let outcome = unknown(is_open);
                             let problem = format!(
                                 "ended while its gateway was out of reach ({why}){outcome}"
                             );
-                            return Reconnection::No(self.link.coercion.cause(&problem));
+                            return Reconnection::No(GatewayEnd::Lost(problem));
                         }
                         post = self.posts.recv() => post,
                     };
-                    let Some(post) = post else { return Reconnection::No(DeathCause::Shutdown) };
+                    let Some(post) = post else { return Reconnection::No(GatewayEnd::Left) };
                     // A forced end must not wait for a gateway that may be gone.
-                    if let Post::Force(force) = *post {
+                    if let Post::Force(signal) = *post {
                         let local = self.link.local.as_ref();
-                        let ending = &mut self.link.ending;
-                        let cause = self.link.coercion.force(force, local, ending);
-                        if let Some(cause) = cause {
-                            return Reconnection::No(cause);
+                        if let Some(end) = force(signal, local, &mut self.link.ending) {
+                            return Reconnection::No(end);
                         }
                         continue;
                     }
@@ -212,9 +209,9 @@ impl Pump<GatewayLink> {
             let problem = match attempted {
                 Ok(Presence::There) => return Reconnection::Yes,
                 Ok(Presence::Gone) => {
-                    return Reconnection::No(
-                        self.link.coercion.cause("was removed by its gateway"),
-                    );
+                    return Reconnection::No(GatewayEnd::Lost(
+                        "was removed by its gateway".to_owned(),
+                    ));
                 }
                 Err(problem) => problem,
             };
@@ -222,7 +219,7 @@ impl Pump<GatewayLink> {
             if since.elapsed() >= patience(&problem, is_awaited, is_near) {
                 self.link.ending.abandon();
                 let outcome = unknown(is_open);
-                return Reconnection::No(self.link.coercion.cause(&format!(
+                return Reconnection::No(GatewayEnd::Lost(format!(
                     "is out of reach, as is its gateway ({why}; {problem}){outcome}"
                 )));
             }
@@ -234,7 +231,7 @@ impl Pump<GatewayLink> {
 /// Outcome of reconnecting after a loss.
 enum Reconnection {
     Yes,
-    No(DeathCause),
+    No(GatewayEnd),
 }
 
 /// Returns how long to keep trying after this problem. A refusal can mean that the gateway is gone,
