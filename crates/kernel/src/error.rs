@@ -86,6 +86,11 @@ impl LaunchError {
         LaunchError::Startup { reason: reason.to_owned() }
     }
 
+    /// The machine could not provide what this step needs.
+    pub(crate) fn resources(what: &'static str) -> impl Fn(io::Error) -> LaunchError + Copy {
+        move |source| LaunchError::Resources { what, source }
+    }
+
     /// The interpreter lacks ipykernel.
     pub fn without_ipykernel(python: &str) -> LaunchError {
         let reason = format!(

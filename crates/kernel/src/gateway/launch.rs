@@ -35,10 +35,11 @@ use crate::jupyter::home::random_hex;
 use crate::jupyter::identity::KernelIdentity;
 use crate::jupyter::meet::{self, MeetError, StartPhase};
 use crate::jupyter::pump::{self, Opening};
+use crate::jupyter::start::start;
 use crate::kernel::{Backend, BackendKind, KernelInfo, KernelSpec, Launched, Origin};
 use crate::kernelspec::InterruptMode;
 use crate::process::check_cwd;
-use crate::python::package::{install, repair};
+use crate::python::package::install;
 use crate::trace::{KernelTrace, MessageTrace};
 
 /// The websocket gives up this much before the start does, so that its own error is the one
@@ -188,11 +189,10 @@ impl GatewayBackend {
         if self.config.place == GatewayLocation::Here {
             check_cwd(&spec.cwd)?;
         }
-        let began = Instant::now();
         let limit = self.config.start_limit.unwrap_or_default().max(spec.start_timeout);
-        let deadline = began + limit;
+        let deadline = Instant::now() + limit;
         self.sweep();
-        let started = tokio::select! {
+        tokio::select! {
             started = self.attempts(spec, deadline) => started,
             () = tokio::time::sleep_until(deadline) => Err(LaunchError::TimedOut {
                 python: format!("the kernel on {}", self.rest.url),
@@ -200,11 +200,7 @@ impl GatewayBackend {
                 stderr_tail: String::new(),
             }),
             () = cancel.cancelled() => Err(LaunchError::Cancelled),
-        };
-        if let (Ok(launched), Some(trace)) = (&started, &self.trace) {
-            trace.started(launched.kernel.info(), began.elapsed());
         }
-        started
     }
 
     /// Starts a kernel once more if the first one dies before it has begun anything.
@@ -245,9 +241,7 @@ impl GatewayBackend {
         deadline: Instant,
     ) -> Result<Launched, LaunchError> {
         let ending = self.create(chosen, deadline).await?;
-        let session = random_hex::<16>();
-        let what = "get randomness";
-        let session = session.map_err(|source| LaunchError::Resources { what, source })?;
+        let session = random_hex::<16>().map_err(LaunchError::resources("get randomness"))?;
         let trace = MessageTrace::new(self.trace.as_ref(), None);
         let (rest, id) = (Arc::clone(&self.rest), ending.id.clone());
         // Some servers open the websocket only after the kernel has answered.
@@ -413,15 +407,8 @@ impl Backend for GatewayBackend {
         spec: &'a KernelSpec,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Launched, LaunchError>> {
-        let starts_again = async move {
-            match self.start(spec, cancel).await {
-                Err(error) if repair(&self.config.state_dir, &error) => {
-                    self.start(spec, cancel).await
-                }
-                started => started,
-            }
-        };
-        starts_again.boxed()
+        let try_once = move || self.start(spec, cancel);
+        start(&self.config.state_dir, self.trace.as_ref(), try_once).boxed()
     }
 }
 

@@ -36,11 +36,8 @@ impl Talk {
         within: Duration,
         trace: MessageTrace,
     ) -> Result<Talk, LaunchError> {
-        let made = Home::make(runtime_dir);
-        let home = made.map_err(|source| LaunchError::Resources {
-            what: "make a folder for the kernel's output",
-            source,
-        })?;
+        let what = "make a folder for the kernel's output";
+        let home = Home::make(runtime_dir).map_err(LaunchError::resources(what))?;
         let line = socket::open(&rest, &id, &session, home.folder(), within).await?;
         let author = Author::new(session);
         Ok(Talk { rest, id, line, author, home, trace })

@@ -13,3 +13,4 @@ pub(crate) mod message;
 pub(crate) mod pieces;
 pub(crate) mod pump;
 pub(crate) mod spool;
+pub(crate) mod start;

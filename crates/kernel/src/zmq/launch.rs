@@ -14,16 +14,16 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use tokio::net::unix::pipe;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::LaunchError;
 use crate::jupyter::guest::Wires;
 use crate::jupyter::home::{Home, random_hex};
+use crate::jupyter::start::start;
 use crate::kernel::{Backend, BackendKind, KernelSpec, Launched, Origin};
 use crate::kernelspec::InterruptMode;
 use crate::process::{Mark, Process, Spawner, check_cwd, own_pidfd};
-use crate::python::package::{install, repair};
+use crate::python::package::install;
 use crate::trace::KernelTrace;
 use crate::zmq::connection::{Connection, Ports};
 use crate::zmq::drain::Drains;
@@ -115,7 +115,7 @@ impl ZmqBackend {
         trace: Option<Arc<dyn KernelTrace>>,
     ) -> Result<ZmqBackend, LaunchError> {
         let what = "start the thread that starts processes";
-        let spawner = Spawner::new().map_err(|source| LaunchError::Resources { what, source })?;
+        let spawner = Spawner::new().map_err(LaunchError::resources(what))?;
         let pool = Pool::new(config.pool);
         let wanted = Arc::default();
         let (ports, drains) = (Ports::default(), Drains::default());
@@ -167,20 +167,14 @@ impl ZmqBackend {
         spec: &KernelSpec,
         cancel: &CancellationToken,
     ) -> Result<Launched, LaunchError> {
-        let began = Instant::now();
         let patience = Patience::new(spec.start_timeout, cancel);
         let kind = self.kind(spec);
         let launched = match self.waiting(spec, kind.as_ref(), patience).await {
             Some(launched) => launched,
             None => self.fresh(spec, patience).await,
         };
-        if let Ok(launched) = &launched {
-            if let Some(trace) = &self.shared.trace {
-                trace.started(launched.kernel.info(), began.elapsed());
-            }
-            if let Some(kind) = kind {
-                self.refill(kind, spec);
-            }
+        if let (Ok(_), Some(kind)) = (&launched, kind) {
+            self.refill(kind, spec);
         }
         launched
     }
@@ -290,7 +284,8 @@ impl ZmqBackend {
     ) -> Result<Ready, LaunchError> {
         let Shared { config, ports, drains, .. } = &*self.shared;
         let home = Home::make(&config.runtime_dir);
-        let home = home.map_err(resources("make a folder for the kernel's sockets"))?;
+        let home =
+            home.map_err(LaunchError::resources("make a folder for the kernel's sockets"))?;
         if let Program::Existing(file) = &self.program {
             let connection =
                 Connection::read(file).map_err(|reason| LaunchError::Startup { reason })?;
@@ -314,15 +309,16 @@ impl ZmqBackend {
             return Ready::meet(starting, &connection, drains, None, mode, patience).await;
         }
         check_cwd(&spec.cwd)?;
-        let key = random_hex::<32>().map_err(resources("get randomness"))?;
+        let key = random_hex::<32>().map_err(LaunchError::resources("get randomness"))?;
         let reserved;
         let connection = if self.wants_ipc() && home.is_short_enough() {
             Connection::ipc(&home, key)
         } else {
-            reserved = ports.reserve().map_err(resources("find free ports"))?;
+            reserved = ports.reserve().map_err(LaunchError::resources("find free ports"))?;
             Connection::tcp(reserved.numbers, key)
         };
-        let file = home.write(&connection).map_err(resources("write the connection file"))?;
+        let file =
+            home.write(&connection).map_err(LaunchError::resources("write the connection file"))?;
         let root = install(&config.state_dir).map_err(|source| {
             let folder = config.state_dir.display().to_string();
             LaunchError::StateFolder { folder, source }
@@ -354,7 +350,7 @@ impl ZmqBackend {
             _ => name.clone(),
         };
         let failed = |source| LaunchError::Spawn { python: shown.clone(), source };
-        let pipes = resources("make pipes for the kernel");
+        let pipes = LaunchError::resources("make pipes for the kernel");
         let (lifeline, our_lifeline) = io::pipe().map_err(pipes)?;
         let (our_stdout, stdout) = io::pipe().map_err(pipes)?;
         let (our_stderr, stderr) = io::pipe().map_err(pipes)?;
@@ -412,20 +408,10 @@ impl Backend for ZmqBackend {
         spec: &'a KernelSpec,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Launched, LaunchError>> {
-        let starts_again = async move {
-            match self.start(spec, cancel).await {
-                Err(error) if repair(&self.shared.config.state_dir, &error) => {
-                    self.start(spec, cancel).await
-                }
-                started => started,
-            }
-        };
-        starts_again.boxed()
+        let Shared { config, trace, .. } = &*self.shared;
+        let try_once = move || self.start(spec, cancel);
+        start(&config.state_dir, trace.as_ref(), try_once).boxed()
     }
-}
-
-fn resources(what: &'static str) -> impl Fn(io::Error) -> LaunchError + Copy {
-    move |source| LaunchError::Resources { what, source }
 }
 
 /// Returns `true` if the start failed because another program had a port.

@@ -52,7 +52,7 @@ impl Ready {
         patience: Patience<'_>,
     ) -> Result<Ready, LaunchError> {
         let pid = starting.child.as_ref().map(|child| child.process.id());
-        let unwatched = |source| LaunchError::Resources { what: "watch the kernel", source };
+        let unwatched = LaunchError::resources("watch the kernel");
         let exit = match pid {
             Some(pid) => match watch_exit_if_there(pid).map_err(unwatched)? {
                 Some(exit) => Some(exit),
