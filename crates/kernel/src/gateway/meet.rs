@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
+use crate::gateway::identity::KernelIdentity;
 use crate::gateway::link::loss;
 use crate::gateway::talk::Talk;
-use crate::jupyter::identity::KernelIdentity;
 use crate::jupyter::meet::{MeetError, Newcomer};
 use crate::jupyter::message::{Channel, Message, Speak};
 

@@ -3,6 +3,7 @@
 mod contents;
 mod end;
 mod gc;
+mod identity;
 mod kernel_env;
 mod launch;
 mod lifecycle;

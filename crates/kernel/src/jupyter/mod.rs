@@ -6,7 +6,6 @@ mod content;
 pub(crate) mod fold;
 pub(crate) mod guest;
 pub(crate) mod home;
-pub(crate) mod identity;
 pub(crate) mod kernel;
 pub(crate) mod meet;
 pub(crate) mod message;
