@@ -33,7 +33,7 @@ use crate::gateway::transport::socket;
 use crate::gateway::transport::url::{GatewayUrl, Token};
 use crate::jupyter::guest::{Guest, Machine, Setup, Variables, setup_error};
 use crate::jupyter::home::random_hex;
-use crate::jupyter::meet::{self, MeetError, StartPhase};
+use crate::jupyter::meet::{self, About, MeetError, StartPhase};
 use crate::jupyter::pump::{self, Opening};
 use crate::jupyter::start::start;
 use crate::kernel::{Backend, BackendKind, KernelInfo, KernelSpec, Launched, Origin};
@@ -282,20 +282,14 @@ impl GatewayBackend {
     async fn meet(&self, spec: &KernelSpec, talk: &Talk) -> Result<ReadyKernel, MeetError> {
         let mut newcomer = GatewayNewcomer { talk, identity: KernelIdentity::new(talk.session()) };
         let (about, start_phase) = meet::meet(&mut newcomer).await?;
-        let is_python = about.is_python();
-        let (language, version) = (about.language_info.name, about.language_info.version);
-        if !is_python {
-            let executable = format!("{language} on {}", self.rest.url);
-            let (guest, place, claim) = (Guest::Absent, GatewayLocation::Elsewhere, None);
-            let identity = newcomer.identity;
+        if !about.is_python() {
             return Ok(ReadyKernel {
-                guest,
-                place,
-                language,
-                version,
-                executable,
-                claim,
-                identity,
+                executable: format!("{} on {}", about.language_info.name, self.rest.url),
+                about,
+                guest: Guest::Absent,
+                takes_settings: false,
+                claim: None,
+                identity: newcomer.identity,
                 start_phase,
             });
         }
@@ -324,15 +318,13 @@ impl GatewayBackend {
         let (shown, start_phase) =
             meet::run_at_start(&mut newcomer, &setup.code(), place_and_program).await?;
         let (claim, executable) = location::parse_process_claim(&shown, &Namespace::ours());
-        let (guest, identity) = (Guest::Present, newcomer.identity);
         Ok(ReadyKernel {
-            guest,
-            place,
-            language,
-            version,
+            about,
             executable,
+            guest: Guest::Present,
+            takes_settings: place == GatewayLocation::Here,
             claim,
-            identity,
+            identity: newcomer.identity,
             start_phase,
         })
     }
@@ -378,8 +370,8 @@ impl GatewayBackend {
         let info = KernelInfo {
             backend: BackendKind::Gateway,
             pid,
-            language: met.language,
-            version: met.version,
+            language: met.about.language_info.name,
+            version: met.about.language_info.version,
             executable: met.executable,
             origin: Origin::Started {
                 reason: format!("it is on the gateway at {}", self.rest.url),
@@ -387,7 +379,7 @@ impl GatewayBackend {
         };
         let opening = Opening {
             guest: met.guest,
-            takes_settings: met.guest == Guest::Present && met.place == GatewayLocation::Here,
+            takes_settings: met.takes_settings,
             start_phase: met.start_phase,
             turn: Arc::default(),
             trace: self.trace.clone(),
@@ -426,11 +418,10 @@ struct KernelChoice {
 
 /// A kernel that is ready for its first request.
 struct ReadyKernel {
-    guest: Guest,
-    place: GatewayLocation,
-    language: String,
-    version: String,
+    about: About,
     executable: String,
+    guest: Guest,
+    takes_settings: bool,
     claim: Option<ProcessClaim>,
     identity: KernelIdentity,
     start_phase: StartPhase,
