@@ -118,6 +118,14 @@ pub(crate) fn build(workspace: &Workspace) -> Result<()> {
     child::stream(&mut workspace.linting_cargo(args))
 }
 
+/// Compiles the kernel crate with fewer features than the workspace uses.
+pub(crate) fn check_features(workspace: &Workspace) -> Result<()> {
+    ["", "gateway", "zmq"].iter().try_for_each(|features| {
+        let args = ["check", "--quiet", "--package", "inkcell-kernel", "--no-default-features"];
+        child::stream(workspace.linting_cargo(args).args(["--features", features]))
+    })
+}
+
 fn has_nextest(workspace: &Workspace) -> bool {
     child::succeeds(&mut workspace.cargo(["nextest", "--version"]))
 }

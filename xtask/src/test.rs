@@ -167,6 +167,7 @@ fn run_stages(
     })?;
     stages.run("readme", || readme(workspace))?;
     if depth == Depth::All {
+        stages.run("features", || suite::check_features(workspace))?;
         stages.run("fuzz", || fuzz::run(workspace, 60, None))?;
     }
     Ok(())
