@@ -1,5 +1,8 @@
-//! Code for Jupyter kernels over any transport: messages and their meaning, questions, our code in
-//! Python kernels, and the queue of waiting output.
+//! The Jupyter kernel, over any transport: messages and their meaning, questions, our code in Python
+//! kernels, and the queue of waiting output.
+//!
+//! A transport sends messages (`message::Speak`), reads them during the handshake (`meet::Newcomer`)
+//! and after it (`pump::Link`), and does what its handle does without the pump (`kernel::Control`).
 
 pub(crate) mod ask;
 mod content;
