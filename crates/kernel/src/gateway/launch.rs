@@ -381,7 +381,6 @@ impl GatewayBackend {
             guest: met.guest,
             takes_settings: met.takes_settings,
             start_phase: met.start_phase,
-            turn: Arc::default(),
             trace: self.trace.clone(),
         };
         let link = GatewayLink::new(talk, local, ending, met.identity);

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use crate::event::{Death, ExecId};
 use crate::kernel::{CodeRequest, Gone, InputReply, Kernel, KernelInfo, StopSignal};
 use crate::question::{AskId, Question};
+use crate::turn::{Interrupt, Turn};
 
 /// Time for a kernel to end after each signal of a shutdown.
 const RUNG: Duration = Duration::from_secs(1);
@@ -44,8 +45,8 @@ pub(crate) enum Post {
     Execute(CodeRequest),
     Ask(AskId, Question),
     Input(ExecId, InputReply),
-    /// Interrupt: the control has sent it, or the pump must.
-    Interrupt,
+    /// Interrupt: the control has sent it if its time was now, or the pump must.
+    Interrupt(Interrupt),
     Force(StopSignal),
 }
 
@@ -57,13 +58,7 @@ pub(crate) trait Control: Send + 'static {
     /// Signals for a kernel that has not ended by then, each with its name in traces.
     const SIGNALS: &'static [(Signal, &'static str)];
 
-    /// Called before a cell is posted.
-    fn note_cell(&self) {}
-
-    /// Called before a question is posted.
-    fn note_question(&self) {}
-
-    /// Interrupts the kernel, unless the pump does that.
+    /// Interrupts the kernel now, unless the pump does that.
     fn interrupt(&self) {}
 
     /// Ends a kernel that ignores interrupts. Returns the part that is left to the pump.
@@ -87,6 +82,7 @@ pub(crate) struct JupyterKernel<C: Control> {
     pub(crate) posts: mpsc::UnboundedSender<Box<Post>>,
     pub(crate) death: watch::Receiver<Option<Death>>,
     pub(crate) intent: Intent,
+    pub(crate) turn: Arc<Turn>,
 }
 
 impl<C: Control> JupyterKernel<C> {
@@ -132,7 +128,7 @@ impl<C: Control> Kernel for JupyterKernel<C> {
 
     fn execute(&mut self, request: CodeRequest) -> Result<(), Gone> {
         self.intent.busy.store(true, Ordering::SeqCst);
-        self.control.note_cell();
+        self.turn.post_cell();
         self.post(Post::Execute(request))
     }
 
@@ -142,7 +138,7 @@ impl<C: Control> Kernel for JupyterKernel<C> {
 
     fn ask(&mut self, id: AskId, question: Question) -> Result<(), Gone> {
         self.intent.busy.store(true, Ordering::SeqCst);
-        self.control.note_question();
+        self.turn.post_question();
         self.post(Post::Ask(id, question))
     }
 
@@ -152,8 +148,11 @@ impl<C: Control> Kernel for JupyterKernel<C> {
         if !self.intent.busy.load(Ordering::SeqCst) {
             return Ok(());
         }
-        self.control.interrupt();
-        self.post(Post::Interrupt)
+        let moment = self.turn.interrupt();
+        if moment == Interrupt::SendNow {
+            self.control.interrupt();
+        }
+        self.post(Post::Interrupt(moment))
     }
 
     fn force(&mut self, force: StopSignal) -> Result<(), Gone> {

@@ -49,7 +49,7 @@ pub(crate) trait Link: Sized + Send + 'static {
     /// Reason why no more messages will come.
     type End: Send;
 
-    /// `true` if the control sends interrupts and keeps the turn; otherwise the pump does.
+    /// `true` if the control sends interrupts; otherwise the pump does.
     const CONTROL_INTERRUPTS: bool;
 
     /// `true` if replies may overtake output. The pump then sends a probe to a kernel that is late
@@ -149,7 +149,6 @@ pub(crate) struct Opening {
     /// Allows sending the variables and the folder of a request along.
     pub(crate) takes_settings: bool,
     pub(crate) start_phase: StartPhase,
-    pub(crate) turn: Arc<Turn>,
     pub(crate) trace: Option<Arc<dyn KernelTrace>>,
 }
 
@@ -187,7 +186,8 @@ pub(crate) fn launch<L: Link>(
     let (died, death) = watch::channel(None);
     let (posts, posted) = mpsc::unbounded_channel();
     let intent = Intent::default();
-    let Opening { guest, takes_settings, start_phase, turn, trace } = opening;
+    let turn = Arc::<Turn>::default();
+    let Opening { guest, takes_settings, start_phase, trace } = opening;
     let session = link.speaker().author().session().to_owned();
     let pump = Pump {
         link,
@@ -195,7 +195,7 @@ pub(crate) fn launch<L: Link>(
         takes_settings,
         fold: Fold::new(session, start_phase),
         queue: VecDeque::new(),
-        turn,
+        turn: Arc::clone(&turn),
         asking: None,
         fence: None,
         probe: None,
@@ -208,7 +208,7 @@ pub(crate) fn launch<L: Link>(
         trace,
     };
     tokio::spawn(pump.run(died));
-    let kernel = JupyterKernel { info, control, posts, death, intent };
+    let kernel = JupyterKernel { info, control, posts, death, intent, turn };
     Launched { kernel: Box::new(kernel), events: receiver }
 }
 
@@ -266,16 +266,8 @@ impl<L: Link> Pump<L> {
     /// Carries out a command, or queues it.
     pub(crate) async fn post(&mut self, post: Post) -> Option<L::End> {
         match post {
-            Post::Execute(_) => {
-                if !L::CONTROL_INTERRUPTS {
-                    self.turn.post_cell();
-                }
-                self.queue.push_back(post);
-            }
+            Post::Execute(_) => self.queue.push_back(post),
             Post::Ask(id, _) => {
-                if !L::CONTROL_INTERRUPTS {
-                    self.turn.post_question();
-                }
                 let is_cell = |post: &Post| matches!(post, Post::Execute(_));
                 if self.fold.is_running() || self.queue.iter().any(is_cell) {
                     self.send(KernelEvent::Answer { id, answer: Answer::Busy }).await;
@@ -287,8 +279,8 @@ impl<L: Link> Pump<L> {
                 let effect = self.fold.reply_input(exec, reply);
                 self.apply(effect.into_iter().collect()).await;
             }
-            Post::Interrupt if L::CONTROL_INTERRUPTS => self.raise_fence(Why::Interrupt),
-            Post::Interrupt => self.interrupt(),
+            Post::Interrupt(_) if L::CONTROL_INTERRUPTS => self.raise_fence(Why::Interrupt),
+            Post::Interrupt(moment) => self.interrupt(moment),
             Post::Force(force) => return self.link.force(force),
         }
         None
@@ -296,9 +288,9 @@ impl<L: Link> Pump<L> {
 
     /// Sends no interrupt to an idle kernel, because some kernels cannot handle one. A posted cell
     /// that has not begun is interrupted when it begins.
-    fn interrupt(&mut self) {
+    fn interrupt(&mut self, moment: Interrupt) {
         let is_open = self.fold.is_running() || self.asking.is_some() || !self.queue.is_empty();
-        if is_open && self.turn.interrupt() == Interrupt::SendNow {
+        if is_open && moment == Interrupt::SendNow {
             self.send_interrupt();
         }
     }
@@ -330,7 +322,7 @@ impl<L: Link> Pump<L> {
                         Err(answer) => self.send(KernelEvent::Answer { id, answer }).await,
                     }
                 }
-                Some(Post::Input(..) | Post::Interrupt | Post::Force(_)) => {}
+                Some(Post::Input(..) | Post::Interrupt(_) | Post::Force(_)) => {}
                 None => {
                     // A command posted just now is in the channel; the loop reads it next.
                     if self.posts.is_empty() {

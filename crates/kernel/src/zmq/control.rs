@@ -5,7 +5,6 @@
 //! share that: an interrupt must not wait for the pump. For a cell that the kernel has not begun
 //! yet, the pump sends the interrupt once the kernel has.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -16,7 +15,6 @@ use crate::jupyter::message::{Channel, Speak as _};
 use crate::kernel::StopSignal;
 use crate::kernelspec::InterruptMode;
 use crate::process::kill_group;
-use crate::turn::{Interrupt, Turn};
 use crate::zmq::lines::Speaker;
 
 #[derive(Clone)]
@@ -25,19 +23,6 @@ pub(crate) struct ZmqControl {
     /// Leader of the kernel's process group; `None` if the kernel is not our child.
     pub(crate) pid: Option<u32>,
     pub(crate) speaker: Speaker,
-    pub(crate) turn: Arc<Turn>,
-}
-
-impl ZmqControl {
-    /// Interrupts the running cell, by a signal or a message.
-    pub(crate) fn send_interrupt(&self) {
-        match (self.mode, self.pid) {
-            (InterruptMode::Signal, Some(_)) => self.signal(Signal::INT, "interrupt"),
-            _ => {
-                self.speaker.request(Channel::Control, "interrupt_request", &json!({}));
-            }
-        }
-    }
 }
 
 impl Control for ZmqControl {
@@ -45,17 +30,13 @@ impl Control for ZmqControl {
     const SIGNALS: &'static [(Signal, &'static str)] =
         &[(Signal::TERM, "terminate"), (Signal::KILL, "kill")];
 
-    fn note_cell(&self) {
-        self.turn.post_cell();
-    }
-
-    fn note_question(&self) {
-        self.turn.post_question();
-    }
-
+    /// Interrupts the running cell, by a signal or a message.
     fn interrupt(&self) {
-        if self.turn.interrupt() == Interrupt::SendNow {
-            self.send_interrupt();
+        match (self.mode, self.pid) {
+            (InterruptMode::Signal, Some(_)) => self.signal(Signal::INT, "interrupt"),
+            _ => {
+                self.speaker.request(Channel::Control, "interrupt_request", &json!({}));
+            }
         }
     }
 

@@ -13,7 +13,7 @@ use tokio::time::{Interval, MissedTickBehavior};
 use crate::event::{Death, DeathCause};
 use crate::jupyter::fold::Unread;
 use crate::jupyter::home::Home;
-use crate::jupyter::kernel::Intent;
+use crate::jupyter::kernel::{Control as _, Intent};
 use crate::jupyter::message::{Channel, Speak};
 use crate::jupyter::pump::{Incident, Link, Pump};
 use crate::process::{kill_group, wait_for_exit};
@@ -225,7 +225,7 @@ impl Link for ZmqLink {
     }
 
     fn interrupt(&mut self) -> bool {
-        self.control.send_interrupt();
+        self.control.interrupt();
         // The handle asks for the fence when it posts the interrupt.
         false
     }

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use tokio::io::unix::AsyncFd;
 
@@ -159,12 +158,10 @@ impl Ready {
             }),
             _ => None,
         };
-        let turn = Arc::default();
         let takes_settings = guest == Guest::Present;
         let trace = starting.trace.clone();
-        let opening =
-            Opening { guest, takes_settings, start_phase, turn: Arc::clone(&turn), trace };
-        let control = ZmqControl { mode, pid, speaker, turn };
+        let opening = Opening { guest, takes_settings, start_phase, trace };
+        let control = ZmqControl { mode, pid, speaker };
         let link = ZmqLink::new(lines, control.clone(), child, home);
         pump::launch(info, link, control, opening)
     }
