@@ -80,6 +80,7 @@ mod kernel;
 mod kernelspec;
 mod ladder;
 mod lenient;
+mod new_file;
 mod process;
 mod python;
 mod question;
@@ -118,6 +119,7 @@ pub use kernelspec::{
     PythonPrefix,
 };
 pub use ladder::{Ladder, Rung};
+pub use new_file::{NewFile, replace_file};
 pub use process::{check_cwd, reap_ended, return_free_memory, return_large_blocks, spawn_detached};
 pub use python::{
     Candidates, DEFAULT_PROBE_TIMEOUT, EnvSetup, Existing, FindError, Finder, Interpreter,

@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use inkcell_kernel::replace_file;
 use inkcell_notebook::{CellId, CellKind, Notebook, TextBase};
 use rustix::fs::{Dir, Mode, OFlags};
 
@@ -164,13 +165,7 @@ impl Records {
         if self.make_folder().is_err() {
             return;
         }
-        // Its last line would expose a half-written record, but a rename leaves none.
-        let temp = self.folder.join(format!(".{version}.{}", std::process::id()));
-        let written =
-            std::fs::write(&temp, record().to_text()).and_then(|()| std::fs::rename(&temp, &file));
-        if written.is_err() {
-            let _ = std::fs::remove_file(&temp);
-        }
+        let _ = replace_file(&file, record().to_text().as_bytes(), 0o600);
         self.prune();
     }
 

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use inkcell_engine::{Kind, system_random};
+use inkcell_engine::Kind;
 use serde_json::{Value, json};
 
 use crate::app::python::text;
@@ -140,7 +140,7 @@ fn write(plan: &Plan, args: &Setup) -> Result<Change, Failure> {
             Scope::User => Readers::Owner,
             Scope::Project => Readers::Usual,
         };
-        setup::replace(&found, &after, readers, system_random()).map_err(failed)?;
+        setup::replace(&found, &after, readers).map_err(failed)?;
     }
     Ok(change)
 }

@@ -12,6 +12,7 @@ use std::os::unix::fs::{
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
+use inkcell_engine::kernel::replace_file;
 use rustix::fs::{AtFlags, CWD, OFlags, Timespec, Timestamps, UTIME_NOW, utimensat};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::getuid;
@@ -196,7 +197,7 @@ impl Hosts {
         let word =
             About { kind, pid: std::process::id(), version: env!("CARGO_PKG_VERSION").to_owned() };
         // For people; no code depends on it.
-        let _ = write(&about, &serde_json::to_vec(&word).unwrap_or_default());
+        let _ = replace_file(&about, &serde_json::to_vec(&word).unwrap_or_default(), 0o600);
         Ok((HostPlace { socket, about, lock, _held: held }, listener))
     }
 }
@@ -253,13 +254,6 @@ fn open(path: &Path) -> io::Result<File> {
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
     options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
     options.open(path)
-}
-
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let _ = fs::remove_file(path);
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(0o600);
-    io::Write::write_all(&mut options.open(path)?, bytes)
 }
 
 /// Removes the files of a dead host. A host is dead if its lock is free; while we hold it, no other process takes

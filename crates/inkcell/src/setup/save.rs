@@ -3,10 +3,12 @@
 //! Owns the order of the steps: the new content is written beside it, gets its mode and owner, and takes its place
 //! only if the file still holds what was read. It must not know what the content means.
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+use inkcell_engine::kernel::NewFile;
 
 /// The most bytes of a configuration. A larger file is something else.
 const MAX_BYTES: u64 = 64 << 20;
@@ -72,13 +74,8 @@ fn is_absence(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
 }
 
-/// Replaces the content that was read by a new one. `random` becomes part of the name of the file beside it.
-pub(crate) fn replace(
-    read: &Read,
-    new: &str,
-    readers: Readers,
-    random: u64,
-) -> Result<(), SaveError> {
+/// Replaces the content that was read by a new one.
+pub(crate) fn replace(read: &Read, new: &str, readers: Readers) -> Result<(), SaveError> {
     let Read { target, text } = read;
     let folder = target.parent().unwrap_or(Path::new("/"));
     let old = match text {
@@ -91,22 +88,15 @@ pub(crate) fn replace(
     if old.as_ref().is_some_and(|old| old.mode() & 0o222 == 0) {
         return Err(SaveError::ReadOnly(target.clone()));
     }
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
-    let beside = folder.join(format!(".{name}.{random:016x}.tmp"));
     // A file that replaces another is private until it gets the other's mode.
     let mode = if old.is_some() || readers == Readers::Owner { 0o600 } else { 0o666 };
-    let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&beside);
-    let mut file = file.map_err(io_at("write a file in", folder))?;
-    let written = fill(&mut file, &beside, old.as_ref(), new).and_then(|()| {
-        if is_as_read(read) { Ok(()) } else { Err(SaveError::Moved(target.clone())) }
-    });
-    let placed =
-        written.and_then(|()| std::fs::rename(&beside, target).map_err(io_at("replace", target)));
-    if let Err(error) = placed {
-        // The new file is useless now; if it cannot be removed, the first error is still the one that counts.
-        drop(std::fs::remove_file(&beside));
-        return Err(error);
+    let beside = NewFile::beside(target, mode);
+    let mut beside = beside.map_err(io_at("write a file in", folder))?;
+    fill(beside.file(), target, old.as_ref(), new)?;
+    if !is_as_read(read) {
+        return Err(SaveError::Moved(target.clone()));
     }
+    beside.put().map_err(io_at("replace", target))?;
     // The new content is in place even if this fails: some file systems cannot sync a folder.
     drop(File::open(folder).and_then(|folder| folder.sync_all()));
     Ok(())
@@ -114,17 +104,17 @@ pub(crate) fn replace(
 
 fn fill(
     file: &mut File,
-    beside: &Path,
+    target: &Path,
     old: Option<&std::fs::Metadata>,
     new: &str,
 ) -> Result<(), SaveError> {
-    let failed = io_at("write", beside);
+    let failed = io_at("write", target);
     file.write_all(new.as_bytes()).map_err(&failed)?;
     if let Some(old) = old {
         let made = file.metadata().map_err(&failed)?;
         if (made.uid(), made.gid()) != (old.uid(), old.gid()) {
             std::os::unix::fs::fchown(&*file, Some(old.uid()), Some(old.gid()))
-                .map_err(io_at("keep the owner in", beside))?;
+                .map_err(io_at("keep the owner in", target))?;
         }
         file.set_permissions(Permissions::from_mode(old.mode() & 0o7777)).map_err(&failed)?;
     }
@@ -160,7 +150,7 @@ mod tests {
         std::os::unix::fs::symlink("real.json", &link).unwrap();
         let found = read(&link).unwrap();
         assert_eq!(found.text.as_deref(), Some("old"));
-        replace(&found, "new", Readers::Owner, 1).unwrap();
+        replace(&found, "new", Readers::Owner).unwrap();
         assert_eq!(std::fs::read_to_string(&real).unwrap(), "new");
         assert_eq!(std::fs::metadata(&real).unwrap().mode() & 0o7777, 0o640);
         assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
@@ -171,12 +161,12 @@ mod tests {
     fn a_new_file_gets_its_folders() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("a/b/c.toml");
-        replace(&read(&path).unwrap(), "x = 1\n", Readers::Owner, 1).unwrap();
+        replace(&read(&path).unwrap(), "x = 1\n", Readers::Owner).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "x = 1\n");
         assert_eq!(names(path.parent().unwrap()), ["c.toml"]);
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
         let path = temp.path().join("shared.toml");
-        replace(&read(&path).unwrap(), "x = 1\n", Readers::Usual, 1).unwrap();
+        replace(&read(&path).unwrap(), "x = 1\n", Readers::Usual).unwrap();
         assert_ne!(std::fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
     }
 
@@ -187,10 +177,10 @@ mod tests {
         let path = temp.path().join("c.json");
         let absent = read(&path).unwrap();
         std::fs::write(&path, "theirs").unwrap();
-        assert!(matches!(replace(&absent, "ours", Readers::Owner, 1), Err(SaveError::Moved(_))));
+        assert!(matches!(replace(&absent, "ours", Readers::Owner), Err(SaveError::Moved(_))));
         let found = read(&path).unwrap();
         std::fs::write(&path, "theirs again").unwrap();
-        assert!(matches!(replace(&found, "ours", Readers::Owner, 2), Err(SaveError::Moved(_))));
+        assert!(matches!(replace(&found, "ours", Readers::Owner), Err(SaveError::Moved(_))));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "theirs again");
         assert_eq!(names(temp.path()), ["c.json"]);
     }
@@ -208,7 +198,7 @@ mod tests {
         assert!(matches!(read(&at("bytes")), Err(SaveError::NotText(_))));
         assert!(matches!(read(&at("lost")), Err(SaveError::LostLink(_))));
         let closed = read(&at("closed")).unwrap();
-        assert!(matches!(replace(&closed, "y", Readers::Owner, 1), Err(SaveError::ReadOnly(_))));
+        assert!(matches!(replace(&closed, "y", Readers::Owner), Err(SaveError::ReadOnly(_))));
         assert_eq!(names(temp.path()), ["bytes", "closed", "folder", "lost"]);
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::gateway::Whose;
 use crate::gateway::transport::rest::{RemoteId, Rest};
 use crate::jupyter::home::random_hex;
+use crate::new_file::NewFile;
 
 /// Longest file that is read. Our own files stay far below; others must not fill memory.
 const FILE_BYTES: u64 = 4 << 20;
@@ -135,15 +136,9 @@ impl Open {
         let path = folder.join(format!("{}.jsonl", random_hex::<8>()?));
         // Under its final name, an unlocked file would count as that of a dead host. Nothing looks
         // under this name.
-        let fresh = path.with_extension("new");
-        let mut options = OpenOptions::new();
-        let file = options.append(true).read(true).create_new(true).mode(0o600).open(&fresh)?;
-        if let Err(error) =
-            file.try_lock().map_err(io::Error::from).and_then(|()| fs::rename(&fresh, &path))
-        {
-            let _ = fs::remove_file(&fresh);
-            return Err(error);
-        }
+        let mut new = NewFile::beside(&path, 0o600)?;
+        new.file().try_lock()?;
+        let file = new.put()?;
         Ok(Open { path, file, left: BTreeSet::new(), stuck: BTreeSet::new(), written: 0 })
     }
 

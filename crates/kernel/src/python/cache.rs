@@ -6,15 +6,15 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
 use super::probe::Probed;
+use crate::new_file::replace_file;
 
 const FILE: &str = "interpreters.json";
 const FORMAT: u32 = 1;
@@ -169,18 +169,6 @@ impl Cache {
         // JSON cannot hold a path that is not UTF-8, so such an answer is not written.
         let bytes = serde_json::to_vec(&Stored { format: FORMAT, entries })?;
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
-        let beside = folder.join(format!(".{FILE}.{}.{now}", std::process::id()));
-        let written = fs::OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&beside)
-            .and_then(|mut file| file.write_all(&bytes))
-            .and_then(|()| fs::rename(&beside, folder.join(FILE)));
-        if written.is_err() {
-            let _never_made = fs::remove_file(&beside);
-        }
-        written
+        replace_file(&folder.join(FILE), &bytes, 0o600)
     }
 }

@@ -19,6 +19,7 @@ use tokio::time::Instant;
 
 use crate::error::gateway::GatewayError;
 use crate::gateway::transport::url::{GatewayUrl, PlainHttp, Token};
+use crate::new_file::replace_file;
 
 /// Interval between tries for a lock that another process holds, and the longest wait for it.
 const LOCK_AGAIN: Duration = Duration::from_millis(50);
@@ -212,15 +213,9 @@ impl Site {
 
     /// Writes the info file and the token.
     pub(crate) fn write(&self, info: &Info, token: &Token) -> io::Result<()> {
-        self.replace("gateway.token", token.secret().as_bytes())?;
-        self.replace("gateway.json", &serde_json::to_vec(info)?)
-    }
-
-    fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let fresh = self.folder.join(format!(".{name}.new"));
-        let _ = fs::remove_file(&fresh);
-        private().create_new(true).open(&fresh)?.write_all(bytes)?;
-        fs::rename(&fresh, self.folder.join(name))
+        let place = |name: &str| self.folder.join(name);
+        replace_file(&place("gateway.token"), token.secret().as_bytes(), 0o600)?;
+        replace_file(&place("gateway.json"), &serde_json::to_vec(info)?, 0o600)
     }
 }
 

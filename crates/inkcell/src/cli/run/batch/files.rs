@@ -8,7 +8,8 @@ use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use inkcell_engine::{Kind, system_random};
+use inkcell_engine::Kind;
+use inkcell_engine::kernel::replace_file;
 
 use crate::batch::{Past, Record, RowKey};
 use crate::exit::{Exit, Failure};
@@ -139,14 +140,7 @@ pub(super) fn write_report(path: &Path, text: &str) -> std::io::Result<()> {
         let mut file = OpenOptions::new().append(true).open(path)?;
         return file.write_all(text.as_bytes());
     }
-    let path = target(path);
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let beside = path.with_file_name(format!(".{name}.{:016x}", system_random()));
-    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, &path));
-    if written.is_err() {
-        let _ = fs::remove_file(&beside);
-    }
-    written
+    replace_file(&target(path), text.as_bytes(), 0o666)
 }
 
 /// The free memory in bytes: of the machine, or of our group of processes if that has less.
