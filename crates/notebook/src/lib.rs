@@ -67,7 +67,7 @@ pub use error::{
 };
 pub use export::{Outputs, to_markdown, to_script};
 pub use json::SyntaxError;
-pub use matching::{nearest, unique_ids};
+pub use matching::{Alignment, align, nearest, unique_ids};
 pub use parameters::{
     Injection, InjectionWay, NoParameters, Parameter, ParameterError, ParameterLanguage,
     ParameterValue, Parameters, WholeNumber, parameters_cell,

@@ -5,10 +5,12 @@
 
 use std::collections::HashMap;
 
-use inkcell_notebook::{CellCandidate, CellNames, CellRef, EditError, EditOp, OpError, unique_ids};
+use inkcell_notebook::{
+    CellCandidate, CellNames, CellRef, EditError, EditOp, OpError, align, unique_ids,
+};
 
 use crate::error::{CellDifference, CellFate};
-use crate::files::{Record, RecordedCell};
+use crate::files::Record;
 
 /// The reason why an edit could not be carried over.
 #[derive(Debug)]
@@ -61,47 +63,34 @@ pub(crate) fn carry_over(
 /// Current position of each known cell: by id if it is unique in both versions, otherwise by
 /// comparing the cells without unique ids, in order.
 fn places(known: &Record, current: &Record) -> Vec<Option<usize>> {
-    let (known_ids, current_ids) = (unique_ids(known.ids()), unique_ids(current.ids()));
-    let (known, current) = (&known.cells, &current.cells);
-    let by_id = |cell: &RecordedCell| {
-        let id = cell.id.as_deref()?;
-        known_ids.get(id).copied().flatten()?;
-        current_ids.get(id).copied().flatten()
-    };
-    let mut places: Vec<Option<usize>> = known.iter().map(by_id).collect();
-    let mut is_taken = vec![false; current.len()];
-    for &place in places.iter().flatten() {
-        is_taken[place] = true;
-    }
-    let nameless = |cell: &RecordedCell, ids: &HashMap<&str, Option<usize>>| {
-        cell.id.as_deref().is_none_or(|id| ids.get(id).copied().flatten().is_none())
-    };
-    let old: Vec<usize> = (0..known.len()).filter(|&at| nameless(&known[at], &known_ids)).collect();
-    let new: Vec<usize> = (0..current.len())
-        .filter(|&at| !is_taken[at] && nameless(&current[at], &current_ids))
-        .collect();
-    let old_digests: Vec<_> = old.iter().map(|&at| known[at].digest()).collect();
-    let new_digests: Vec<_> = new.iter().map(|&at| current[at].digest()).collect();
-    let (old_counts, new_counts) = (counts(&old_digests), counts(&new_digests));
-    let algorithm = similar::Algorithm::Myers;
-    for op in similar::capture_diff_slices(algorithm, &old_digests, &new_digests) {
-        if let similar::DiffOp::Equal { old_index, new_index, len } = op {
-            for step in 0..len {
-                let digest = old_digests[old_index + step];
-                // Equal cells can only be told apart while their number is unchanged.
-                if old_counts.get(&digest) == new_counts.get(&digest) {
-                    places[old[old_index + step]] = Some(new[new_index + step]);
-                }
-            }
+    let (old_ids, new_ids): (Vec<_>, Vec<_>) = (known.ids().collect(), current.ids().collect());
+    let (old, new) = (contents(known), contents(current));
+    let aligned = align((&old_ids, |index| old[index]), (&new_ids, |at| new[at]));
+    let mut places = aligned.places(old.len());
+    let (old_counts, new_counts) = (counts(&old), counts(&new));
+    for (content, place) in old.iter().zip(&mut places) {
+        // Equal cells can only be told apart while their number is unchanged.
+        if content.0.is_none() && old_counts.get(content) != new_counts.get(content) {
+            *place = None;
         }
     }
     places
 }
 
-fn counts(digests: &[(u64, u64)]) -> HashMap<(u64, u64), usize> {
+/// What stays the same of a cell that is compared: its digests, and its id if that is unique. So a cell whose unique id
+/// the other version lacks is like no other cell.
+type Content<'a> = (Option<&'a str>, (u64, u64));
+
+fn contents(record: &Record) -> Vec<Content<'_>> {
+    let ids = unique_ids(record.ids());
+    let unique = |id: &&str| ids.get(id).copied().flatten().is_some();
+    record.cells.iter().map(|cell| (cell.id.as_deref().filter(unique), cell.digest())).collect()
+}
+
+fn counts<'c, 'a>(contents: &'c [Content<'a>]) -> HashMap<&'c Content<'a>, usize> {
     let mut counts = HashMap::new();
-    for digest in digests {
-        *counts.entry(*digest).or_default() += 1;
+    for content in contents {
+        *counts.entry(content).or_default() += 1;
     }
     counts
 }

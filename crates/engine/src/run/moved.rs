@@ -6,8 +6,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use inkcell_notebook::{CellKind, CellView, Notebook};
-use similar::{Algorithm, DiffOp};
+use inkcell_notebook::{CellKind, CellView, Notebook, align};
 
 use super::record::{RanCell, SourceDigest};
 
@@ -37,20 +36,17 @@ pub(crate) fn places(notebook: &Notebook, records: &[RanCell]) -> Option<Vec<Opt
         return None;
     }
     let mut places: Vec<Option<usize>> = records.iter().map(|record| Some(record.index)).collect();
-    old.iter().for_each(|at| places[*at] = None);
-    for op in similar::capture_diff_slices(Algorithm::Myers, &old_keys, &new_keys) {
-        match op {
-            DiffOp::Equal { old_index, new_index, len } => {
-                for step in 0..len {
-                    places[old[old_index + step]] = Some(new[new_index + step].index());
-                }
-            }
-            DiffOp::Replace { old_index, old_len, new_index, new_len } => {
-                let old = &old[old_index..old_index + old_len];
-                replaced(records, old, &new[new_index..new_index + new_len], &mut places);
-            }
-            DiffOp::Delete { .. } | DiffOp::Insert { .. } => {}
-        }
+    // The content of a cell includes its id, because here no id names one cell.
+    let (old_ids, new_ids) = (vec![None::<()>; old.len()], vec![None; new.len()]);
+    let aligned =
+        align((&old_ids, |at| old_keys[at].clone()), (&new_ids, |here| new_keys[here].clone()));
+    for (at, here) in old.iter().zip(aligned.places(old.len())) {
+        places[*at] = here.map(|here| new[here].index());
+    }
+    for (olds, news) in aligned.replaced {
+        let olds: Vec<usize> = olds.into_iter().map(|at| old[at]).collect();
+        let news: Vec<CellView<'_>> = news.into_iter().map(|here| new[here]).collect();
+        replaced(records, &olds, &news, &mut places);
     }
     let is_moved = |(place, record): (&Option<usize>, &RanCell)| *place != Some(record.index);
     places.iter().zip(records).any(is_moved).then_some(places)

@@ -2,8 +2,10 @@
 //!
 //! Owns those rules over ids, positions and texts. It must not know notebooks.
 
+mod align;
 mod nearest;
 
+pub use align::{Alignment, align};
 pub use nearest::nearest;
 pub(crate) use nearest::nearest_lines;
 

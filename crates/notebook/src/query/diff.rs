@@ -2,12 +2,12 @@
 //!
 //! Owns the pairing of cells and the differences of each pair. It must not know colours or terminals.
 
-use similar::{Algorithm, DiffOp, TextDiff};
+use similar::TextDiff;
 
 use crate::document::{CellView, Indent, Notebook, Style, format_value, read_digests};
 use crate::error::CellCandidate;
 use crate::json;
-use crate::matching::{longest_rising, unique_ids};
+use crate::matching::{Alignment, align, longest_rising};
 
 /// The change of one cell.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -108,39 +108,18 @@ pub fn diff(old: &Notebook, new: &Notebook, compare: Compare) -> Vec<CellDiff> {
 /// Finds, for each new cell, the position of the same cell in the old notebook: by unique id, then in order by
 /// kind and source.
 pub fn pairs(old: &Notebook, new: &Notebook) -> Vec<Option<usize>> {
-    let old_ids = old.ids();
-    let by_id = unique_ids(old_ids.iter().map(|id| id.as_deref()));
-    let mut pairs = vec![None; new.len()];
-    let mut is_used = vec![false; old.len()];
-    for (at, id) in new.ids().iter().enumerate() {
-        let found = id.as_deref().and_then(|id| by_id.get(id).copied().flatten());
-        if let Some(index) = found.filter(|&index| !is_used[index]) {
-            pairs[at] = Some(index);
-            is_used[index] = true;
-        }
-    }
-    let old_rest: Vec<usize> = (0..old.len()).filter(|&index| !is_used[index]).collect();
-    let new_rest: Vec<usize> = (0..new.len()).filter(|&at| pairs[at].is_none()).collect();
-    let key = |cell: CellView<'_>| (cell.kind(), cell.source().text.into_owned());
-    let old_keys: Vec<_> = old_rest.iter().map(|&index| key(old.view(index))).collect();
-    let new_keys: Vec<_> = new_rest.iter().map(|&at| key(new.view(at))).collect();
-    for op in similar::capture_diff_slices(Algorithm::Myers, &old_keys, &new_keys) {
-        match op {
-            DiffOp::Equal { old_index, new_index, len } => {
-                for step in 0..len {
-                    pairs[new_rest[new_index + step]] = Some(old_rest[old_index + step]);
-                }
+    let content = |book: &Notebook, at: usize| {
+        let cell = book.view(at);
+        (cell.kind(), cell.source().text.into_owned())
+    };
+    let Alignment { mut pairs, replaced } =
+        align((&old.ids(), |index| content(old, index)), (&new.ids(), |at| content(new, at)));
+    // A run of cells replaced another run: pair them in order.
+    for (olds, news) in replaced {
+        for (index, at) in olds.into_iter().zip(news) {
+            if old.view(index).kind() == new.view(at).kind() {
+                pairs[at] = Some(index);
             }
-            // A run of cells replaced another run: pair them in order.
-            DiffOp::Replace { old_index, old_len, new_index, new_len } => {
-                for step in 0..old_len.min(new_len) {
-                    let (index, at) = (old_rest[old_index + step], new_rest[new_index + step]);
-                    if old.view(index).kind() == new.view(at).kind() {
-                        pairs[at] = Some(index);
-                    }
-                }
-            }
-            DiffOp::Delete { .. } | DiffOp::Insert { .. } => {}
         }
     }
     pairs
