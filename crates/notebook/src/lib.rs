@@ -66,7 +66,10 @@ pub use error::{
     TextError,
 };
 pub use export::{Outputs, to_markdown, to_script};
-pub use json::SyntaxError;
+pub use json::{
+    JsonFault, JsonKind, JsonLimits, JsonRole, JsonScanner, JsonToken, JsonTokens, SyntaxError,
+    json_tokens,
+};
 pub use matching::{Alignment, align, nearest, unique_ids};
 pub use parameters::{
     Injection, InjectionWay, NoParameters, Parameter, ParameterError, ParameterLanguage,

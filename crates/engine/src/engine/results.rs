@@ -13,8 +13,7 @@ use crate::api::{
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::store::{
-    Artifact, ArtifactError, ArtifactState, GrepLimits, JsonFound, JsonKind, JsonPath, Scope,
-    SearchPattern,
+    Artifact, ArtifactError, ArtifactState, GrepLimits, JsonFound, JsonPath, Scope, SearchPattern,
 };
 
 /// The limits of one answer.
@@ -123,29 +122,16 @@ fn read_part(
         ArtifactPart::Json { path } => {
             match artifact.json(&JsonPath::parse(path)?, PAGE.max_bytes)? {
                 JsonFound::Value(read) => ArtifactFound::Json {
-                    kind: name_kind(read.kind),
+                    kind: read.kind.name().to_owned(),
                     bytes: read.bytes,
                     offset: read.offset,
                     value_bytes: read.total_bytes,
                     entries: read.entries,
                 },
                 JsonFound::Nothing { followed, kind, entries, keys } => {
-                    ArtifactFound::NoValue { followed, kind: name_kind(kind), entries, keys }
+                    ArtifactFound::NoValue { followed, kind: kind.name().to_owned(), entries, keys }
                 }
             }
         }
     })
-}
-
-/// The JSON name of a kind of value.
-fn name_kind(kind: JsonKind) -> String {
-    match kind {
-        JsonKind::Object => "object",
-        JsonKind::Array => "array",
-        JsonKind::String => "string",
-        JsonKind::Number => "number",
-        JsonKind::Bool => "boolean",
-        JsonKind::Null => "null",
-    }
-    .to_owned()
 }

@@ -6,6 +6,9 @@
 
 use std::collections::VecDeque;
 
+pub use inkcell_notebook::JsonKind;
+use inkcell_notebook::{JsonRole, JsonToken};
+
 use super::error::{ArtifactError, shortened};
 use super::json::{JsonWalk, Passed};
 use super::read::{Artifact, whole_characters};
@@ -27,18 +30,6 @@ enum Step {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JsonPath {
     steps: Vec<Step>,
-}
-
-/// The type of a JSON value.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum JsonKind {
-    Object,
-    Array,
-    String,
-    /// A number, `NaN`, `Infinity` or `-Infinity`; only Python writes the last three.
-    Number,
-    Bool,
-    Null,
 }
 
 /// A value that was found.
@@ -131,7 +122,8 @@ impl Artifact {
     /// only as far as needed. Of equal keys the last one counts, as in Python.
     pub fn json(&self, path: &JsonPath, max_bytes: usize) -> Result<JsonFound, ArtifactError> {
         let mut walk = JsonWalk::new(self)?;
-        let (offset, passed) = match follow(&mut walk, &path.steps, 0, Rest::Unneeded)? {
+        let first = walk.next()?;
+        let (offset, passed) = match follow(&mut walk, first, &path.steps, 0, Rest::Unneeded)? {
             Outcome::Value { offset, passed } => (offset, passed),
             Outcome::Nothing { followed, kind, entries, keys } => {
                 return Ok(JsonFound::Nothing { followed, kind, entries, keys });
@@ -148,27 +140,26 @@ impl Artifact {
     }
 }
 
-/// Follows the remaining steps from the value at the current position. Each step goes one value deeper. The nesting of
-/// values is limited, so the recursion is, too.
+/// Follows the remaining steps from the value that begins with this token. Each step goes one value deeper. The length
+/// of a path is limited, so the recursion is, too.
 fn follow(
     walk: &mut JsonWalk<'_>,
+    first: JsonToken<'_>,
     steps: &[Step],
     followed: usize,
     rest: Rest,
 ) -> Result<Outcome, ArtifactError> {
-    let offset = walk.offset();
     let Some(step) = steps.get(followed) else {
-        return Ok(Outcome::Value { offset, passed: walk.pass()? });
+        return Ok(Outcome::Value { offset: first.start, passed: walk.pass(first)? });
     };
-    let kind = walk.kind()?;
-    match (step, kind) {
+    match (step, first.kind) {
         (Step::Key(wanted), JsonKind::Object) => follow_key(walk, wanted, steps, followed),
         (Step::Index(wanted), JsonKind::Array) => match u64::try_from(*wanted) {
             Ok(index) => follow_index(walk, index, steps, followed, rest),
-            Err(_) => follow_back(walk, wanted.unsigned_abs(), steps, followed),
+            Err(_) => follow_back(walk, first.start, wanted.unsigned_abs(), steps, followed),
         },
-        _ => {
-            let entries = walk.pass()?.entries;
+        (_, kind) => {
+            let entries = walk.pass(first)?.entries;
             Ok(Outcome::Nothing { followed, kind, entries, keys: Vec::new() })
         }
     }
@@ -181,20 +172,18 @@ fn follow_key(
     followed: usize,
 ) -> Result<Outcome, ArtifactError> {
     let (mut entries, mut keys, mut found) = (0, Vec::new(), None);
-    let mut key = String::new();
-    let mut goes_on = walk.enter()?;
-    while goes_on {
+    while walk.next()?.role == JsonRole::Key {
         entries += 1;
-        let can_be_named = walk.key(&mut key)?;
-        if can_be_named && keys.len() < NAMED_KEYS {
+        if let Some(key) = walk.key().filter(|_| keys.len() < NAMED_KEYS) {
             keys.push(key.chars().take(NAMED_KEY_CHARS).collect());
         }
-        if can_be_named && key == wanted {
-            found = Some(follow(walk, steps, followed + 1, Rest::Needed)?);
+        let is_wanted = walk.key() == Some(wanted);
+        let value = walk.next()?;
+        if is_wanted {
+            found = Some(follow(walk, value, steps, followed + 1, Rest::Needed)?);
         } else {
-            walk.pass()?;
+            walk.pass(value)?;
         }
-        goes_on = walk.next_entry(JsonKind::Object)?;
     }
     let (kind, entries) = (JsonKind::Object, Some(entries));
     Ok(found.unwrap_or(Outcome::Nothing { followed, kind, entries, keys }))
@@ -208,62 +197,66 @@ fn follow_index(
     rest: Rest,
 ) -> Result<Outcome, ArtifactError> {
     let (mut entries, mut found) = (0, None);
-    let mut goes_on = walk.enter()?;
-    while goes_on {
+    loop {
+        let item = walk.next()?;
+        if item.role == JsonRole::Close {
+            break;
+        }
         if entries == wanted {
-            let outcome = follow(walk, steps, followed + 1, rest)?;
+            let outcome = follow(walk, item, steps, followed + 1, rest)?;
             if rest == Rest::Unneeded {
                 return Ok(outcome);
             }
             found = Some(outcome);
         } else {
-            walk.pass()?;
+            walk.pass(item)?;
         }
         entries += 1;
-        goes_on = walk.next_entry(JsonKind::Array)?;
     }
     let (kind, entries) = (JsonKind::Array, Some(entries));
     Ok(found.unwrap_or(Outcome::Nothing { followed, kind, entries, keys: Vec::new() }))
 }
 
-/// Finds an entry counted from the end. The walk remembers where the last entries begin.
+/// Finds an entry counted from the end of the array at `from`. The walk remembers where the last entries begin.
 fn follow_back(
     walk: &mut JsonWalk<'_>,
+    from: u64,
     back: u64,
     steps: &[Step],
     followed: usize,
 ) -> Result<Outcome, ArtifactError> {
     let remembered = usize::try_from(back).unwrap_or(usize::MAX).min(MAX_REMEMBERED);
     let mut last = VecDeque::with_capacity(remembered);
-    let from = walk.offset();
     let mut entries = 0;
-    let mut goes_on = walk.enter()?;
-    while goes_on {
+    loop {
+        let item = walk.next()?;
+        if item.role == JsonRole::Close {
+            break;
+        }
         if last.len() == remembered {
             last.pop_front();
         }
-        last.push_back(walk.offset());
-        walk.pass()?;
+        last.push_back(item.start);
+        walk.pass(item)?;
         entries += 1;
-        goes_on = walk.next_entry(JsonKind::Array)?;
     }
-    let end = walk.offset();
+    let end = walk.mark();
     let Some(index) = u64::checked_sub(entries, back) else {
         let (kind, entries) = (JsonKind::Array, Some(entries));
         return Ok(Outcome::Nothing { followed, kind, entries, keys: Vec::new() });
     };
     let outcome = match last.front() {
         Some(offset) if back == remembered as u64 => {
-            walk.seek(*offset);
-            follow(walk, steps, followed + 1, Rest::Unneeded)
+            let item = walk.enter(*offset)?;
+            follow(walk, item, steps, followed + 1, Rest::Unneeded)
         }
         // So far from the end that a second walk from the start is faster.
         _ => {
-            walk.seek(from);
+            walk.enter(from)?;
             follow_index(walk, index, steps, followed, Rest::Unneeded)
         }
     }?;
-    walk.seek(end);
+    walk.return_to(end);
     Ok(outcome)
 }
 

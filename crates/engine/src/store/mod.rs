@@ -23,7 +23,6 @@ mod grep;
 mod id;
 mod json;
 mod json_path;
-mod json_scan;
 mod lines;
 mod near;
 mod pass;

@@ -263,7 +263,7 @@ fn value(
     let is_json = output.is_json();
     if is_json {
         begin(found, output)?;
-        let (kind, entries) = (kind_word(read.kind), json!(read.entries));
+        let (kind, entries) = (read.kind.name(), json!(read.entries));
         // The value as it is spelled there: Python writes numbers that JSON does not have.
         let head = format!("\"kind\": \"{kind}\",\n  \"entries\": {entries},\n  \"json\": \"");
         raw(output, &format!(",\n  \"path\": {},\n  {head}", Value::from(given)))?;
@@ -296,24 +296,13 @@ fn nowhere(
         keys => format!(": {}", keys.join(", ")),
     };
     let article = if matches!(kind, JsonKind::Object | JsonKind::Array) { "an" } else { "a" };
-    let kind = kind_word(kind);
+    let kind = kind.name();
     let kind = if kind == "null" { kind.to_owned() } else { format!("{article} {kind}") };
     Failure::Told {
         exit: Exit::NotFound,
         kind: Kind::NotFound,
         message: format!("the path {given} leads nowhere: {place} there is {kind}{entries}{keys}"),
         hint: None,
-    }
-}
-
-fn kind_word(kind: JsonKind) -> &'static str {
-    match kind {
-        JsonKind::Object => "object",
-        JsonKind::Array => "array",
-        JsonKind::String => "string",
-        JsonKind::Number => "number",
-        JsonKind::Bool => "boolean",
-        JsonKind::Null => "null",
     }
 }
 

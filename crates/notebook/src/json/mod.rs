@@ -1,16 +1,21 @@
 //! JSON as bytes with positions: `scan.rs` checks a text, `walk.rs` returns the span of every member
-//! and item of checked text, `string.rs` handles escapes.
+//! and item of checked text, `string.rs` handles escapes, and `tokens.rs` reads JSON that arrives in
+//! blocks.
 //!
 //! It must not know what a notebook is, and it never builds a tree: values keep their position and
 //! spelling in the file.
 
 mod scan;
 mod string;
+mod tokens;
 mod walk;
 
 pub use scan::SyntaxError;
 pub(crate) use scan::{Scanner, TOO_DEEP, check, whole_number};
 pub(crate) use string::{Decoded, NonAscii, decode, encode};
+pub use tokens::{
+    JsonFault, JsonKind, JsonLimits, JsonRole, JsonScanner, JsonToken, JsonTokens, json_tokens,
+};
 pub(crate) use walk::{Cursor, Member, first_key, get, items, members, skip};
 
 /// A range of bytes. Files are smaller than 4 GiB, so 32 bits suffice and keep cells small.

@@ -4,10 +4,11 @@
 //! and never kept, so a chart of any size costs little.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use inkcell_notebook::{JsonKind, JsonRole, json_tokens};
+use serde::de::{Deserialize, Deserializer, IgnoredAny};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// Maximum number of series, fields or names in a digest.
 const MAX_LISTED: usize = 8;
@@ -41,124 +42,45 @@ struct Values {
 
 impl<'de> Deserialize<'de> for Values {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Values, D::Error> {
-        struct Counting;
-        impl<'de> Visitor<'de> for Counting {
-            type Value = Values;
+        Ok(Values::count(<&RawValue>::deserialize(from)?.get()))
+    }
+}
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("values")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Values, A::Error> {
-                let mut values = Values::default();
-                while let Some(item) = list.next_element::<Scalar>()? {
-                    values.count += 1;
-                    if let Scalar(Some(number)) = item {
-                        let (low, high) = values.range.unwrap_or((number, number));
-                        values.range = Some((low.min(number), high.max(number)));
-                    }
+impl Values {
+    /// Counts a list, or numbers that newer plotly packs as base64 with a type. Any other value has none.
+    fn count(json: &str) -> Values {
+        let mut values = Values::default();
+        let (mut key, mut width, mut packed) = ("", None, 0);
+        for token in json_tokens(json.as_bytes()).map_while(Result::ok) {
+            let text = &json[token.start as usize..token.end as usize];
+            match (token.role, token.depth) {
+                (JsonRole::Key, 1) => key = text,
+                (JsonRole::Scalar, 1) if key == "\"dtype\"" => width = width_of(text),
+                (JsonRole::Scalar, 1) if key == "\"bdata\"" => {
+                    packed = text.trim_matches(['"', '=']).len() as u64 * 3 / 4;
                 }
-                Ok(values)
+                _ => {}
             }
-
-            /// Newer plotly packs numbers as base64 with a type.
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Values, A::Error> {
-                let (mut width, mut packed) = (None, 0);
-                while let Some(key) = map.next_key::<String>()? {
-                    match &*key {
-                        "dtype" => width = map.next_value::<Value>()?.as_str().and_then(width_of),
-                        "bdata" => {
-                            let text = map.next_value::<std::borrow::Cow<'de, str>>()?;
-                            packed = text.trim_end_matches('=').len() as u64 * 3 / 4;
-                        }
-                        _ => drop(map.next_value::<IgnoredAny>()?),
-                    }
-                }
-                let count = width.map_or(0, |width| packed / width);
-                Ok(Values { count, range: None })
+            if token.depth != 1 || !token.is_entry || token.role == JsonRole::Key {
+                continue;
             }
-
-            fn visit_unit<E>(self) -> Result<Values, E> {
-                Ok(Values::default())
-            }
-
-            fn visit_bool<E>(self, _: bool) -> Result<Values, E> {
-                Ok(Values::default())
-            }
-
-            fn visit_i64<E>(self, _: i64) -> Result<Values, E> {
-                Ok(Values::default())
-            }
-
-            fn visit_u64<E>(self, _: u64) -> Result<Values, E> {
-                Ok(Values::default())
-            }
-
-            fn visit_f64<E>(self, _: f64) -> Result<Values, E> {
-                Ok(Values::default())
-            }
-
-            fn visit_str<E>(self, _: &str) -> Result<Values, E> {
-                Ok(Values::default())
+            values.count += 1;
+            let number = text.parse::<f64>().ok().filter(|_| token.kind == JsonKind::Number);
+            if let Some(number) = number {
+                let (low, high) = values.range.unwrap_or((number, number));
+                values.range = Some((low.min(number), high.max(number)));
             }
         }
-        from.deserialize_any(Counting)
+        if let Some(width) = width {
+            values.count = packed / width;
+        }
+        values
     }
 }
 
 fn width_of(kind: &str) -> Option<u64> {
-    kind.trim_start_matches(|c: char| !c.is_ascii_digit()).parse().ok().filter(|width| *width > 0)
-}
-
-/// A value that may be a number; any other value is skipped.
-struct Scalar(Option<f64>);
-
-impl<'de> Deserialize<'de> for Scalar {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Scalar, D::Error> {
-        struct Number;
-        impl<'de> Visitor<'de> for Number {
-            type Value = Scalar;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a value")
-            }
-
-            fn visit_f64<E>(self, value: f64) -> Result<Scalar, E> {
-                Ok(Scalar(Some(value)))
-            }
-
-            fn visit_i64<E>(self, value: i64) -> Result<Scalar, E> {
-                Ok(Scalar(Some(value as f64)))
-            }
-
-            fn visit_u64<E>(self, value: u64) -> Result<Scalar, E> {
-                Ok(Scalar(Some(value as f64)))
-            }
-
-            fn visit_bool<E>(self, _: bool) -> Result<Scalar, E> {
-                Ok(Scalar(None))
-            }
-
-            fn visit_unit<E>(self) -> Result<Scalar, E> {
-                Ok(Scalar(None))
-            }
-
-            fn visit_str<E>(self, _: &str) -> Result<Scalar, E> {
-                Ok(Scalar(None))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Scalar, A::Error> {
-                while list.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Scalar(None))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Scalar, A::Error> {
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Scalar(None))
-            }
-        }
-        from.deserialize_any(Number)
-    }
+    let digits = kind.trim_matches(|c: char| !c.is_ascii_digit());
+    digits.parse().ok().filter(|width| *width > 0)
 }
 
 #[derive(serde::Deserialize, Default)]

@@ -1,10 +1,12 @@
 //! JSON for a reader: indented by two spaces and cut, and its shape in one line.
 //!
-//! Owns a walk over JSON text that builds no value, so that a text of any size costs no more memory than its shown
-//! part. It must not know displays. A text that is not JSON is passed through unchanged.
+//! Owns both texts. Neither builds a value, so that a text of any size costs no more memory than its shown part. It must
+//! not know displays. From the first byte on that is not JSON, a text is passed through unchanged.
 
 use std::borrow::Cow;
 use std::fmt::Write;
+
+use inkcell_notebook::{JsonKind, JsonRole, json_tokens};
 
 /// An indented JSON text.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -13,62 +15,6 @@ pub(crate) struct Laid {
     pub(crate) text: String,
     /// Number of characters cut off.
     pub(crate) missing_chars: u64,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Token<'a> {
-    Open(u8),
-    Close(u8),
-    Comma,
-    Colon,
-    Text(&'a str),
-    Scalar(&'a str),
-}
-
-/// The tokens of a JSON text.
-struct Tokens<'a> {
-    rest: &'a str,
-}
-
-impl<'a> Iterator for Tokens<'a> {
-    type Item = Token<'a>;
-
-    fn next(&mut self) -> Option<Token<'a>> {
-        let blanks = self.rest.bytes().take_while(|byte| b" \t\n\r".contains(byte)).count();
-        self.rest = &self.rest[blanks..];
-        let first = *self.rest.as_bytes().first()?;
-        let len = match first {
-            b'"' => string_len(self.rest.as_bytes()),
-            b'{' | b'[' | b'}' | b']' | b',' | b':' => 1,
-            _ => {
-                let is_end = |byte: u8| b"{}[],:\" \t\n\r".contains(&byte);
-                self.rest.bytes().position(is_end).unwrap_or(self.rest.len())
-            }
-        };
-        let (token, rest) = self.rest.split_at(len);
-        self.rest = rest;
-        Some(match first {
-            b'"' => Token::Text(token),
-            b'{' | b'[' => Token::Open(first),
-            b'}' | b']' => Token::Close(first),
-            b',' => Token::Comma,
-            b':' => Token::Colon,
-            _ => Token::Scalar(token),
-        })
-    }
-}
-
-/// Length of the string at the front, including its quotes.
-fn string_len(bytes: &[u8]) -> usize {
-    let mut at = 1;
-    while let Some(found) = memchr::memchr2(b'"', b'\\', &bytes[at.min(bytes.len())..]) {
-        at += found;
-        if bytes[at] == b'"' {
-            return at + 1;
-        }
-        at += 2;
-    }
-    bytes.len()
 }
 
 /// Writes up to a number of characters and counts the rest.
@@ -114,33 +60,32 @@ impl Limited {
 /// Indents a JSON text by two spaces, as `JSON.stringify(value, null, 2)` does, and cuts it.
 pub(crate) fn lay_out(json: &str, max_chars: usize) -> Laid {
     let mut out = Limited { text: String::new(), room: max_chars, missing: 0 };
-    let mut depth = 0usize;
-    let mut tokens = Tokens { rest: json }.peekable();
-    while let Some(token) = tokens.next() {
-        match token {
-            Token::Open(bracket) => {
-                out.add(if bracket == b'{' { "{" } else { "[" });
-                if let Some(Token::Close(close)) = tokens.peek() {
-                    out.add(if *close == b'}' { "}" } else { "]" });
-                    tokens.next();
-                } else {
-                    depth += 1;
-                    out.line(depth);
-                }
-            }
-            Token::Close(bracket) => {
-                depth = depth.saturating_sub(1);
-                out.line(depth);
-                out.add(if bracket == b'}' { "}" } else { "]" });
-            }
-            Token::Comma => {
+    let (mut is_empty, mut end) = (true, 0);
+    for token in json_tokens(json.as_bytes()) {
+        let Ok(token) = token else {
+            out.add(&json[end..]);
+            break;
+        };
+        let text = &json[token.start as usize..token.end as usize];
+        end = token.end as usize;
+        if token.is_entry {
+            if !is_empty {
                 out.add(",");
-                out.line(depth);
             }
-            Token::Colon => out.add(": "),
-            Token::Text(text) => out.add(&readable(text)),
-            Token::Scalar(text) => out.add(text),
+            out.line(token.depth);
         }
+        if token.role == JsonRole::Close && !is_empty {
+            out.line(token.depth);
+        }
+        match token.role {
+            JsonRole::Key => {
+                out.add(&readable(text));
+                out.add(": ");
+            }
+            JsonRole::Scalar if token.kind == JsonKind::String => out.add(&readable(text)),
+            _ => out.add(text),
+        }
+        is_empty = token.role == JsonRole::Open;
     }
     Laid { text: out.text, missing_chars: out.missing }
 }
@@ -181,20 +126,19 @@ pub(crate) fn shown(number: u64, json: &str, max_chars: usize) -> String {
 }
 
 /// Facts about a value one level down.
-#[derive(Clone, Default)]
-struct Member {
-    key: String,
-    kind: &'static str,
+struct Member<'a> {
+    key: &'a str,
+    kind: JsonKind,
     /// Number of entries, for a list or an object.
     entries: u64,
 }
 
-impl Member {
+impl Member<'_> {
     fn words(&self) -> String {
         match self.kind {
-            "array" => format!("array of {}", self.entries),
-            "object" => format!("object of {}", self.entries),
-            kind => kind.to_owned(),
+            JsonKind::Array => format!("array of {}", self.entries),
+            JsonKind::Object => format!("object of {}", self.entries),
+            kind => kind.name().to_owned(),
         }
     }
 }
@@ -204,65 +148,43 @@ const MAX_KEYS: usize = 12;
 
 /// The shape of a JSON value in one line: kinds, lengths and the first keys.
 pub(crate) fn shape(json: &str) -> String {
-    let mut tokens = Tokens { rest: json }.peekable();
-    let outer = match tokens.next() {
-        Some(Token::Open(bracket)) => bracket,
-        Some(Token::Text(text)) => {
-            return format!("string of {} bytes", text.len().saturating_sub(2));
-        }
-        Some(Token::Scalar(text)) => return scalar_kind(text).to_owned(),
-        _ => return "nothing".to_owned(),
-    };
-    let mut members: Vec<Member> = Vec::new();
-    let mut inner_keys: Vec<String> = Vec::new();
-    let (mut count, mut depth, mut key) = (0u64, 1usize, None);
-    let mut current = Member::default();
-    let mut is_first_inner = true;
-    while let Some(token) = tokens.next() {
-        if let (Token::Text(text), Some(Token::Colon)) = (token, tokens.peek()) {
-            tokens.next();
-            if depth == 1 {
-                key = Some(text);
-            } else if depth == 2 && outer == b'[' && is_first_inner && inner_keys.len() < MAX_KEYS {
-                inner_keys.push(text.trim_matches('"').to_owned());
-            }
-            continue;
-        }
-        match token {
-            Token::Close(_) => {
-                depth -= 1;
-                if depth == 0 {
-                    break;
+    let mut tokens = json_tokens(json.as_bytes()).map_while(Result::ok);
+    let Some(outer) = tokens.next() else { return "nothing".to_owned() };
+    match outer.kind {
+        JsonKind::Object | JsonKind::Array => {}
+        JsonKind::String => return format!("string of {} bytes", outer.end - outer.start - 2),
+        kind => return kind.name().to_owned(),
+    }
+    let mut members: Vec<Member<'_>> = Vec::new();
+    let mut inner_keys: Vec<&str> = Vec::new();
+    let (mut count, mut key) = (0u64, "");
+    for token in tokens {
+        let text = json[token.start as usize..token.end as usize].trim_matches('"');
+        match (token.role, token.depth) {
+            (JsonRole::Key, 1) => key = text,
+            (JsonRole::Open | JsonRole::Scalar, 1) => {
+                count += 1;
+                if members.len() < MAX_KEYS {
+                    members.push(Member { key, kind: token.kind, entries: 0 });
                 }
             }
-            Token::Comma if depth == 1 => {
-                is_first_inner = false;
-                push_member(&mut members, std::mem::take(&mut current));
-            }
-            Token::Comma if depth == 2 => current.entries += 1,
-            Token::Open(_) | Token::Text(_) | Token::Scalar(_) => {
-                if depth == 1 {
-                    count += 1;
-                    current.key = key.take().unwrap_or_default().trim_matches('"').to_owned();
-                    current.kind = kind_of(token);
-                    current.entries = 0;
-                    let is_empty = matches!(tokens.peek(), Some(Token::Close(_)));
-                    if matches!(token, Token::Open(_)) && !is_empty {
-                        current.entries = 1;
-                    }
+            (_, 2) if token.is_entry && count == members.len() as u64 => {
+                if let Some(member) = members.last_mut() {
+                    member.entries += 1;
                 }
-                depth += usize::from(matches!(token, Token::Open(_)));
+                let is_first = outer.kind == JsonKind::Array && count == 1;
+                if is_first && token.role == JsonRole::Key && inner_keys.len() < MAX_KEYS {
+                    inner_keys.push(text);
+                }
             }
-            Token::Comma | Token::Colon => {}
+            _ => {}
         }
     }
-    push_member(&mut members, current);
-    members.retain(|member| !member.kind.is_empty());
     let more = |total: u64, shown: usize| match total.saturating_sub(shown as u64) {
         0 => String::new(),
         n => format!(", and {n} more"),
     };
-    if outer == b'{' {
+    if outer.kind == JsonKind::Object {
         let keys: Vec<String> =
             members.iter().map(|member| format!("{}: {}", member.key, member.words())).collect();
         let unit = if count == 1 { "key" } else { "keys" };
@@ -281,30 +203,6 @@ pub(crate) fn shape(json: &str) -> String {
         }
     }
     text
-}
-
-fn push_member(members: &mut Vec<Member>, member: Member) {
-    if members.len() < MAX_KEYS {
-        members.push(member);
-    }
-}
-
-fn kind_of(token: Token<'_>) -> &'static str {
-    match token {
-        Token::Open(b'{') => "object",
-        Token::Open(_) => "array",
-        Token::Text(_) => "string",
-        Token::Scalar(text) => scalar_kind(text),
-        _ => "",
-    }
-}
-
-fn scalar_kind(text: &str) -> &'static str {
-    match text {
-        "null" => "null",
-        "true" | "false" => "boolean",
-        _ => "number",
-    }
 }
 
 #[cfg(test)]

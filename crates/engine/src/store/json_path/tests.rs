@@ -1,7 +1,6 @@
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::super::json_scan::{Progress, Scan};
 use super::super::tests::artifact;
 use super::*;
 
@@ -217,27 +216,5 @@ proptest! {
             let JsonFound::Value(read) = read else { panic!("{path}: {read:?}") };
             prop_assert_eq!(serde_json::from_slice::<Value>(&read.bytes).expect("a value"), wanted);
         }
-    }
-
-    /// The size of blocks does not change a value.
-    #[test]
-    fn blocks_do_not_matter(value in value(), size in 1usize..9) {
-        let text = format!("{value} ");
-        let mut whole = Scan::default();
-        whole.begin();
-        prop_assert_eq!(whole.feed(text.as_bytes()), Ok(Progress::Done(text.len() - 1)));
-        let mut pieces = Scan::default();
-        let mut passed = 0;
-        for piece in text.as_bytes().chunks(size) {
-            match pieces.feed(piece).expect("json") {
-                Progress::More => passed += piece.len(),
-                Progress::Done(length) => {
-                    passed += length;
-                    break;
-                }
-            }
-        }
-        prop_assert_eq!(passed, text.len() - 1);
-        prop_assert_eq!((pieces.kind(), pieces.entries()), (whole.kind(), whole.entries()));
     }
 }

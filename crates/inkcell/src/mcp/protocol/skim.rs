@@ -3,22 +3,21 @@
 //! Owns scanning bytes that are not kept, so that a client learns which of its requests was refused. Must not know
 //! why it was.
 
+use inkcell_engine::notebook::{JsonLimits, JsonRole, JsonScanner};
 use rmcp::model::RequestId;
 
-/// The longest key or id that is kept, in bytes.
-const KEPT: usize = 512;
+/// The longest key or id that is kept, in bytes, and the deepest nesting that is followed.
+const LIMITS: JsonLimits = JsonLimits { depth: 1 << 20, spelled: 512 };
 
 /// The state of a scan over one JSON object.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Skim {
     length: usize,
-    depth: usize,
     deepest: usize,
-    is_in_string: bool,
-    is_escaped: bool,
-    /// The key or the value at the outermost level that is being read.
-    token: Vec<u8>,
-    key: Vec<u8>,
+    /// None from the first byte on that is not JSON.
+    scanner: Option<JsonScanner>,
+    /// True behind the key of the id at the outermost level.
+    is_id: bool,
     id: Id,
 }
 
@@ -31,13 +30,40 @@ enum Id {
     Unusable,
 }
 
+impl Default for Skim {
+    fn default() -> Skim {
+        let scanner = Some(JsonScanner::new(0, LIMITS));
+        Skim { length: 0, deepest: 0, scanner, is_id: false, id: Id::Unseen }
+    }
+}
+
 impl Skim {
     /// Scans the next bytes.
-    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+    pub(crate) fn feed(&mut self, mut bytes: &[u8]) {
         self.length += bytes.len();
-        for &byte in bytes {
-            self.step(byte);
+        let Some(mut scanner) = self.scanner.take() else { return };
+        loop {
+            let token = match scanner.next(&mut bytes) {
+                Ok(Some(token)) => token,
+                Ok(None) => break,
+                Err(_) => return,
+            };
+            let is_open = token.role == JsonRole::Open;
+            self.deepest = self.deepest.max(token.depth + usize::from(is_open));
+            if token.depth != 1 {
+                continue;
+            }
+            if token.role == JsonRole::Key {
+                self.is_id = token.spelled == Some(b"\"id\"");
+            } else if std::mem::take(&mut self.is_id) {
+                let id = token.spelled.filter(|_| !is_open).map(serde_json::from_slice);
+                self.id = match (&self.id, id) {
+                    (Id::Unseen, Some(Ok(id))) => Id::Seen(id),
+                    _ => Id::Unusable,
+                };
+            }
         }
+        self.scanner = Some(scanner);
     }
 
     /// The number of bytes scanned.
@@ -55,63 +81,6 @@ impl Skim {
             Id::Seen(id) => Some(id.clone()),
             Id::Unseen | Id::Unusable => None,
         }
-    }
-
-    fn step(&mut self, byte: u8) {
-        if self.is_in_string {
-            self.keep(byte);
-            match byte {
-                _ if self.is_escaped => self.is_escaped = false,
-                b'\\' => self.is_escaped = true,
-                b'"' => self.is_in_string = false,
-                _ => {}
-            }
-            return;
-        }
-        match byte {
-            b'"' => {
-                self.is_in_string = true;
-                self.keep(byte);
-            }
-            b'{' | b'[' => {
-                // An object or a list cannot be an id, whatever its key.
-                self.keep(byte);
-                self.depth += 1;
-                self.deepest = self.deepest.max(self.depth);
-                if self.depth == 1 {
-                    self.token.clear();
-                }
-            }
-            b'}' | b']' => {
-                if self.depth == 1 {
-                    self.value();
-                }
-                self.depth = self.depth.saturating_sub(1);
-            }
-            b':' if self.depth == 1 => self.key = std::mem::take(&mut self.token),
-            b',' if self.depth == 1 => self.value(),
-            b' ' | b'\t' | b'\r' | b'\n' => {}
-            _ => self.keep(byte),
-        }
-    }
-
-    fn keep(&mut self, byte: u8) {
-        if self.depth == 1 && self.token.len() < KEPT {
-            self.token.push(byte);
-        }
-    }
-
-    /// A value at the outermost level is complete.
-    fn value(&mut self) {
-        let token = std::mem::take(&mut self.token);
-        if std::mem::take(&mut self.key) != b"\"id\"" {
-            return;
-        }
-        let id = serde_json::from_slice::<RequestId>(&token);
-        self.id = match (&self.id, id) {
-            (Id::Unseen, Ok(id)) => Id::Seen(id),
-            _ => Id::Unusable,
-        };
     }
 }
 

@@ -3,16 +3,17 @@
 //! Owns the words of a refusal, and that a message means one thing: a key that is given twice is refused, so that
 //! the choice of a reader between the client and us never matters. Must not know how messages arrive.
 
-use std::fmt;
+use std::collections::HashSet;
 
+use inkcell_engine::notebook::{JsonRole, json_tokens};
 use rmcp::model::{
     CallToolRequestParams, ClientRequest, CustomRequest, ErrorData, GetPromptRequestParams,
     InitializeRequestParams, JsonRpcMessage, JsonRpcRequest, ReadResourceRequestParams, RequestId,
 };
 use rmcp::service::{RoleServer, RxJsonRpcMessage};
-use serde::de::{DeserializeOwned, DeserializeSeed, MapAccess, SeqAccess, Visitor};
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::answer::cleaned;
 use super::skim::Skim;
@@ -45,12 +46,11 @@ pub(crate) fn take(line: &[u8]) -> Taken {
     if line.is_empty() {
         return Taken::Nothing;
     }
-    let mut twice = None;
-    let value = match parse(line, &mut twice) {
+    let value = match serde_json::from_slice(line) {
         Ok(value) => value,
         Err(error) => return Taken::Refused(unreadable(line, &error)),
     };
-    if let Some(instead) = instead_of(&value, twice) {
+    if let Some(instead) = instead_of(&value, find_repeated_key(line)) {
         return instead;
     }
     let id = id_of(&value).ok().flatten();
@@ -184,79 +184,25 @@ fn id_of(value: &Value) -> Result<Option<RequestId>, String> {
     }
 }
 
-/// The value, and the first key that is given twice anywhere in it.
-fn parse(line: &[u8], twice: &mut Option<String>) -> Result<Value, serde_json::Error> {
-    let mut deserializer = serde_json::Deserializer::from_slice(line);
-    let value = Seed { twice }.deserialize(&mut deserializer)?;
-    deserializer.end()?;
-    Ok(value)
-}
-
-struct Seed<'a> {
-    twice: &'a mut Option<String>,
-}
-
-impl<'de> DeserializeSeed<'de> for Seed<'_> {
-    type Value = Value;
-
-    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Seed<'_> {
-    type Value = Value;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a JSON value")
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        let mut all = Vec::new();
-        while let Some(item) = items.next_element_seed(Seed { twice: self.twice })? {
-            all.push(item);
-        }
-        Ok(Value::Array(all))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let mut all = Map::new();
-        while let Some(key) = entries.next_key::<String>()? {
-            let value = entries.next_value_seed(Seed { twice: self.twice })?;
-            if all.insert(key.clone(), value).is_some() {
-                self.twice.get_or_insert(key);
+/// The first key that one object of this JSON gives twice.
+fn find_repeated_key(line: &[u8]) -> Option<String> {
+    let mut open: Vec<HashSet<String>> = Vec::new();
+    for token in json_tokens(line).map_while(Result::ok) {
+        match token.role {
+            JsonRole::Open => open.push(HashSet::new()),
+            JsonRole::Close => drop(open.pop()),
+            JsonRole::Key => {
+                // One key can be spelled in several ways.
+                let key: String = serde_json::from_slice(token.spelled?).ok()?;
+                let keys = open.last_mut()?;
+                if !keys.insert(key.clone()) {
+                    return Some(key);
+                }
             }
+            JsonRole::Scalar => {}
         }
-        Ok(Value::Object(all))
     }
+    None
 }
 
 #[cfg(test)]
