@@ -75,6 +75,7 @@ pub use parameters::{
     Injection, InjectionWay, NoParameters, Parameter, ParameterError, ParameterLanguage,
     ParameterValue, Parameters, WholeNumber, parameters_cell,
 };
+pub use python::{PythonToken, PythonTokenKind, StringEnd, python_tokens};
 pub use query::{
     CellComparison, CellDiff, CellMarks, CellVerdict, Compare, ComparePictures, CompareRules,
     CompareScope, Hit, MAY_FAIL_TAG, OutlineCell, OutputDifference, PartDifference, Pictures,

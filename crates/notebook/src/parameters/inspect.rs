@@ -6,7 +6,10 @@
 use super::language::{ParameterError, ParameterLanguage};
 use crate::cell::CellKind;
 use crate::document::Notebook;
-use crate::python::{Statement, StatementKind, split_statements};
+use crate::python::{
+    PythonToken, PythonTokenKind, Statement, StatementKind, StringEnd, python_tokens,
+    split_statements,
+};
 
 /// A parameter that a notebook defines.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -106,36 +109,20 @@ pub(super) fn find_fault(source: &str) -> Option<(usize, &'static str)> {
 
 /// Finds the problem of a statement, and the line of the statement that has it, from 0.
 fn check_statement(statement: &str) -> Option<(usize, &'static str)> {
-    let mut brackets: Vec<(char, usize)> = Vec::new();
-    let (mut rest, mut line) = (statement, 0);
-    while let Some(first) = rest.chars().next() {
-        let mut taken = first.len_utf8();
-        match first {
-            '"' | '\'' => {
-                taken = measure_string(rest, first);
-                let string = &rest[..taken];
-                let triple = String::from(first).repeat(3);
-                let is_long = string.starts_with(&triple);
-                let is_closed = match is_long {
-                    true => taken >= 6 && string.ends_with(&triple),
-                    false => taken >= 2 && string.ends_with(first),
-                };
-                // A short string may continue only behind a backslash.
-                let breaks = string.replace("\\\n", "").contains('\n');
-                if !is_closed || !is_long && breaks {
-                    return Some((line, "a text is not closed"));
-                }
+    let (mut brackets, mut line) = (Vec::new(), 0);
+    for token in python_tokens(statement) {
+        match token.kind {
+            PythonTokenKind::String(StringEnd::Broken | StringEnd::Unfinished) => {
+                return Some((line, "a text is not closed"));
             }
-            '#' => taken = rest.find('\n').unwrap_or(rest.len()),
-            '(' | '[' | '{' => brackets.push((first, line)),
-            ')' | ']' | '}' => match (brackets.pop(), first) {
-                (Some(('(', _)), ')') | (Some(('[', _)), ']') | (Some(('{', _)), '}') => {}
+            PythonTokenKind::Open => brackets.push((token.text, line)),
+            PythonTokenKind::Close => match (brackets.pop(), token.text) {
+                (Some(("(", _)), ")") | (Some(("[", _)), "]") | (Some(("{", _)), "}") => {}
                 _ => return Some((line, "a bracket is closed that is not open")),
             },
             _ => {}
         }
-        line += rest[..taken].matches('\n').count();
-        rest = &rest[taken..];
+        line += token.text.matches('\n').count();
     }
     if let Some((_, line)) = brackets.first() {
         return Some((*line, "a bracket is not closed"));
@@ -245,86 +232,46 @@ impl Pieces {
     fn of(statement: &str) -> Pieces {
         let mut parts = vec![vec![String::new()]];
         let mut comment = String::new();
-        let mut depth = 0usize;
-        let mut rest = statement.trim();
-        let put = |parts: &mut Vec<Vec<String>>, text: &str| {
-            if let Some(part) = parts.last_mut().and_then(|statement| statement.last_mut()) {
-                part.push_str(text);
-            }
-        };
-        let mut before = ' ';
-        while let Some(first) = rest.chars().next() {
-            let mut taken = first.len_utf8();
-            match first {
-                '"' | '\'' => {
-                    taken = measure_string(rest, first);
-                    put(&mut parts, &rest[..taken]);
-                }
-                '#' => {
-                    taken = rest.find('\n').unwrap_or(rest.len());
-                    comment = rest[1..taken].trim().to_owned();
-                }
-                '\n' => {
-                    // A comment in the middle describes a part of the value.
-                    comment.clear();
-                    if let Some(part) = parts.last_mut().and_then(|part| part.last_mut()) {
-                        part.truncate(part.trim_end().len());
+        let (mut depth, mut before, mut is_joined) = (0usize, "", false);
+        let statement = statement.trim();
+        for token in python_tokens(statement) {
+            let PythonToken { kind, text, .. } = token;
+            let Some(part) = parts.last_mut().and_then(|part| part.last_mut()) else { break };
+            match (kind, text) {
+                (PythonTokenKind::Blank, _) if is_joined => continue,
+                (PythonTokenKind::LineEnd | PythonTokenKind::Join, _) => {
+                    part.truncate(part.trim_end().len());
+                    if kind == PythonTokenKind::Join {
+                        part.push(' ');
+                    } else {
+                        // A comment in the middle describes a part of the value.
+                        comment.clear();
                     }
-                    taken = rest.len() - rest.trim_start().len();
                 }
-                '\\' if rest[1..].starts_with('\n') => {
-                    taken = rest.len() - rest[1..].trim_start().len();
-                    if let Some(part) = parts.last_mut().and_then(|part| part.last_mut()) {
-                        part.truncate(part.trim_end().len());
-                    }
-                    put(&mut parts, " ");
-                }
-                '=' if depth == 0 && rest.starts_with("==") => {
-                    taken = 2;
-                    put(&mut parts, "==");
-                }
-                '=' if depth == 0 && !"+-*/%@&|^<>!:".contains(before) => {
-                    if let Some(statement) = parts.last_mut() {
+                (PythonTokenKind::Comment, _) => comment = text[1..].trim().to_owned(),
+                (PythonTokenKind::Other, "=") if depth == 0 => {
+                    let is_next = statement[token.end()..].starts_with('=');
+                    if is_next || !before.is_empty() && "+-*/%@&|^<>!:=".contains(before) {
+                        part.push('=');
+                    } else if let Some(statement) = parts.last_mut() {
                         statement.push(String::new());
                     }
                 }
-                ';' if depth == 0 => parts.push(vec![String::new()]),
+                (PythonTokenKind::Other, ";") if depth == 0 => parts.push(vec![String::new()]),
                 _ => {
-                    match first {
-                        '(' | '[' | '{' => depth += 1,
-                        ')' | ']' | '}' => depth = depth.saturating_sub(1),
+                    match kind {
+                        PythonTokenKind::Open => depth += 1,
+                        PythonTokenKind::Close => depth = depth.saturating_sub(1),
                         _ => {}
                     }
-                    put(&mut parts, &rest[..taken]);
+                    part.push_str(text);
                 }
             }
-            before = first;
-            rest = &rest[taken..];
+            is_joined = matches!(kind, PythonTokenKind::LineEnd | PythonTokenKind::Join);
+            before = text;
         }
         Pieces { parts, comment }
     }
-}
-
-/// Measures the string that begins here, quotes included, in bytes.
-fn measure_string(text: &str, quote: char) -> usize {
-    let triple = String::from(quote).repeat(3);
-    let (open, close) = match text.starts_with(&triple) {
-        true => (3, triple.as_str()),
-        false => (1, &triple[..1]),
-    };
-    let mut at = open;
-    while at < text.len() {
-        let rest = &text[at..];
-        if rest.starts_with(close) {
-            return at + close.len();
-        }
-        let mut characters = rest.chars();
-        let first = characters.next().map_or(1, char::len_utf8);
-        let escaped =
-            if rest.starts_with('\\') { characters.next().map_or(0, char::len_utf8) } else { 0 };
-        at += first + escaped;
-    }
-    text.len()
 }
 
 /// Guesses the type of a literal from its first and last characters.
@@ -349,48 +296,31 @@ fn guess_type(code: &str) -> Option<&'static str> {
 
 /// True if the text is one string and nothing else.
 fn is_string(code: &str) -> bool {
-    let unprefixed = code.trim_start_matches(['r', 'R', 'f', 'F', 'u', 'U']);
-    let is_prefixed_shortly = code.len() - unprefixed.len() <= 2;
-    match unprefixed.chars().next() {
-        Some(quote @ ('"' | '\'')) if is_prefixed_shortly => {
-            let len = measure_string(unprefixed, quote);
-            len == unprefixed.len() && len > 1 && unprefixed.ends_with(quote)
-        }
-        _ => false,
-    }
+    let mut tokens = python_tokens(code);
+    let closed = PythonTokenKind::String(StringEnd::Closed);
+    let is_text = |token: PythonToken<'_>| {
+        let prefix = token.text.split(['"', '\'']).next().unwrap_or_default();
+        token.kind == closed && prefix.chars().all(|c| "rRfFuU".contains(c))
+    };
+    tokens.next().is_some_and(is_text) && tokens.next().is_none()
 }
 
 /// True if the opening bracket of a text closes at its end.
 fn is_whole(code: &str) -> bool {
     let mut depth = 0usize;
-    let mut rest = code;
-    while let Some(first) = rest.chars().next() {
-        let taken = match first {
-            '"' | '\'' => measure_string(rest, first),
-            _ => first.len_utf8(),
-        };
-        match first {
-            '(' | '[' | '{' => depth += 1,
-            ')' | ']' | '}' => depth = depth.saturating_sub(1),
+    for token in python_tokens(code) {
+        match token.kind {
+            PythonTokenKind::Open => depth += 1,
+            PythonTokenKind::Close => depth = depth.saturating_sub(1),
             _ => {}
         }
-        rest = &rest[taken..];
         if depth == 0 {
-            return rest.is_empty();
+            return token.end() == code.len();
         }
     }
     false
 }
 
 fn has_colon(code: &str) -> bool {
-    let mut rest = code;
-    while let Some(first) = rest.chars().next() {
-        let taken = match first {
-            ':' => return true,
-            '"' | '\'' => measure_string(rest, first),
-            _ => first.len_utf8(),
-        };
-        rest = &rest[taken..];
-    }
-    false
+    python_tokens(code).any(|token| token.text == ":")
 }

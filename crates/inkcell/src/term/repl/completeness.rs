@@ -3,6 +3,8 @@
 //! Owns a minimal reading of Python: brackets, strings and blocks. Python itself reports any other mistake in a
 //! cell. Pure.
 
+use inkcell_engine::notebook::{PythonTokenKind, StringEnd, python_tokens};
+
 /// The answer for a typed text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Completeness {
@@ -67,54 +69,29 @@ struct Read<'a> {
 
 impl<'a> Read<'a> {
     fn of(code: &'a str) -> Read<'a> {
-        let mut depth = 0_usize;
-        let mut open: Option<&str> = None;
-        let (mut start, mut last) = (0, (0, 0));
-        let mut is_continued = false;
-        let mut at = 0;
-        while at < code.len() {
-            let rest = &code[at..];
-            let c = rest.chars().next().unwrap_or('\n');
-            let mut length = c.len_utf8();
-            if let Some(quotes) = open {
-                if c == '\\' {
-                    length += rest[1..].chars().next().map_or(0, char::len_utf8);
-                } else if rest.starts_with(quotes) {
-                    length = quotes.len();
-                    open = None;
-                } else if c == '\n' && quotes.len() == 1 {
-                    // The string lacks its closing quote. Python will report that.
-                    open = None;
+        let (mut depth, mut start, mut last) = (0_usize, 0, (0, 0));
+        let (mut is_in_string, mut is_continued) = (false, false);
+        for token in python_tokens(code) {
+            is_continued = false;
+            match (token.kind, token.text) {
+                (PythonTokenKind::LineEnd, _) => {
+                    if depth == 0 {
+                        start = token.end();
+                    }
                     continue;
                 }
-                at += length;
-                last.1 = at;
-                continue;
-            }
-            is_continued = false;
-            match c {
-                '#' => length = rest.find('\n').unwrap_or(rest.len()),
-                '"' | '\'' => {
-                    let quotes = ["\"\"\"", "'''", "\"", "'"];
-                    open = quotes.into_iter().find(|quotes| rest.starts_with(quotes));
-                    length = open.map_or(1, str::len);
+                (PythonTokenKind::Blank | PythonTokenKind::Comment, _) => continue,
+                (PythonTokenKind::Open, _) => depth += 1,
+                (PythonTokenKind::Close, _) => depth = depth.saturating_sub(1),
+                (PythonTokenKind::Join, _) | (PythonTokenKind::Other, "\\") => {
+                    is_continued = token.end() == code.len();
                 }
-                '(' | '[' | '{' => depth += 1,
-                ')' | ']' | '}' => depth = depth.saturating_sub(1),
-                '\\' if rest[1..].starts_with('\n') || rest.len() == 1 => {
-                    is_continued = rest.len() <= 2;
-                    length = rest.len().min(2);
-                }
-                '\n' if depth == 0 => start = at + 1,
+                (PythonTokenKind::String(end), _) => is_in_string = end == StringEnd::Unfinished,
                 _ => {}
             }
-            at += length;
-            if !c.is_whitespace() && c != '#' {
-                last = (start, at);
-            }
+            last = (start, token.end());
         }
-        let is_open = depth > 0 || open.is_some_and(|quotes| quotes.len() == 3);
-        Read { is_open, is_continued, last: &code[last.0..last.1] }
+        Read { is_open: depth > 0 || is_in_string, is_continued, last: &code[last.0..last.1] }
     }
 }
 

@@ -1,7 +1,9 @@
 //! Python code with a role for each word.
 //!
-//! Owns a reading of Python that is good enough for colours and never fails: unknown syntax stays
-//! plain. It never changes the text itself.
+//! Owns the roles of tokens, good enough for colours: unknown syntax stays plain. It never changes the
+//! text itself.
+
+use inkcell_engine::notebook::{PythonTokenKind, python_tokens};
 
 use crate::view::paint::{Line, Role};
 
@@ -51,146 +53,65 @@ const BUILTINS: [&str; 36] = [
     "type",
 ];
 
-/// A string that continues on the next line, with the quotes that close it.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Open {
-    quote: char,
-    is_raw: bool,
-}
-
 /// Highlights code, one line for each line of the source.
 pub(in crate::view) fn python(code: &str) -> Vec<Line> {
-    let mut open = None;
     let code = code.strip_suffix('\n').unwrap_or(code);
-    code.split('\n')
-        .map(|line| Reader { rest: line, line: Line::default(), open: &mut open }.read())
-        .collect()
-}
-
-struct Reader<'a> {
-    rest: &'a str,
-    line: Line,
-    open: &'a mut Option<Open>,
-}
-
-impl Reader<'_> {
-    fn read(mut self) -> Line {
-        if let Some(open) = *self.open {
-            self.long_string(0, open);
-        } else {
-            self.first_word();
-        }
-        let mut defines = false;
-        while let Some(first) = self.rest.chars().next() {
-            if first.is_alphabetic() || first == '_' {
-                defines = self.word(defines);
-            } else if first.is_ascii_digit() {
-                self.take(number_len(self.rest), Role::Number);
-            } else if first == '#' {
-                self.take(self.rest.len(), Role::Comment);
-            } else if first == '"' || first == '\'' {
-                self.string(0, "");
-            } else {
-                self.take(first.len_utf8(), Role::Plain);
-            }
-        }
-        self.line
-    }
-
-    fn take(&mut self, len: usize, role: Role) {
-        let (taken, rest) = self.rest.split_at(len);
-        self.line.push(role, taken);
-        self.rest = rest;
-    }
-
-    /// Recognises magics, shell lines and decorators by the start of a line.
-    fn first_word(&mut self) {
-        let margin = self.rest.len() - self.rest.trim_start().len();
-        self.take(margin, Role::Plain);
-        if self.rest.starts_with(['%', '!']) {
-            let len = self.rest.find(' ').unwrap_or(self.rest.len());
-            self.take(len, Role::Keyword);
-        } else if self.rest.starts_with('@') {
-            let is_end = |c: char| !(c.is_alphanumeric() || "@_.".contains(c));
-            let len = self.rest.find(is_end).unwrap_or(self.rest.len());
-            self.take(len, Role::Name);
-        }
-    }
-
-    /// Reads one word. Returns whether the next word is a name that this one defines.
-    fn word(&mut self, is_defined: bool) -> bool {
-        let is_end = |c: char| !(c.is_alphanumeric() || c == '_');
-        let len = self.rest.find(is_end).unwrap_or(self.rest.len());
-        let (word, rest) = self.rest.split_at(len);
-        if rest.starts_with(['"', '\'']) && is_prefix(word) {
-            self.string(len, word);
-            return false;
-        }
-        let is_attribute = self.line.spans().last().is_some_and(|s| s.text().ends_with('.'));
-        let role = match word {
-            _ if is_defined => Role::Name,
-            word if !is_attribute && KEYWORDS.contains(&word) => Role::Keyword,
-            word if !is_attribute && BUILTINS.contains(&word) => Role::Name,
+    let mut lines = Vec::new();
+    let mut line = Line::default();
+    let (mut is_first, mut is_defined, mut rest) = (true, false, code);
+    while let Some(token) = python_tokens(rest).next() {
+        let mut length = token.text.len();
+        let mut role = match token.kind {
+            PythonTokenKind::Word if is_defined => Role::Name,
+            PythonTokenKind::Word => role_of(token.text, &line),
+            PythonTokenKind::Number => Role::Number,
+            PythonTokenKind::String(_) => Role::Text,
+            PythonTokenKind::Comment => Role::Comment,
             _ => Role::Plain,
         };
-        let defines = matches!(word, "def" | "class");
-        self.take(len, role);
-        if defines {
-            let margin = self.rest.len() - self.rest.trim_start().len();
-            self.take(margin, Role::Plain);
+        if let Some(word) = first_word(rest).filter(|_| is_first) {
+            (length, role) = word;
         }
-        defines
-    }
-
-    /// Reads a string after a prefix of `prefix_len` bytes.
-    fn string(&mut self, prefix_len: usize, prefix: &str) {
-        let body = &self.rest[prefix_len..];
-        let Some(quote) = body.chars().next() else { return };
-        let is_raw = prefix.contains(['r', 'R']);
-        if body.starts_with(&String::from_iter([quote; 3])) {
-            return self.long_string(prefix_len + 3, Open { quote, is_raw });
+        let (text, behind) = rest.split_at(length);
+        for (number, text) in text.split('\n').enumerate() {
+            if number > 0 {
+                lines.push(std::mem::take(&mut line));
+            }
+            line.push(role, text);
         }
-        let end = find_end(&body[1..], &quote.to_string()).unwrap_or(body.len() - 1);
-        self.take(prefix_len + 1 + end, Role::Text);
+        rest = behind;
+        match token.kind {
+            PythonTokenKind::Blank => continue,
+            PythonTokenKind::Word => is_defined = matches!(token.text, "def" | "class"),
+            PythonTokenKind::LineEnd | PythonTokenKind::Join => is_defined = false,
+            _ => {}
+        }
+        is_first = matches!(token.kind, PythonTokenKind::LineEnd | PythonTokenKind::Join);
     }
-
-    /// Reads the rest of a triple-quoted string, which may continue on the next line.
-    fn long_string(&mut self, from: usize, open: Open) {
-        let end = find_end(&self.rest[from..], &String::from_iter([open.quote; 3]));
-        *self.open = end.is_none().then_some(open);
-        let len = end.map_or(self.rest.len(), |end| from + end);
-        self.take(len, Role::Text);
-    }
+    lines.push(line);
+    lines
 }
 
-fn is_prefix(word: &str) -> bool {
-    word.len() <= 2 && word.chars().all(|c| "rbfutRBFUT".contains(c))
+/// A magic, a shell command or a decorator at the start of a line: its length and role.
+fn first_word(line: &str) -> Option<(usize, Role)> {
+    let is_decorator = |c: char| c.is_alphanumeric() || "@_.".contains(c);
+    let (end, role) = match line.chars().next()? {
+        '%' | '!' => (line.find([' ', '\n']), Role::Keyword),
+        '@' => (line.find(|c| !is_decorator(c)), Role::Name),
+        _ => return None,
+    };
+    Some((end.unwrap_or(line.len()), role))
 }
 
-/// Offset behind the closing quotes. A backslash escapes a quote, in raw strings too.
-fn find_end(body: &str, closing: &str) -> Option<usize> {
-    let mut chars = body.char_indices();
-    while let Some((at, c)) = chars.next() {
-        if c == '\\' {
-            chars.next();
-        } else if body[at..].starts_with(closing) {
-            return Some(at + closing.len());
-        }
+/// The role of a word behind the text of its line.
+fn role_of(word: &str, line: &Line) -> Role {
+    let is_attribute = line.spans().last().is_some_and(|span| span.text().ends_with('.'));
+    match word {
+        _ if is_attribute => Role::Plain,
+        word if KEYWORDS.contains(&word) => Role::Keyword,
+        word if BUILTINS.contains(&word) => Role::Name,
+        _ => Role::Plain,
     }
-    None
-}
-
-fn number_len(text: &str) -> usize {
-    let mut last = ' ';
-    for (at, c) in text.char_indices() {
-        let is_signed =
-            matches!(c, '+' | '-') && matches!(last, 'e' | 'E') && !text.starts_with("0x");
-        if !(c.is_ascii_alphanumeric() || c == '_' || c == '.' || is_signed) {
-            return at;
-        }
-        last = c;
-    }
-    text.len()
 }
 
 #[cfg(test)]
