@@ -8,9 +8,9 @@ use inkcell_engine::feeds::{self, EditAction};
 use inkcell_engine::notebook::CellKind;
 
 use super::execution::cache::Cache;
-use super::execution::lines::{Lines, TextLine};
 use super::execution::output::{EXPANDS, more};
 use super::execution::{Area, Expansion, markdown, plural};
+use super::fold::lines::{Lines, TextLine};
 use super::place;
 use crate::view::paint::{Frame, Line, Role, Wrap, indented, wrap};
 

@@ -8,10 +8,10 @@ use inkcell_engine::api::State;
 use inkcell_engine::output::Notice;
 
 use super::super::words;
-use super::cell::{Cell, Status};
-use super::lines::{Lines, TextLine};
 use super::output::{self, Layout, more, remark};
 use super::{Expansion, highlight, status};
+use crate::view::fold::cell::{Cell, Status};
+use crate::view::fold::lines::{Lines, TextLine};
 use crate::view::paint::{Line, Role, Wrap, indented, wrap};
 
 /// Rows of code and rows of output in the collapsed view.

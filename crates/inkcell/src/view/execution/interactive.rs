@@ -10,10 +10,10 @@ use inkcell_engine::api::{CellReport, CellSource, State};
 use super::super::image::Gallery;
 use super::block::{code_lines, remarks};
 use super::cache::Cache;
-use super::cell::Cell;
 use super::ends::exit_code;
 use super::output::{self, EXPANDS, Layout, remark};
 use super::{Area, Expansion, Page, Renderer};
+use crate::view::fold::cell::Cell;
 use crate::view::paint::{Frame, Line, Role, Wrap, wrap};
 
 const PREVIEW: usize = 20;

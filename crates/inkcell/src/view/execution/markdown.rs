@@ -4,8 +4,8 @@
 //! stand between them. Unknown syntax stays as written. Only tables depend on the width.
 
 use super::highlight;
-use super::lines::TextLine;
 use super::markdown_table::table;
+use crate::view::fold::lines::TextLine;
 use crate::view::paint::{Line, Role};
 
 /// Levels of emphasis within emphasis. Deeper marks stay text.
@@ -230,7 +230,7 @@ fn emphasis<'a>(
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::lines::Lines;
+    use crate::view::fold::lines::Lines;
     use super::*;
 
     /// The text with its roles in angle brackets.

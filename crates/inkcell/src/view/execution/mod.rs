@@ -7,20 +7,17 @@
 
 pub(in crate::view) mod block;
 pub(in crate::view) mod cache;
-pub(in crate::view) mod cell;
 mod ends;
-mod growing;
 pub(in crate::view) mod highlight;
 pub(crate) mod interactive;
 mod json_tree;
-pub(in crate::view) mod lines;
 pub(in crate::view) mod markdown;
 mod markdown_table;
 pub(in crate::view) mod output;
 mod status;
 pub(crate) mod stored;
 pub(crate) mod text_only;
-mod traceback;
+pub(in crate::view) mod traceback;
 
 use std::path::Path;
 use std::time::Duration;
@@ -28,15 +25,15 @@ use std::time::Duration;
 use inkcell_engine::CallEvent;
 use inkcell_engine::api::{CellSource, PythonReport};
 
+use super::fold::cell::Cell;
 use super::image::Gallery;
 use super::paint::{Frame, Line, Role};
 use super::place;
 use block::{PREVIEW, Place, timeout_line};
 use cache::Cache;
-use cell::Cell;
 use output::{EXPANDS, Layout, remark};
 
-pub(crate) use cell::Page;
+pub(crate) use super::fold::cell::Page;
 
 /// Highlights Python code, one line for each line of the source.
 pub(crate) fn highlighted(code: &str) -> Vec<Line> {

@@ -6,11 +6,11 @@
 use inkcell_engine::output::{ImageItem, JsonItem, RichItem, RichKind, Stored};
 
 use super::super::image::{Gallery, claimed_pixels};
-use super::cell::{Content, Page, Status};
-use super::growing::Item;
-use super::lines::{Lines, clamped};
 use super::traceback::{Roles, narrowed};
 use super::{Area, Expansion, json_tree, markdown, plural};
+use crate::view::fold::cell::{Content, Page, Status};
+use crate::view::fold::lines::{Lines, clamped};
+use crate::view::fold::live_output::Item;
 use crate::view::paint::{Line, Role, Wrap, fit, indented, wrap};
 
 /// Lines of JSON as text in the collapsed view.

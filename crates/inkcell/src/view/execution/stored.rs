@@ -16,13 +16,12 @@ use serde_json::Value;
 
 use super::super::image::Gallery;
 use super::block::{PREVIEW, remarks, shown_duration};
-use super::cell::{Cell, Content, Page, Status};
-use super::growing::Item;
-use super::growing::{Growing, HELD_BYTES, HELD_LINES};
-use super::lines::Lines;
 use super::output::{self, EXPANDS, Layout, more, remark};
 use super::traceback::cleaned;
 use super::{Area, Expansion, highlight, markdown, status};
+use crate::view::fold::cell::{Cell, Content, Page, Status};
+use crate::view::fold::lines::Lines;
+use crate::view::fold::live_output::{Growing, HELD_BYTES, HELD_LINES, Item};
 use crate::view::paint::{Line, Role, Wrap, wrap};
 
 /// Lines of source in the collapsed view (B:T-03).

@@ -7,9 +7,9 @@ use inkcell_engine::output::Notice;
 
 use super::block::{PREVIEW, notices};
 use super::cache::Cache;
-use super::lines::Lines;
 use super::output::remark;
 use super::{Area, Expansion, plural};
+use crate::view::fold::lines::Lines;
 use crate::view::paint::{Frame, Line, Role, Wrap, wrap};
 
 /// A text and the notices about it.

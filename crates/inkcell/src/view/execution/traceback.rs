@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use inkcell_engine::kernel::PyError;
 use inkcell_engine::output::Cleaner;
 
-use super::lines::Lines;
+use crate::view::fold::lines::Lines;
 use crate::view::paint::{Role, columns};
 
 /// Limits on a traceback: a longer one keeps its first and its last lines.
@@ -19,7 +19,7 @@ const LAST_LINES: usize = 150;
 const LAST_CALL: &str = "Traceback (most recent call last)";
 
 /// Removes everything that a terminal would act on.
-pub(super) fn cleaned(text: &str) -> String {
+pub(in crate::view) fn cleaned(text: &str) -> String {
     let mut cleaner = Cleaner::default();
     let mut out = String::with_capacity(text.len());
     cleaner.push(text.as_bytes(), &mut |piece| out.push_str(piece));
@@ -28,14 +28,14 @@ pub(super) fn cleaned(text: &str) -> String {
 }
 
 /// A traceback within its bounds.
-pub(super) struct Traceback {
-    pub(super) lines: Lines,
+pub(in crate::view) struct Traceback {
+    pub(in crate::view) lines: Lines,
     /// Number of lines left out, and the lines after the gap.
-    pub(super) rest: Option<(usize, Lines)>,
+    pub(in crate::view) rest: Option<(usize, Lines)>,
 }
 
 /// Lines of an exception, without colours.
-pub(super) fn traceback(error: &PyError) -> Traceback {
+pub(in crate::view) fn traceback(error: &PyError) -> Traceback {
     let lines = if error.plain.is_empty() { &error.traceback } else { &error.plain };
     let text = match lines.is_empty() {
         true => cleaned(&format!("{}: {}", error.name, error.value)),
@@ -59,7 +59,7 @@ pub(super) fn traceback(error: &PyError) -> Traceback {
 }
 
 /// Line of the cell's own code that failed, counted from 1: the innermost such line of the traceback.
-pub(super) fn line_in_cell(error: &PyError, count: Option<u64>) -> Option<usize> {
+pub(in crate::view) fn line_in_cell(error: &PyError, count: Option<u64>) -> Option<usize> {
     let lines = if error.plain.is_empty() { &error.traceback } else { &error.plain };
     let text = cleaned(&lines.join("\n"));
     let found = text.lines().rev().find_map(|line| {
@@ -74,13 +74,13 @@ pub(super) fn line_in_cell(error: &PyError, count: Option<u64>) -> Option<usize>
 
 /// Classifies the lines of a traceback in order.
 #[derive(Default)]
-pub(super) struct Roles {
+pub(in crate::view) struct Roles {
     is_after_place: bool,
 }
 
 impl Roles {
     /// The role of the next line.
-    pub(super) fn of(&mut self, line: &str) -> Role {
+    pub(in crate::view) fn of(&mut self, line: &str) -> Role {
         let is_after_place = std::mem::take(&mut self.is_after_place);
         let body = line.trim_start();
         if is_rule(line) || body.contains(LAST_CALL) {
@@ -102,7 +102,7 @@ impl Roles {
 }
 
 /// Fits a traceback line to a narrow screen: shortens a rule, and gives up alignment to the right edge.
-pub(super) fn narrowed(line: &str, width: usize) -> Cow<'_, str> {
+pub(in crate::view) fn narrowed(line: &str, width: usize) -> Cow<'_, str> {
     if columns(line) <= width {
         return Cow::Borrowed(line);
     }

@@ -14,9 +14,9 @@ use inkcell_engine::kernel::ExecEvent;
 
 use super::execution::block::{self, PREVIEW, Place};
 use super::execution::cache::Cache;
-use super::execution::cell::Cell;
 use super::execution::output::{EXPANDS, Layout, remark};
 use super::execution::{Area, Page};
+use super::fold::cell::Cell;
 use super::image::Gallery;
 use super::notebook_edit::{Edit, NotebookEdit};
 use crate::view::paint::{Frame, Line, Role};

@@ -10,10 +10,10 @@ use inkcell_engine::kernel::{ExecEvent, Outcome};
 use inkcell_engine::output::{Mark, ModelOutput, Notice, Part, RichItem, RichKind};
 use inkcell_engine::session::CallNote;
 
-use super::growing::{Growing, Item, lines_elided};
 use super::lines::Lines;
-use super::traceback::{Traceback, line_in_cell, traceback};
+use super::live_output::{Growing, Item, lines_elided};
 use crate::view::ending::exception;
+use crate::view::execution::traceback::{Traceback, line_in_cell, traceback};
 
 /// Output of a cell, ready for rendering.
 #[derive(Default)]

@@ -11,16 +11,16 @@ use inkcell_engine::kernel::{
 use inkcell_engine::output::{Cleaner, ImageItem, JsonItem, Mark, RichItem, RichKind, size};
 
 use super::lines::Lines;
-use super::traceback::{Traceback, cleaned, traceback};
 use crate::view::display;
+use crate::view::execution::traceback::{Traceback, cleaned, traceback};
 
 const STATUS: &str = "application/x-omp-status";
 
 /// Bytes of text that a cell keeps: twice the size of an answer (B:O-20).
-pub(super) const HELD_BYTES: usize = 2 * 51200;
+pub(in crate::view) const HELD_BYTES: usize = 2 * 51200;
 
 /// Lines that a cell keeps. For empty lines this limit is reached first (B:O-05).
-pub(super) const HELD_LINES: usize = 3000;
+pub(in crate::view) const HELD_LINES: usize = 3000;
 
 /// Displays that a cell keeps, plus the stretches of text between them.
 const HELD_PIECES: usize = 200;
@@ -45,7 +45,7 @@ pub(in crate::view) enum Item {
 
 /// Output that may still grow.
 #[derive(Default)]
-pub(super) struct Growing {
+pub(in crate::view) struct Growing {
     /// One cleaner each for standard output and standard error.
     cleaners: [Cleaner; 2],
     pieces: VecDeque<Piece>,
@@ -80,7 +80,7 @@ fn traceback_items(error: &PyError) -> Vec<Shown> {
 }
 
 /// The mark in place of the lines that are left out of a traceback.
-pub(super) fn lines_elided(lines: usize) -> String {
+pub(in crate::view) fn lines_elided(lines: usize) -> String {
     format!("[… {lines} lines elided …]")
 }
 
@@ -92,7 +92,7 @@ fn json(data: Option<&MimeData>) -> Option<&str> {
 }
 
 impl Growing {
-    pub(super) fn event(&mut self, event: &ExecEvent) {
+    pub(in crate::view) fn event(&mut self, event: &ExecEvent) {
         match event {
             ExecEvent::Stream { name, data } => self.stream(*name, data),
             ExecEvent::Display { id, data } | ExecEvent::Result { id, data, .. } => {
@@ -109,30 +109,30 @@ impl Growing {
     }
 
     /// Marks the place of events that never arrived.
-    pub(super) fn missed(&mut self, events: u64) {
+    pub(in crate::view) fn missed(&mut self, events: u64) {
         self.mark(format!("[… {events} events were not seen …]"));
     }
 
     /// Counts text that came before the kept part, without storing it.
-    pub(super) fn left_out(&mut self, text: &[u8]) {
+    pub(in crate::view) fn left_out(&mut self, text: &[u8]) {
         self.forgotten_bytes += text.len() as u64;
         self.forgotten_lines += text.iter().filter(|byte| **byte == b'\n').count() as u64;
     }
 
-    pub(super) fn outcome(&self) -> Option<&Outcome> {
+    pub(in crate::view) fn outcome(&self) -> Option<&Outcome> {
         self.outcome.as_ref()
     }
 
-    pub(super) fn has_markdown(&self) -> bool {
+    pub(in crate::view) fn has_markdown(&self) -> bool {
         self.has_markdown
     }
 
-    pub(super) fn statuses(&self) -> &[String] {
+    pub(in crate::view) fn statuses(&self) -> &[String] {
         &self.statuses
     }
 
     /// The current items, including lines that the program may still overwrite.
-    pub(super) fn items(&self) -> Vec<Item> {
+    pub(in crate::view) fn items(&self) -> Vec<Item> {
         let mut items = Vec::new();
         if self.forgotten_bytes > 0 || self.forgotten_lines > 0 {
             let mark = Mark::Elided { bytes: self.forgotten_bytes, lines: self.forgotten_lines };
