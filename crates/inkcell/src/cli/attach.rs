@@ -18,7 +18,7 @@ use crate::output::Output;
 use crate::settings::Settings;
 use crate::term::screen::{self, Key, Keys, Looks, Pages, Place, Waker, asking, size};
 use crate::view::execution::{Area, Expansion};
-use crate::view::paint::{Colour, Repaint};
+use crate::view::paint::Repaint;
 use crate::view::transcript::Transcript;
 use crate::view::transcript::piped::Piped;
 
@@ -145,10 +145,7 @@ fn watched(
         }
         match keys.next() {
             Some(Key::Expand) => {
-                expansion = match expansion {
-                    Expansion::Collapsed => Expansion::Expanded,
-                    Expansion::Expanded => Expansion::Collapsed,
-                };
+                expansion = expansion.toggled();
             }
             Some(Key::Page(turn)) if expansion == Expansion::Expanded => pages.turn(turn),
             Some(Key::Page(_)) => {}
@@ -174,11 +171,8 @@ fn watched(
                 None => transcript.settled_before_last(area),
             };
             let live = transcript.frame(area);
-            let mut bytes = repaint.paint(&settled, &live, size);
-            if looks.colour == Colour::Off {
-                bytes = without_colours(&bytes);
-            }
-            screen::write(&bytes)?;
+            let (settled, live) = (looks.coloured(&settled), looks.coloured(&live));
+            screen::write(&repaint.paint(&settled, &live, size))?;
         }
         if let Some(done) = done {
             break done;
@@ -188,23 +182,4 @@ fn watched(
         (Some(_), _) | (None, Ok(_)) => Ok(Exit::Ok),
         (None, Err(refusal)) => Err(refusal.into()),
     }
-}
-
-/// The text without colours; the sequences that move the cursor are ours and stay.
-fn without_colours(bytes: &str) -> String {
-    let mut out = String::with_capacity(bytes.len());
-    let mut rest = bytes;
-    while let Some(at) = rest.find("\u{1b}[") {
-        let (before, from) = rest.split_at(at);
-        out.push_str(before);
-        let end =
-            from[2..].find(|c: char| c.is_ascii_alphabetic()).map_or(from.len(), |end| end + 3);
-        let (sequence, after) = from.split_at(end);
-        if !sequence.ends_with('m') {
-            out.push_str(sequence);
-        }
-        rest = after;
-    }
-    out.push_str(rest);
-    out
 }

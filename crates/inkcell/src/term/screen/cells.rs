@@ -21,7 +21,7 @@ use crate::output::visible;
 use crate::view::ending::Summary;
 use crate::view::execution::interactive::{Interactive, STREAMS};
 use crate::view::execution::{Expansion, Renderer as _};
-use crate::view::paint::{Colour, Frame, Repaint};
+use crate::view::paint::{Frame, Repaint};
 
 /// Time between repaints while code runs. Code that ends sooner is painted only once.
 const PAINT: Duration = Duration::from_millis(80);
@@ -127,15 +127,8 @@ impl<'a> Cells<'a> {
 
     /// Paints lines that stay above lines that may still change.
     fn paint(&mut self, settled: &Frame, live: &Frame) -> Result<(), Failure> {
-        let (settled, live) = (self.coloured(settled), self.coloured(live));
+        let (settled, live) = (self.looks.coloured(settled), self.looks.coloured(live));
         write(&self.repaint.paint(&settled, &live, size()))
-    }
-
-    fn coloured(&self, frame: &Frame) -> Frame {
-        match self.looks.colour {
-            Colour::On => frame.clone(),
-            Colour::Off => frame.uncoloured(),
-        }
     }
 
     /// Leaves the final frame of this part on the screen, without the line that says it is running.
@@ -304,10 +297,7 @@ impl Watcher for Cells<'_> {
         let wish = match self.keys.next() {
             Some(Key::Stop) => return Ok(Wish::Stop),
             Some(Key::Expand) => {
-                self.expansion = match self.expansion {
-                    Expansion::Collapsed => Expansion::Expanded,
-                    Expansion::Expanded => Expansion::Collapsed,
-                };
+                self.expansion = self.expansion.toggled();
                 self.is_paged = false;
                 Wish::GoOn
             }

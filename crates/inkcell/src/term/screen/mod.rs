@@ -17,7 +17,7 @@ use crate::output::Stream;
 use crate::settings::Settings;
 use crate::view::execution::{Area, Expansion};
 use crate::view::image::{Gallery, Protocol, Surroundings, protocol};
-use crate::view::paint::{Colour, Size};
+use crate::view::paint::{Colour, Frame, Size};
 
 pub(crate) use cells::{Cells, Code, Later};
 pub(crate) use follow::{Echo, Reply, Watcher, Wish, follow};
@@ -41,6 +41,14 @@ impl Looks {
             settings.surroundings.get(name).map(|value| value.to_string_lossy().into_owned())
         });
         Looks { colour: Colour::On, protocol: protocol(&about, None) }
+    }
+
+    /// The frame as this terminal may show it.
+    pub(crate) fn coloured(self, frame: &Frame) -> Frame {
+        match self.colour {
+            Colour::On => frame.clone(),
+            Colour::Off => frame.uncoloured(),
+        }
     }
 
     /// A renderer of pictures for this terminal.

@@ -16,8 +16,8 @@ use ratatui_core::layout::Position;
 use super::cell_rows::CellRows;
 use super::editor::Editor;
 use super::pages::Wanted;
+use crate::view::execution::Page;
 use crate::view::execution::stored::Language;
-use crate::view::execution::{Expansion, Page};
 use crate::view::image::{Gallery, Protocol};
 use crate::view::paint::{Picture, Role};
 
@@ -343,10 +343,7 @@ impl Model {
     /// Expands or collapses a cell.
     pub(super) fn toggle(&mut self, cell: usize) {
         if let Some(cell) = self.cells.get_mut(cell) {
-            cell.expansion = match cell.expansion {
-                Expansion::Collapsed => Expansion::Expanded,
-                Expansion::Expanded => Expansion::Collapsed,
-            };
+            cell.expansion = cell.expansion.toggled();
         }
     }
 }

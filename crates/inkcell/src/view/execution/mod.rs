@@ -63,6 +63,16 @@ pub(crate) enum Expansion {
     Expanded,
 }
 
+impl Expansion {
+    /// The other view, after the key that switches between them.
+    pub(crate) fn toggled(self) -> Expansion {
+        match self {
+            Expansion::Collapsed => Expansion::Expanded,
+            Expansion::Expanded => Expansion::Collapsed,
+        }
+    }
+}
+
 /// A renderer shows an execution while it runs and after its end.
 pub(crate) trait Renderer {
     fn event(&mut self, event: &CallEvent);
