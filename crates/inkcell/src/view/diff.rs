@@ -12,53 +12,44 @@ pub(crate) fn write(
     differences: &[CellDiff],
     about: Option<&str>,
 ) -> io::Result<()> {
-    for difference in differences {
-        match difference {
-            CellDiff::Added { new, kind, source } => {
-                output.line(&format!("+ {new} [{kind}] added"))?;
-                prefixed(output, '+', source)?;
-            }
-            CellDiff::Removed { old, kind, source } => {
-                output.line(&format!("- {old} [{kind}] removed"))?;
-                prefixed(output, '-', source)?;
-            }
-            CellDiff::Changed {
-                old,
-                new,
-                kind,
-                old_kind,
-                source,
-                metadata,
-                attachments,
-                outputs,
-                count,
-                moved,
-            } => {
-                output.line(&format!("~ {new} [{kind}]{}", summary(old, new, *moved)))?;
-                if let Some(old_kind) = old_kind {
-                    output.line(&format!("  type: {old_kind} → {kind}"))?;
-                }
-                for line in source.iter().flat_map(|source| source.lines()) {
-                    output.line(&format!("  {line}"))?;
-                }
-                if let Some((before, after)) = outputs {
-                    output.line(&format!("  outputs: {} → {}", listed(before), listed(after)))?;
-                }
-                if *count {
-                    output.line("  execution count changed")?;
-                }
-                if *metadata {
-                    output.line("  metadata changed")?;
-                }
-                if *attachments {
-                    output.line("  attachments changed")?;
-                }
-            }
+    differences.iter().flat_map(lines).try_for_each(|line| output.line(&line))?;
+    about.map_or(Ok(()), |about| output.line(about))
+}
+
+fn lines(difference: &CellDiff) -> Vec<String> {
+    let whole = |sign: char, cell: &CellCandidate, kind: &str, change: &str, source: &str| {
+        let head = format!("{sign} {cell} [{kind}] {change}");
+        let source = source.lines().map(|line| format!("  {sign}{line}"));
+        std::iter::once(head).chain(source).collect()
+    };
+    match difference {
+        CellDiff::Added { new, kind, source } => whole('+', new, kind, "added", source),
+        CellDiff::Removed { old, kind, source } => whole('-', old, kind, "removed", source),
+        CellDiff::Changed {
+            old,
+            new,
+            kind,
+            old_kind,
+            source,
+            metadata,
+            attachments,
+            outputs,
+            count,
+            moved,
+        } => {
+            let mut lines = vec![format!("~ {new} [{kind}]{}", summary(old, new, *moved))];
+            lines.extend(old_kind.iter().map(|old| format!("  type: {old} → {kind}")));
+            let source = source.iter().flat_map(|source| source.lines());
+            lines.extend(source.map(|line| format!("  {line}")));
+            lines.extend(outputs.iter().map(|(before, after)| {
+                format!("  outputs: {} → {}", listed(before), listed(after))
+            }));
+            let rest =
+                [(count, "execution count"), (metadata, "metadata"), (attachments, "attachments")];
+            let changed = rest.into_iter().filter(|(is_changed, _)| **is_changed);
+            lines.extend(changed.map(|(_, what)| format!("  {what} changed")));
+            lines
         }
-    }
-    match about {
-        Some(about) => output.line(about),
-        None => Ok(()),
     }
 }
 
@@ -72,10 +63,6 @@ fn summary(old: &CellCandidate, new: &CellCandidate, moved: bool) -> String {
 
 fn listed(digests: &[String]) -> String {
     if digests.is_empty() { "none".to_owned() } else { digests.join(", ") }
-}
-
-fn prefixed(output: &mut Output, sign: char, source: &str) -> io::Result<()> {
-    source.lines().try_for_each(|line| output.line(&format!("  {sign}{line}")))
 }
 
 pub(crate) fn as_json(differences: &[CellDiff]) -> Value {
