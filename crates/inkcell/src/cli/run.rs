@@ -383,34 +383,24 @@ fn follow(
     progress: &mut Progress,
     output: &mut Output,
 ) -> Ended {
-    let mut report: Option<Box<PythonReport>> = None;
     let mut shown = Instant::now();
     loop {
         match heard.recv_timeout(TICK) {
             Ok(News::Done(ended)) => return *ended,
-            Ok(News::Event(event)) => match (*event, &mut report) {
-                (HostEvent::Aside(line), _) => output.aside(&line),
-                (HostEvent::Began(began), _) => report = Some(began),
-                (HostEvent::Cell { index, report: now }, Some(report)) => {
-                    if let Some(cell) = report.cells.get_mut(index) {
-                        *cell = *now;
-                    }
-                }
-                (HostEvent::Line(line), _) => progress.line(line),
-                _ => {}
+            Ok(News::Event(event)) => match *event {
+                HostEvent::Aside(line) => output.aside(&line),
+                event => event.news().into_iter().for_each(|news| progress.apply(news)),
             },
             Err(mpsc::RecvTimeoutError::Timeout) => {}
             Err(mpsc::RecvTimeoutError::Disconnected) => return (Err(Failure::Pipe), Ok(())),
         }
-        if shown.elapsed() >= TICK
-            && let Some(report) = &report
-        {
+        if shown.elapsed() >= TICK {
             shown = Instant::now();
             if stopping.signal().is_some() {
                 progress.stop();
             }
             // A reader that is gone does not stop the run.
-            drop(progress.tick(report));
+            drop(progress.tick());
         }
     }
 }

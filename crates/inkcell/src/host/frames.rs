@@ -20,6 +20,7 @@ use crate::args::{KernelArgs, ShellArg};
 use crate::exit::{Exit, Failure};
 use crate::mcp::exposure::ToolSet;
 use crate::settings::Surroundings;
+use crate::view::fold::CallNews;
 use crate::view::words::hint;
 
 /// A message of a client.
@@ -196,6 +197,19 @@ impl HostEvent {
             KernelEvent::Notice(text) => HostEvent::Notice { cell, text },
             KernelEvent::Died(death) => HostEvent::Died { cell, death },
             KernelEvent::Answer { .. } => return None,
+        })
+    }
+
+    /// What this message says about the state of its call.
+    pub(crate) fn news(&self) -> Option<CallNews<'_>> {
+        Some(match self {
+            HostEvent::Began(report) => CallNews::Report(report),
+            HostEvent::Exec { cell, event } | HostEvent::Orphan { cell, event } => {
+                CallNews::Event(*cell, event)
+            }
+            HostEvent::Cell { index, report } => CallNews::Cell(*index, report),
+            HostEvent::Line(line) => CallNews::Line(line),
+            _ => return None,
         })
     }
 

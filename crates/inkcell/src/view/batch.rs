@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
-use inkcell_engine::api::{CellReport, PythonReport, State};
 use serde_json::{Map, Value, json};
 
+use super::fold::{CallNews, CallView};
 use super::run::{Following, cut, duration};
+use super::words;
 use crate::batch::{Again, BatchReport, Row, Try};
 use crate::output::{Output, Stream};
 use crate::view::paint::{Frame, Line, Repaint, Role, Size};
@@ -31,8 +32,7 @@ pub(crate) struct Board {
 /// State of a running row.
 struct Now {
     began: Instant,
-    report: Option<Box<PythonReport>>,
-    last_line: String,
+    call: CallView,
 }
 
 /// Time between two repaints of the terminal.
@@ -66,31 +66,14 @@ impl Board {
     }
 
     pub(crate) fn began(&mut self, row: usize, output: &mut Output) -> io::Result<()> {
-        let now = Now { began: Instant::now(), report: None, last_line: String::new() };
+        let now = Now { began: Instant::now(), call: CallView::new(Vec::new()) };
         self.running.insert(row, now);
         self.json("notebook_started", row, json!({}), output)
     }
 
-    /// Stores the first report of a row's call.
-    pub(crate) fn reported(&mut self, row: usize, report: Box<PythonReport>) {
-        if let Some(now) = self.running.get_mut(&row) {
-            now.report = Some(report);
-        }
-    }
-
-    /// Stores the report of a cell that has started or advanced.
-    pub(crate) fn cell(&mut self, row: usize, index: usize, report: CellReport) {
-        let whole = self.running.get_mut(&row).and_then(|now| now.report.as_mut());
-        if let Some(cell) = whole.and_then(|whole| whole.cells.get_mut(index)) {
-            *cell = report;
-        }
-    }
-
-    /// Stores the last line that a row wrote.
-    pub(crate) fn last_line(&mut self, row: usize, line: String) {
-        if let Some(now) = self.running.get_mut(&row) {
-            now.last_line = line;
-        }
+    /// Takes news of a row's call.
+    pub(crate) fn apply(&mut self, row: usize, news: CallNews<'_>) {
+        self.running.get_mut(&row).into_iter().for_each(|now| now.call.apply(news));
     }
 
     /// Shows a message about the whole batch, once.
@@ -202,7 +185,7 @@ impl Board {
     }
 
     fn head(&self) -> String {
-        let stopping = if self.is_stopping { "stopping (Ctrl-C ends it at once)  " } else { "" };
+        let stopping = if self.is_stopping { words::STOPPING } else { "" };
         let failed = match self.failed {
             0 => String::new(),
             failed => format!(", {failed} failed"),
@@ -234,14 +217,12 @@ impl Board {
 impl Now {
     fn line(&self, row: &Row) -> String {
         let mut line = format!("  {}  {}", row.name(), duration(self.began.elapsed()));
-        if let Some(report) = &self.report {
-            let ended = report.cells.iter().filter(|cell| cell.state.is_end()).count();
-            let running = report.cells.iter().position(|cell| cell.state == State::Running);
-            let at = running.map_or(ended, |at| at + 1);
-            line.push_str(&format!("  [{at}/{}]", report.cells.len()));
+        if self.call.state().is_some() {
+            let at = self.call.running().map_or(self.call.ended(), |at| at + 1);
+            line.push_str(&format!("  [{at}/{}]", self.call.cells().len()));
         }
-        if !self.last_line.is_empty() {
-            line.push_str(&format!("  | {}", self.last_line));
+        if !self.call.last_line().is_empty() {
+            line.push_str(&format!("  | {}", self.call.last_line()));
         }
         line
     }
@@ -300,8 +281,9 @@ mod tests {
     fn the_block_has_a_line_for_each_that_runs() {
         let mut board = Board::new(Following::Quiet, vec![row("a.ipynb"), row("b.ipynb")]);
         for at in 0..2 {
-            let now = Now { began: Instant::now(), report: None, last_line: "x".repeat(100) };
-            board.running.insert(at, now);
+            let mut call = CallView::new(Vec::new());
+            call.apply(CallNews::Line(&"x".repeat(100)));
+            board.running.insert(at, Now { began: Instant::now(), call });
         }
         (board.ended, board.failed) = (3, 1);
         let texts = |size| -> Vec<String> {

@@ -5,7 +5,7 @@
 use inkcell_engine::kernel::{MimeBundle, MimeData};
 
 /// Messages from helpers to a watching program. Users never see them.
-const STATUS: &str = "application/x-omp-status";
+pub(in crate::view) const STATUS: &str = "application/x-omp-status";
 
 /// Returns true for a message from a helper, which is not output.
 pub(crate) fn is_status(bundle: &MimeBundle) -> bool {

@@ -7,7 +7,7 @@ pub(crate) mod diff;
 pub(crate) mod display;
 pub(crate) mod ending;
 pub(crate) mod execution;
-pub(in crate::view) mod fold;
+pub(crate) mod fold;
 pub(crate) mod freshness;
 pub(crate) mod image;
 pub(crate) mod inspection;

@@ -8,9 +8,9 @@ use inkcell_engine::feeds::{self, EditAction};
 use inkcell_engine::notebook::CellKind;
 
 use super::execution::cache::Cache;
-use super::execution::output::{EXPANDS, more};
+use super::execution::output::{EXPANDS, more, text_line};
 use super::execution::{Area, Expansion, markdown, plural};
-use super::fold::lines::{Lines, TextLine};
+use super::fold::lines::Lines;
 use super::place;
 use crate::view::paint::{Frame, Line, Role, Wrap, indented, wrap};
 
@@ -160,7 +160,7 @@ fn source_rows(kind: Option<CellKind>, source: &str, area: Area) -> Vec<Line> {
     let lines = Lines::of(source);
     let (shown, how) = match kind {
         Some(CellKind::Markdown) => (markdown::lines(lines.iter(), width), Wrap::Words),
-        _ => (lines.iter().map(plain_line).collect(), Wrap::Anywhere),
+        _ => (lines.iter().map(|text| text_line(Role::Plain, text)).collect(), Wrap::Anywhere),
     };
     let rows: Vec<Line> = shown.iter().flat_map(|line| wrap(line, width, how)).collect();
     let mut rows = indented(rows, margin);
@@ -169,14 +169,6 @@ fn source_rows(kind: Option<CellKind>, source: &str, area: Area) -> Vec<Line> {
         rows.extend(more(hidden, EXPANDS, area.width));
     }
     rows
-}
-
-fn plain_line(text: &TextLine) -> Line {
-    let mut line = Line::of(Role::Plain, text.text());
-    if let Some(omitted) = text.omitted() {
-        line.push(Role::Dim, &omitted);
-    }
-    line
 }
 
 /// The reason for a failure (B:T-05).

@@ -5,10 +5,9 @@ use std::io;
 
 use inkcell_engine::Opened;
 use inkcell_engine::notebook::{CellView, Outputs};
-use inkcell_engine::output::Cleaner;
 use serde_json::{Value, json};
 
-use crate::output::Output;
+use crate::output::{Output, cleaned};
 use crate::view::outline;
 
 pub(crate) fn write(
@@ -40,19 +39,11 @@ pub(crate) fn lines(opened: &Opened, cells: &[usize], outputs: Outputs) -> Vec<S
         for (at, view) in cell.outputs().into_iter().enumerate() {
             lines.push(format!("   → output {at}: {}", view.digest()));
             let text = view.text().filter(|_| outputs == Outputs::Full).unwrap_or_default();
-            let text = plain(&text);
+            let text = cleaned(&text);
             lines.extend(text.lines().map(|line| format!("   │ {line}")));
         }
     }
     lines
-}
-
-/// The final state of a screen: without colours, and with overwritten lines as they were last.
-fn plain(text: &str) -> String {
-    let (mut cleaner, mut plain) = (Cleaner::default(), String::new());
-    cleaner.push(text.as_bytes(), &mut |piece| plain.push_str(piece));
-    cleaner.finish(&mut |piece| plain.push_str(piece));
-    plain
 }
 
 fn json_cell(cell: CellView<'_>, outputs: Outputs) -> Value {

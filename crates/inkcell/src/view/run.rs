@@ -12,6 +12,7 @@ use inkcell_engine::notebook::first_line;
 use serde_json::Value;
 
 use super::ending::{exception, status};
+use super::fold::{CallNews, CallView};
 use super::{freshness, words};
 use crate::batch::Trouble;
 use crate::output::{Output, Stream, count, plain_json, visible};
@@ -44,8 +45,7 @@ pub(crate) struct Progress {
     /// Number of cells already announced as started, and as finished.
     begun: usize,
     ended: usize,
-    /// Last line that the running cell wrote.
-    last_line: String,
+    call: CallView,
     cell_began: Instant,
     is_stopping: bool,
 }
@@ -58,7 +58,7 @@ impl Progress {
             status: is_live.then(StatusLine::default),
             begun: 0,
             ended: 0,
-            last_line: String::new(),
+            call: CallView::new(Vec::new()),
             cell_began: Instant::now(),
             is_stopping: false,
         }
@@ -69,12 +69,11 @@ impl Progress {
         Progress { status: None, ..self }
     }
 
-    /// Takes the last line that the running cell wrote. It is empty while the cell has only started.
-    pub(crate) fn line(&mut self, line: String) {
-        if line.is_empty() {
+    pub(crate) fn apply(&mut self, news: CallNews<'_>) {
+        if matches!(news, CallNews::Line("")) {
             self.cell_began = Instant::now();
         }
-        self.last_line = line;
+        self.call.apply(news);
     }
 
     /// Notes that the user has asked the run to stop.
@@ -82,25 +81,25 @@ impl Progress {
         self.is_stopping = true;
     }
 
-    /// Updates the display with the current report.
-    pub(crate) fn tick(&mut self, report: &PythonReport) -> io::Result<()> {
-        self.tell_news(report)?;
+    /// Updates the display.
+    pub(crate) fn tick(&mut self) -> io::Result<()> {
+        self.tell_news()?;
         let Some(status) = &mut self.status else { return Ok(()) };
-        let running = report.cells.iter().position(|cell| cell.state == State::Running);
-        let Some(number) = running else { return Ok(()) };
-        let text = now(report, number, self.cell_began.elapsed(), &self.last_line);
-        let stopping = if self.is_stopping { "stopping (Ctrl-C ends it at once)  " } else { "" };
+        let Some(number) = self.call.running() else { return Ok(()) };
+        let took = self.cell_began.elapsed();
+        let text = now(&self.call.reports(), number, took, self.call.last_line());
+        let stopping = if self.is_stopping { words::STOPPING } else { "" };
         status.show(&format!("{stopping}{text}"))
     }
 
     /// Announces cells that started or finished since the last call.
-    fn tell_news(&mut self, report: &PythonReport) -> io::Result<()> {
-        let all = report.cells.iter().filter(|cell| !is_left_out(cell)).count();
-        let mut number =
-            report.cells[..self.ended].iter().filter(|cell| !is_left_out(cell)).count();
+    fn tell_news(&mut self) -> io::Result<()> {
+        let cells = self.call.reports();
+        let all = cells.iter().filter(|cell| !is_left_out(cell)).count();
+        let mut number = cells[..self.ended].iter().filter(|cell| !is_left_out(cell)).count();
         // A cell that vanished from the file never starts, but later cells do. So look for the last started one.
-        let last = report.cells.iter().rposition(has_begun).map_or(0, |at| at + 1);
-        for (at, cell) in report.cells.iter().enumerate().take(last).skip(self.ended) {
+        let last = cells.iter().rposition(|cell| has_begun(cell)).map_or(0, |at| at + 1);
+        for (at, cell) in cells.into_iter().enumerate().take(last).skip(self.ended) {
             if is_left_out(cell) {
                 (self.begun, self.ended) = (self.begun.max(at + 1), at + 1);
                 continue;
@@ -113,7 +112,7 @@ impl Progress {
             self.begun = self.begun.max(at + 1);
             // Its outputs are on their way to the disk. Only a later cell, or the end of the run, proves that
             // they did not arrive.
-            let is_on_its_way = is_awaited(cell) && at + 1 == last && !report.state.is_end();
+            let is_on_its_way = is_awaited(cell) && at + 1 == last && !self.call.is_over();
             if !cell.state.is_end() || is_on_its_way {
                 break;
             }
@@ -140,7 +139,8 @@ impl Progress {
         output: &mut Output,
         answer: Answer,
     ) -> io::Result<()> {
-        self.tell_news(told)?;
+        self.call.apply(CallNews::Report(told));
+        self.tell_news()?;
         let told = &*told.without_left_out();
         if let Some(status) = &mut self.status {
             status.clear()?;
@@ -258,13 +258,13 @@ pub(crate) fn duration(time: Duration) -> String {
 }
 
 /// The live line: the running cell, its time, its last output, and the estimated rest of the run.
-fn now(report: &PythonReport, number: usize, took: Duration, last_line: &str) -> String {
-    let Some(cell) = report.cells.get(number) else { return String::new() };
-    let is_told = |cell: &&CellReport| !is_left_out(cell);
-    let at = report.cells[..=number].iter().filter(is_told).count();
-    let all = report.cells.iter().filter(is_told).count();
+fn now(cells: &[&CellReport], number: usize, took: Duration, last_line: &str) -> String {
+    let Some(cell) = cells.get(number) else { return String::new() };
+    let is_told = |cell: &&&CellReport| !is_left_out(cell);
+    let at = cells[..=number].iter().filter(is_told).count();
+    let all = cells.iter().filter(is_told).count();
     let mut text = format!("[{at}/{all}] {} {}", name(cell), duration(took));
-    match left(report, number, took) {
+    match left(&cells[number..], took) {
         Some((left, Timed::All)) => text.push_str(&format!(", about {} left", duration(left))),
         Some((left, Timed::Some)) => text.push_str(&format!(", over {} left", duration(left))),
         None => {}
@@ -284,14 +284,13 @@ enum Timed {
 }
 
 /// Estimated time for the rest, from the run times of earlier runs.
-fn left(report: &PythonReport, number: usize, took: Duration) -> Option<(Duration, Timed)> {
-    let rest = report.cells.get(number..)?;
-    let rest: Vec<&CellReport> = rest.iter().filter(|cell| !is_left_out(cell)).collect();
+fn left(rest: &[&CellReport], took: Duration) -> Option<(Duration, Timed)> {
+    let rest = || rest.iter().copied().filter(|cell| !is_left_out(cell));
     let last = |cell: &CellReport| cell.notebook.as_ref()?.last_took;
-    let known = rest.iter().copied().filter_map(last);
-    let timed = if known.clone().count() == rest.len() { Timed::All } else { Timed::Some };
+    let known = rest().filter_map(last);
+    let timed = if known.clone().count() == rest().count() { Timed::All } else { Timed::Some };
     // A cell that exceeds its last run time must not shorten the estimate for the others.
-    let over = rest.first().copied().and_then(last).map_or(Duration::ZERO, |own| own.min(took));
+    let over = rest().next().and_then(last).map_or(Duration::ZERO, |own| own.min(took));
     let left = known.reduce(|sum, took| sum + took)?.saturating_sub(over);
     // Return no estimate if all that is left of the run was never timed.
     (timed == Timed::All || !left.is_zero()).then_some((left, timed))

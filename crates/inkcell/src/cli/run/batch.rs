@@ -159,10 +159,7 @@ fn follow(
             Ok(News::Began(RowId(row))) => drop(board.began(row, output)),
             Ok(News::Event(RowId(row), event)) => match *event {
                 HostEvent::Aside(line) => board.said(&line, output),
-                HostEvent::Began(report) => board.reported(row, report),
-                HostEvent::Cell { index, report } => board.cell(row, index, *report),
-                HostEvent::Line(line) => board.last_line(row, line),
-                _ => {}
+                event => event.news().into_iter().for_each(|news| board.apply(row, news)),
             },
             Ok(News::Tried { row: RowId(row), tried, again }) => {
                 drop(board.tried(row, &tried, again, output));

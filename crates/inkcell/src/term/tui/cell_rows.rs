@@ -11,9 +11,10 @@ use inkcell_engine::notebook::CellView;
 use super::pages::{Pages, Wanted};
 use crate::term::screen::Turn;
 use crate::view::execution::stored::{
-    Ended, Language, LiveCell, Showing, long_text, output_rows, shown_time, source_rows,
+    Ended, Language, Showing, live_rows, long_text, output_rows, source_rows,
 };
-use crate::view::execution::{Area, Expansion, Page};
+use crate::view::execution::{Area, Expansion, Page, shown_duration};
+use crate::view::fold::cell::CallCell;
 use crate::view::image::Gallery;
 use crate::view::paint::{Line, Role, Wrap, wrap};
 
@@ -61,7 +62,7 @@ struct Run {
     /// Index of the cell within its call.
     number: usize,
     began: Duration,
-    live: LiveCell,
+    live: CallCell,
 }
 
 impl Last {
@@ -170,7 +171,7 @@ impl CellRows {
         self.is_waiting = false;
         self.forget_last();
         self.has_news = false;
-        self.run = Some(Run { execution, number, began: now, live: LiveCell::new(source) });
+        self.run = Some(Run { execution, number, began: now, live: CallCell::new(source) });
         self.revision += 1;
     }
 
@@ -197,7 +198,7 @@ impl CellRows {
             self.pages = Pages::of(run.live.artifact());
             self.last = Some(Last {
                 state: run.live.state(),
-                took: run.live.took(),
+                took: run.live.duration().map(shown_duration),
                 count: report.count,
                 ended: now,
                 is_in_file: self.has_news,
@@ -277,7 +278,7 @@ impl CellRows {
             let page = self.pages.shown().filter(|_| area.expansion == Expansion::Expanded);
             let showing = Showing { area, gallery: Some(gallery), page };
             let mut rows = match &self.run {
-                Some(run) => run.live.rows(showing),
+                Some(run) => live_rows(&run.live, showing),
                 None => {
                     let (rows, ended) = output_rows(&cell.outputs(), showing);
                     self.ended = ended;
@@ -310,7 +311,7 @@ impl CellRows {
             return (role, mark, last.took.clone());
         }
         if let Some(run) = &self.run {
-            let since = shown_time(now.saturating_sub(run.began));
+            let since = shown_duration(now.saturating_sub(run.began));
             return (Role::Warning, "●", Some(since));
         }
         match self.ended {

@@ -10,7 +10,7 @@ use inkcell_engine::output::Notice;
 use super::super::words;
 use super::output::{self, Layout, more, remark};
 use super::{Expansion, highlight, status};
-use crate::view::fold::cell::{Cell, Status};
+use crate::view::fold::cell::{CallCell, Status};
 use crate::view::fold::lines::{Lines, TextLine};
 use crate::view::paint::{Line, Role, Wrap, indented, wrap};
 
@@ -29,7 +29,7 @@ pub(in crate::view) struct Place {
 }
 
 /// Renders a cell as rows.
-pub(in crate::view) fn rows(cell: &Cell, place: Place, layout: Layout<'_>) -> Vec<Line> {
+pub(in crate::view) fn rows(cell: &CallCell, place: Place, layout: Layout<'_>) -> Vec<Line> {
     let mut rows = wrap(&heading(cell, place), layout.area.width, Wrap::Words);
     rows.extend(code(cell, layout));
     rows.extend(section(cell, layout));
@@ -40,7 +40,7 @@ pub(in crate::view) fn rows(cell: &Cell, place: Place, layout: Layout<'_>) -> Ve
     rows
 }
 
-fn heading(cell: &Cell, place: Place) -> Line {
+fn heading(cell: &CallCell, place: Place) -> Line {
     let (mark, role) = match cell.status() {
         Status::Pending => ("○", Role::Dim),
         Status::Running => ("●", Role::Warning),
@@ -72,7 +72,7 @@ fn heading(cell: &Cell, place: Place) -> Line {
 }
 
 /// Formats a duration as `500ms`, `2.5s` or `1.2m`.
-pub(in crate::view) fn shown_duration(duration: Duration) -> String {
+pub(crate) fn shown_duration(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     // Rounding comes before the choice of a unit, so that no duration reads `60.0s`.
     if duration.as_millis() < 1000 {
@@ -98,7 +98,7 @@ pub(in crate::view) fn code_lines(code: &str) -> Vec<Line> {
 }
 
 /// The code, with an arrow at the line that failed. A preview that ends before that line shows it too.
-fn code(cell: &Cell, layout: Layout<'_>) -> Vec<Line> {
+fn code(cell: &CallCell, layout: Layout<'_>) -> Vec<Line> {
     let width = layout.area.width - layout.margin();
     let failing = cell.failing_line();
     let mut rows: Vec<Line> = Vec::new();
@@ -134,7 +134,7 @@ fn code(cell: &Cell, layout: Layout<'_>) -> Vec<Line> {
 }
 
 /// The output below its heading. A finished cell without output says so.
-fn section(cell: &Cell, layout: Layout<'_>) -> Vec<Line> {
+fn section(cell: &CallCell, layout: Layout<'_>) -> Vec<Line> {
     let content = cell.content();
     let page = cell.shown_page().filter(|_| layout.area.expansion == Expansion::Expanded);
     let mut rows = match page {
@@ -152,7 +152,7 @@ fn section(cell: &Cell, layout: Layout<'_>) -> Vec<Line> {
 }
 
 /// Remarks below a cell: missing output, the reason for its end, other notices.
-pub(in crate::view) fn remarks(cell: &Cell, width: usize) -> Vec<Line> {
+pub(in crate::view) fn remarks(cell: &CallCell, width: usize) -> Vec<Line> {
     let mut rows = notices(cell.notices(), width);
     if let Some(sentence) = words::sentence(cell.state(), cell.end()) {
         rows.extend(remark(Role::Error, &sentence, width));

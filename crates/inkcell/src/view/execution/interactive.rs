@@ -13,7 +13,7 @@ use super::cache::Cache;
 use super::ends::exit_code;
 use super::output::{self, EXPANDS, Layout, remark};
 use super::{Area, Expansion, Page, Renderer};
-use crate::view::fold::cell::Cell;
+use crate::view::fold::cell::CallCell;
 use crate::view::paint::{Frame, Line, Role, Wrap, wrap};
 
 const PREVIEW: usize = 20;
@@ -25,7 +25,7 @@ const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "�
 
 /// One execution at a prompt.
 pub(crate) struct Interactive {
-    cell: Cell,
+    cell: CallCell,
     heading: Heading,
     turns: u64,
     /// Name of the key that stops the code.
@@ -47,7 +47,7 @@ enum Heading {
 impl Interactive {
     pub(crate) fn new(source: CellSource) -> Interactive {
         Interactive {
-            cell: Cell::new(source),
+            cell: CallCell::new(source),
             heading: Heading::Code,
             turns: 0,
             stops: "esc",
@@ -132,7 +132,7 @@ impl Renderer for Interactive {
     }
 }
 
-fn rows(cell: &Cell, heading: Heading, layout: Layout<'_>) -> Vec<Line> {
+fn rows(cell: &CallCell, heading: Heading, layout: Layout<'_>) -> Vec<Line> {
     let area = layout.area;
     let mut rows = Vec::new();
     let code = match heading {

@@ -230,8 +230,8 @@ fn emphasis<'a>(
 mod tests {
     use proptest::prelude::*;
 
-    use crate::view::fold::lines::Lines;
     use super::*;
+    use crate::view::fold::lines::Lines;
 
     /// The text with its roles in angle brackets.
     fn shown(text: &str) -> String {

@@ -17,7 +17,7 @@ pub(in crate::view) mod output;
 mod status;
 pub(crate) mod stored;
 pub(crate) mod text_only;
-pub(in crate::view) mod traceback;
+mod traceback;
 
 use std::path::Path;
 use std::time::Duration;
@@ -25,7 +25,7 @@ use std::time::Duration;
 use inkcell_engine::CallEvent;
 use inkcell_engine::api::{CellSource, PythonReport};
 
-use super::fold::cell::Cell;
+use super::fold::{CallNews, CallView};
 use super::image::Gallery;
 use super::paint::{Frame, Line, Role};
 use super::place;
@@ -34,6 +34,7 @@ use cache::Cache;
 use output::{EXPANDS, Layout, remark};
 
 pub(crate) use super::fold::cell::Page;
+pub(crate) use block::shown_duration;
 
 /// Highlights Python code, one line for each line of the source.
 pub(crate) fn highlighted(code: &str) -> Vec<Line> {
@@ -83,9 +84,10 @@ pub(crate) trait Renderer {
 
 /// A call with its cells.
 pub(crate) struct Execution {
-    cells: Vec<(Cell, Cache)>,
+    call: CallView,
+    /// The rows of each cell.
+    caches: Vec<Cache>,
     timeout: Option<Duration>,
-    notice: Option<String>,
     cwd: Option<String>,
     gallery: Option<Gallery>,
 }
@@ -93,9 +95,8 @@ pub(crate) struct Execution {
 impl Execution {
     /// Creates a call that has not started.
     pub(crate) fn new(cells: Vec<CellSource>) -> Execution {
-        let cells = cells.into_iter().map(|source| (Cell::new(source), Cache::default()));
-        let cells = cells.collect();
-        Execution { cells, timeout: None, notice: None, cwd: None, gallery: None }
+        let (call, caches) = (CallView::new(cells), Vec::new());
+        Execution { call, caches, timeout: None, cwd: None, gallery: None }
     }
 
     /// Shows the time limit for all cells together.
@@ -115,40 +116,35 @@ impl Execution {
     /// Takes the current report of the call. For a finished cell the report is final; for a running cell
     /// newer events take precedence.
     pub(crate) fn report(&mut self, report: &PythonReport) {
-        if self.cells.len() != report.cells.len() {
-            let sources = report.cells.iter().map(|cell| cell.source.clone()).collect();
-            self.cells = Execution::new(sources).cells;
+        if self.call.cells().len() != report.cells.len() {
+            self.caches.clear();
         }
-        for ((cell, _), report) in self.cells.iter_mut().zip(&report.cells) {
-            cell.report(report);
-        }
-        self.notice.clone_from(&report.withheld_hint);
+        self.call.apply(CallNews::Report(report));
     }
 
     /// Counts rendered blocks: an unchanged frame renders none (B:T-04).
     #[cfg(test)]
     pub(crate) fn renders(&self) -> u64 {
-        self.cells.iter().map(|(_, cache)| cache.renders()).sum()
+        self.caches.iter().map(Cache::renders).sum()
     }
 }
 
 impl Renderer for Execution {
     fn event(&mut self, (cell, event): &CallEvent) {
-        if let Some((cell, _)) = self.cells.get_mut(*cell) {
-            cell.event(event);
-        }
+        self.call.apply(CallNews::Event(*cell, event));
     }
 
     fn frame(&mut self, area: Area) -> Frame {
         let area = area.at_least_one_wide();
         let gallery = self.gallery.as_ref();
         let layout = Layout { area, preview: PREVIEW, gallery, more: EXPANDS };
-        let of = self.cells.len();
+        let of = self.call.cells().len();
+        self.caches.resize_with(of, Cache::default);
         let mut lines: Vec<Line> = Vec::new();
         if let Some(cwd) = &self.cwd {
             lines.extend(remark(Role::Dim, &format!("in {cwd}"), area.width));
         }
-        for (at, (cell, cache)) in self.cells.iter_mut().enumerate() {
+        for (at, (cell, cache)) in self.call.cells().iter().zip(&mut self.caches).enumerate() {
             if at > 0 {
                 lines.push(Line::default());
             }
@@ -159,7 +155,7 @@ impl Renderer for Execution {
         if let Some(timeout) = self.timeout {
             lines.extend(timeout_line(timeout, area.width));
         }
-        if let Some(notice) = &self.notice {
+        if let Some(notice) = self.call.hint() {
             lines.extend(remark(Role::Dim, notice, area.width));
         }
         Frame { lines }

@@ -8,10 +8,11 @@ use inkcell_engine::output::{ImageItem, JsonItem, RichItem, RichKind, Stored};
 use super::super::image::{Gallery, claimed_pixels};
 use super::traceback::{Roles, narrowed};
 use super::{Area, Expansion, json_tree, markdown, plural};
-use crate::view::fold::cell::{Content, Page, Status};
-use crate::view::fold::lines::{Lines, clamped};
-use crate::view::fold::live_output::Item;
+use crate::view::fold::cell::{Page, Status};
+use crate::view::fold::lines::{LINE_CHARS, Lines, TextLine};
+use crate::view::fold::live_output::{Content, Item};
 use crate::view::paint::{Line, Role, Wrap, fit, indented, wrap};
+use crate::view::words;
 
 /// Lines of JSON as text in the collapsed view.
 const JSON_LINES: usize = 10;
@@ -151,18 +152,20 @@ fn text_rows(text: &Lines, reading: Reading, layout: Layout<'_>) -> Vec<Line> {
     let (lines, how) = match reading {
         Reading::Markdown => (markdown::lines(text.iter(), layout.inner()), Wrap::Words),
         Reading::Text(role) => {
-            let lines = text.iter().map(|text| {
-                let mut line = Line::of(role, text.text());
-                if let Some(omitted) = text.omitted() {
-                    line.push(Role::Dim, &omitted);
-                }
-                line
-            });
-            (lines.collect(), Wrap::Anywhere)
+            (text.iter().map(|text| text_line(role, text)).collect(), Wrap::Anywhere)
         }
     };
     let rows = lines.iter().flat_map(|line| wrap(line, layout.inner(), how)).collect();
     indented(rows, layout.margin())
+}
+
+/// A line of the program's text, with a mark in place of characters that were cut.
+pub(in crate::view) fn text_line(role: Role, text: &TextLine) -> Line {
+    let mut line = Line::of(role, text.text());
+    if let Some(omitted) = text.omitted() {
+        line.push(Role::Dim, &omitted);
+    }
+    line
 }
 
 /// The last rows, below a line that counts the hidden ones. The count is in rows of the screen, since
@@ -249,5 +252,38 @@ fn image_rows(image: &ImageItem, layout: Layout<'_>) -> Vec<Line> {
 fn push_pointer(line: &mut Line, artifact: Option<&Stored>) {
     if let Some(Stored { id, .. }) = artifact {
         line.push(Role::Dim, &format!(" artifact://{id}"));
+    }
+}
+
+/// Cuts a line made by inkcell to the limit of a line of text.
+fn clamped(line: Line) -> Line {
+    let chars: usize = line.spans().iter().map(|span| span.text().chars().count()).sum();
+    let Some(omitted) = chars.checked_sub(LINE_CHARS).filter(|omitted| *omitted > 0) else {
+        return line;
+    };
+    let mut cut = Line::default();
+    let mut room = LINE_CHARS;
+    for span in line.spans() {
+        let end = span.text().char_indices().nth(room).map_or(span.text().len(), |(at, _)| at);
+        cut.push_clean(span.role(), &span.text()[..end]);
+        room -= span.text()[..end].chars().count();
+    }
+    cut.push_clean(Role::Dim, &words::chars_omitted(omitted as u64));
+    cut
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// B:T-21
+    #[test]
+    fn a_line_of_ours_is_cut_too() {
+        let mut line = Line::of(Role::Name, &"é".repeat(3000));
+        line.push(Role::Text, &"日".repeat(3000));
+        let cut = clamped(line.clone());
+        let wanted = format!("{}{}… [2000 chars omitted]", "é".repeat(3000), "日".repeat(1000));
+        assert_eq!(cut.text(), wanted);
+        assert_eq!(clamped(Line::of(Role::Dim, "short")), Line::of(Role::Dim, "short"));
     }
 }

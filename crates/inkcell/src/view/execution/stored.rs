@@ -4,24 +4,21 @@
 //! so that a cell looks the same before and after a save. It must not know keys or the position of the rows on a
 //! screen.
 
-use std::time::Duration;
-
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
-use inkcell_engine::api::{CellReport, CellSource, State};
 use inkcell_engine::kernel::{ExecEvent, MimeBundle, MimeData, Outcome, PyError, StreamName};
 use inkcell_engine::notebook::{CellKind, OutputView};
 use serde_json::Value;
 
 use super::super::image::Gallery;
-use super::block::{PREVIEW, remarks, shown_duration};
+use super::block::{PREVIEW, remarks};
 use super::output::{self, EXPANDS, Layout, more, remark};
-use super::traceback::cleaned;
 use super::{Area, Expansion, highlight, markdown, status};
-use crate::view::fold::cell::{Cell, Content, Page, Status};
+use crate::output::cleaned;
+use crate::view::fold::cell::{CallCell, Page, Status};
 use crate::view::fold::lines::Lines;
-use crate::view::fold::live_output::{Growing, HELD_BYTES, HELD_LINES, Item};
+use crate::view::fold::live_output::{Content, HELD_BYTES, HELD_LINES, Item, LiveOutput};
 use crate::view::paint::{Line, Role, Wrap, wrap};
 
 /// Lines of source in the collapsed view (B:T-03).
@@ -132,7 +129,7 @@ pub(crate) fn long_text(outputs: &[OutputView<'_>]) -> Option<String> {
 
 /// Renders stored outputs. Returns an empty list if there are none.
 pub(crate) fn output_rows(outputs: &[OutputView<'_>], showing: Showing<'_>) -> (Vec<Line>, Ended) {
-    let mut growing = Growing::default();
+    let mut live = LiveOutput::default();
     let mut ended = Ended::Well;
     for output in outputs {
         for event in events(output) {
@@ -140,8 +137,8 @@ pub(crate) fn output_rows(outputs: &[OutputView<'_>], showing: Showing<'_>) -> (
                 ended = Ended::Badly;
             }
             match event {
-                ExecEvent::Stream { name, data } => stream(name, &data, &mut growing),
-                event => growing.event(&event),
+                ExecEvent::Stream { name, data } => stream(name, &data, &mut live),
+                event => live.event(&event),
             }
         }
     }
@@ -149,12 +146,7 @@ pub(crate) fn output_rows(outputs: &[OutputView<'_>], showing: Showing<'_>) -> (
         Ended::Well => Status::Complete,
         Ended::Badly => Status::Error,
     };
-    let content = Content {
-        items: growing.items(),
-        statuses: growing.statuses().to_vec(),
-        has_markdown: growing.has_markdown(),
-    };
-    (content_rows(content, status, showing), ended)
+    (content_rows(live.content(), status, showing), ended)
 }
 
 fn content_rows(mut content: Content, status: Status, showing: Showing<'_>) -> Vec<Line> {
@@ -208,12 +200,12 @@ fn written_to(name: StreamName, text: String) -> ExecEvent {
 }
 
 /// Folds the text of a stream. Of a long text only the end is folded; the rest is counted.
-fn stream(name: StreamName, data: &Bytes, growing: &mut Growing) {
+fn stream(name: StreamName, data: &Bytes, live: &mut LiveOutput) {
     let far = data.len().saturating_sub(FOLDED_BYTES);
     let line_end = data[far..].iter().position(|byte| *byte == b'\n');
     let cut = if far == 0 { 0 } else { line_end.map_or(0, |at| far + at + 1) };
-    growing.left_out(&data[..cut]);
-    growing.event(&ExecEvent::Stream { name, data: data.slice(cut..) });
+    live.left_out(&data[..cut]);
+    live.event(&ExecEvent::Stream { name, data: data.slice(cut..) });
 }
 
 /// A string, or the concatenation of a list of strings.
@@ -247,60 +239,11 @@ fn bundle(data: &Value) -> MimeBundle {
     MimeBundle { data: forms.collect(), metadata: String::new() }
 }
 
-/// A cell that runs, or has just finished.
-pub(crate) struct LiveCell {
-    cell: Cell,
-}
-
-impl LiveCell {
-    /// Creates a cell that has started.
-    pub(crate) fn new(source: CellSource) -> LiveCell {
-        LiveCell { cell: Cell::new(source) }
-    }
-
-    pub(crate) fn event(&mut self, event: &ExecEvent) {
-        self.cell.event(event);
-    }
-
-    pub(crate) fn report(&mut self, report: &CellReport) {
-        self.cell.report(report);
-    }
-
-    /// Marks the place of events that were dropped before they could be shown.
-    pub(crate) fn missed(&mut self, events: u64) {
-        self.cell.missed(events);
-    }
-
-    pub(crate) fn state(&self) -> State {
-        self.cell.state()
-    }
-
-    /// Run time, as `500ms`, `2.5s` or `1.2m`.
-    pub(crate) fn took(&self) -> Option<String> {
-        self.cell.duration().map(shown_duration)
-    }
-
-    /// Counts changes, so that a caller can tell an old frame from a new one.
-    pub(crate) fn revision(&self) -> u64 {
-        self.cell.revision()
-    }
-
-    /// Renders the output, then the remarks about the cell.
-    pub(crate) fn rows(&self, showing: Showing<'_>) -> Vec<Line> {
-        let mut rows = content_rows(self.cell.content(), self.cell.status(), showing);
-        rows.extend(remarks(&self.cell, showing.area.width.max(1)));
-        rows
-    }
-
-    /// Id of the stored output, if it holds more than the preview.
-    pub(crate) fn artifact(&self) -> Option<&str> {
-        self.cell.artifact()
-    }
-}
-
-/// Formats an elapsed time in the same form.
-pub(crate) fn shown_time(time: Duration) -> String {
-    shown_duration(time)
+/// Renders the output of a cell that runs or has just finished, then the remarks about it.
+pub(crate) fn live_rows(cell: &CallCell, showing: Showing<'_>) -> Vec<Line> {
+    let mut rows = content_rows(cell.content(), cell.status(), showing);
+    rows.extend(remarks(cell, showing.area.width.max(1)));
+    rows
 }
 
 #[cfg(test)]

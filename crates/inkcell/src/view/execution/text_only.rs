@@ -7,7 +7,7 @@ use inkcell_engine::output::Notice;
 
 use super::block::{PREVIEW, notices};
 use super::cache::Cache;
-use super::output::remark;
+use super::output::{remark, text_line};
 use super::{Area, Expansion, plural};
 use crate::view::fold::lines::Lines;
 use crate::view::paint::{Frame, Line, Role, Wrap, wrap};
@@ -45,14 +45,9 @@ impl TextOnly {
 
 fn rows(text: &str, about: &[Notice], area: Area) -> Vec<Line> {
     let lines = Lines::of(text);
-    let rows = lines.iter().flat_map(|text| {
-        let mut line = Line::of(Role::Plain, text.text());
-        if let Some(omitted) = text.omitted() {
-            line.push(Role::Dim, &omitted);
-        }
-        wrap(&line, area.width, Wrap::Anywhere)
-    });
-    let mut rows: Vec<Line> = rows.collect();
+    let shown = lines.iter().map(|text| text_line(Role::Plain, text));
+    let mut rows: Vec<Line> =
+        shown.flat_map(|line| wrap(&line, area.width, Wrap::Anywhere)).collect();
     let (total, hidden) = (rows.len(), rows.len().saturating_sub(PREVIEW));
     if area.expansion == Expansion::Collapsed && hidden > 0 {
         let hint = format!(

@@ -1,4 +1,4 @@
-//! The state of one cell on a screen, built from reports and from the events between them.
+//! The state of one cell, folded from reports and from the events between them.
 //!
 //! Owns the choice between the two sources. The report of a finished cell is complete and wins. Until then
 //! events are newer. It must not know widths or colours.
@@ -11,18 +11,9 @@ use inkcell_engine::output::{Mark, ModelOutput, Notice, Part, RichItem, RichKind
 use inkcell_engine::session::CallNote;
 
 use super::lines::Lines;
-use super::live_output::{Growing, Item, lines_elided};
+use super::live_output::{Content, Item, LiveOutput, traceback_items};
+use super::traceback::line_in_cell;
 use crate::view::ending::exception;
-use crate::view::execution::traceback::{Traceback, line_in_cell, traceback};
-
-/// Output of a cell, ready for rendering.
-#[derive(Default)]
-pub(in crate::view) struct Content {
-    pub(in crate::view) items: Vec<Item>,
-    /// Status events, as JSON text.
-    pub(in crate::view) statuses: Vec<String>,
-    pub(in crate::view) has_markdown: bool,
-}
 
 /// State of a cell, as far as it changes the look of the cell (B:T-10).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,43 +35,62 @@ pub(crate) struct Page {
     pub(crate) text: String,
 }
 
-pub(in crate::view) struct Cell {
-    source: CellSource,
-    report: Option<CellReport>,
-    growing: Option<Growing>,
+pub(crate) struct CallCell {
+    report: CellReport,
+    /// Output that is newer than the report.
+    live: Option<LiveOutput>,
     page: Option<Page>,
     revision: u64,
 }
 
-impl Cell {
-    pub(in crate::view) fn new(source: CellSource) -> Cell {
-        Cell { source, report: None, growing: None, page: None, revision: 0 }
+impl CallCell {
+    /// Creates a cell that has not started.
+    pub(crate) fn new(source: CellSource) -> CallCell {
+        let report = CellReport {
+            source,
+            state: State::Queued,
+            count: None,
+            duration: Duration::ZERO,
+            output: ModelOutput::default(),
+            end: None,
+            notes: Vec::new(),
+            notebook: None,
+        };
+        CallCell { report, live: None, page: None, revision: 0 }
     }
 
-    pub(in crate::view) fn report(&mut self, report: &CellReport) {
-        if self.report.as_ref() == Some(report) {
+    /// Takes a report. That of a finished cell replaces all events.
+    pub(crate) fn report(&mut self, report: &CellReport) {
+        if self.report == *report {
             return;
         }
-        self.source = report.source.clone();
         if report.state.is_end() {
-            self.growing = None;
+            self.live = None;
         }
-        self.report = Some(report.clone());
+        self.report = report.clone();
         self.revision += 1;
     }
 
-    pub(in crate::view) fn event(&mut self, event: &ExecEvent) {
-        if !self.is_over() {
-            self.growing.get_or_insert_default().event(event);
-            self.revision += 1;
+    pub(crate) fn event(&mut self, event: &ExecEvent) {
+        if let Some(live) = self.live_output() {
+            live.event(event);
         }
     }
 
-    pub(in crate::view) fn missed(&mut self, events: u64) {
-        if !self.is_over() {
-            self.growing.get_or_insert_default().missed(events);
-            self.revision += 1;
+    /// Marks the place of events that were dropped before they could be shown.
+    pub(crate) fn missed(&mut self, events: u64) {
+        if let Some(live) = self.live_output() {
+            live.missed(events);
         }
+    }
+
+    /// The output that is about to change. `None` once a report has ended the cell.
+    fn live_output(&mut self) -> Option<&mut LiveOutput> {
+        if self.report.state.is_end() {
+            return None;
+        }
+        self.revision += 1;
+        Some(self.live.get_or_insert_default())
     }
 
     /// Shows a page of the stored output. `None` goes back to the preview.
@@ -89,28 +99,27 @@ impl Cell {
         self.revision += 1;
     }
 
-    /// Returns true once a report has ended the cell. Nothing changes after that.
-    fn is_over(&self) -> bool {
-        self.report.as_ref().is_some_and(|report| report.state.is_end())
-    }
-
     /// Counts changes, so that a caller can tell an old frame from a new one.
-    pub(in crate::view) fn revision(&self) -> u64 {
+    pub(crate) fn revision(&self) -> u64 {
         self.revision
     }
 
+    /// The last report, or that of a cell that waits.
+    pub(in crate::view) fn last_report(&self) -> &CellReport {
+        &self.report
+    }
+
     pub(in crate::view) fn source(&self) -> &CellSource {
-        &self.source
+        &self.report.source
     }
 
     pub(in crate::view) fn shown_page(&self) -> Option<&Page> {
         self.page.as_ref()
     }
 
-    pub(in crate::view) fn state(&self) -> State {
-        let told = self.report.as_ref().map_or(State::Queued, |report| report.state);
-        match self.growing.as_ref().map(Growing::outcome) {
-            None => told,
+    pub(crate) fn state(&self) -> State {
+        match self.live.as_ref().map(LiveOutput::outcome) {
+            None => self.report.state,
             Some(None) => State::Running,
             Some(Some(Outcome::Ok)) => State::Done,
             Some(Some(Outcome::Error(_))) => State::Error,
@@ -132,50 +141,42 @@ impl Cell {
     }
 
     /// Run time up to the end, or so far. `None` before the start.
-    pub(in crate::view) fn duration(&self) -> Option<Duration> {
-        let report = self.report.as_ref()?;
-        let has_begun = self.status() != Status::Pending && !report.duration.is_zero();
-        (has_begun || self.state() == State::Done).then_some(report.duration)
+    pub(crate) fn duration(&self) -> Option<Duration> {
+        let CellReport { state, duration, .. } = self.report;
+        let has_begun = self.status() != Status::Pending && !duration.is_zero();
+        (has_begun || state == State::Done).then_some(duration)
     }
 
     pub(in crate::view) fn end(&self) -> Option<&EndReport> {
-        self.report.as_ref().and_then(|report| report.end.as_ref())
+        self.report.end.as_ref()
     }
 
     pub(in crate::view) fn notes(&self) -> &[CallNote] {
-        self.report.as_ref().map_or(&[], |report| &report.notes)
+        &self.report.notes
     }
 
     pub(in crate::view) fn notices(&self) -> &[Notice] {
-        self.report.as_ref().map_or(&[], |report| &report.output.notices)
+        &self.report.output.notices
     }
 
     /// Id of the stored output, if it holds more than the preview.
-    pub(in crate::view) fn artifact(&self) -> Option<&str> {
-        let output = &self.report.as_ref()?.output;
-        output.artifact.as_ref().map(|stored| stored.id.as_str())
+    pub(crate) fn artifact(&self) -> Option<&str> {
+        self.report.output.artifact.as_ref().map(|stored| stored.id.as_str())
     }
 
     /// Line of the cell's code that failed, counted from 1.
     pub(in crate::view) fn failing_line(&self) -> Option<usize> {
-        if let Some(Some(Outcome::Error(error))) = self.growing.as_ref().map(Growing::outcome) {
+        if let Some(Some(Outcome::Error(error))) = self.live.as_ref().map(LiveOutput::outcome) {
             return line_in_cell(error, None);
         }
-        let report = self.report.as_ref().filter(|report| report.state == State::Error)?;
-        line_in_cell(exception(report)?, report.count.map(u64::from))
+        let error = exception(&self.report).filter(|_| self.report.state == State::Error)?;
+        line_in_cell(error, self.report.count.map(u64::from))
     }
 
     pub(in crate::view) fn content(&self) -> Content {
-        if let Some(growing) = &self.growing {
-            return Content {
-                items: growing.items(),
-                statuses: growing.statuses().to_vec(),
-                has_markdown: growing.has_markdown(),
-            };
-        }
-        match &self.report {
-            Some(report) => of_report(report),
-            None => Content::default(),
+        match &self.live {
+            Some(live) => live.content(),
+            None => of_report(&self.report),
         }
     }
 }
@@ -203,11 +204,7 @@ fn of_report(report: &CellReport) -> Content {
     if report.state != State::Cancelled
         && let Some(error) = exception(report)
     {
-        let Traceback { lines, rest } = traceback(error);
-        items.push(Item::Traceback(lines));
-        if let Some((hidden, rest)) = rest {
-            items.extend([Item::Mark(lines_elided(hidden)), Item::Traceback(rest)]);
-        }
+        items.extend(traceback_items(error));
     }
     let is_status = |item: &&RichItem| matches!(item.kind, RichKind::Status(_));
     // The mark of an item may be lost with the text around it. Such an item goes to the end.

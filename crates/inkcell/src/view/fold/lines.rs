@@ -4,10 +4,10 @@
 
 use std::collections::VecDeque;
 
-use crate::view::paint::{Line, Role};
+use crate::view::words;
 
 /// Characters of a line before it is cut.
-const LINE_CHARS: usize = 4000;
+pub(in crate::view) const LINE_CHARS: usize = 4000;
 
 /// One line, with a count of the characters cut from its end.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -33,7 +33,7 @@ impl TextLine {
 
     /// The note in place of the characters that were cut.
     pub(in crate::view) fn omitted(&self) -> Option<String> {
-        (self.omitted > 0).then(|| format!("… [{} chars omitted]", self.omitted))
+        (self.omitted > 0).then(|| words::chars_omitted(self.omitted))
     }
 
     /// Bytes of the text plus the fixed cost of a line.
@@ -108,23 +108,6 @@ impl Lines {
     }
 }
 
-/// Cuts a line made by inkcell to the same limit.
-pub(in crate::view) fn clamped(line: Line) -> Line {
-    let chars: usize = line.spans().iter().map(|span| span.text().chars().count()).sum();
-    let Some(omitted) = chars.checked_sub(LINE_CHARS).filter(|omitted| *omitted > 0) else {
-        return line;
-    };
-    let mut cut = Line::default();
-    let mut room = LINE_CHARS;
-    for span in line.spans() {
-        let end = span.text().char_indices().nth(room).map_or(span.text().len(), |(at, _)| at);
-        cut.push_clean(span.role(), &span.text()[..end]);
-        room -= span.text()[..end].chars().count();
-    }
-    cut.push_clean(Role::Dim, &format!("… [{omitted} chars omitted]"));
-    cut
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,17 +145,6 @@ mod tests {
         }
         assert_eq!(grown, whole);
         assert_eq!(shown(&Lines::of(&"x".repeat(4000))), ["x".repeat(4000)]);
-    }
-
-    /// B:T-21
-    #[test]
-    fn a_line_of_ours_is_cut_too() {
-        let mut line = Line::of(Role::Name, &"é".repeat(3000));
-        line.push(Role::Text, &"日".repeat(3000));
-        let cut = clamped(line.clone());
-        let wanted = format!("{}{}… [2000 chars omitted]", "é".repeat(3000), "日".repeat(1000));
-        assert_eq!(cut.text(), wanted);
-        assert_eq!(clamped(Line::of(Role::Dim, "short")), Line::of(Role::Dim, "short"));
     }
 
     #[test]

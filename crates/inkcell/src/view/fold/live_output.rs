@@ -11,10 +11,10 @@ use inkcell_engine::kernel::{
 use inkcell_engine::output::{Cleaner, ImageItem, JsonItem, Mark, RichItem, RichKind, size};
 
 use super::lines::Lines;
-use crate::view::display;
-use crate::view::execution::traceback::{Traceback, cleaned, traceback};
-
-const STATUS: &str = "application/x-omp-status";
+use super::traceback::{Traceback, traceback};
+use crate::output::cleaned;
+use crate::view::display::{self, STATUS};
+use crate::view::words;
 
 /// Bytes of text that a cell keeps: twice the size of an answer (B:O-20).
 pub(in crate::view) const HELD_BYTES: usize = 2 * 51200;
@@ -43,9 +43,18 @@ pub(in crate::view) enum Item {
     Rich(RichItem),
 }
 
+/// Output of a cell, ready for rendering.
+#[derive(Default)]
+pub(in crate::view) struct Content {
+    pub(in crate::view) items: Vec<Item>,
+    /// Status events, as JSON text.
+    pub(in crate::view) statuses: Vec<String>,
+    pub(in crate::view) has_markdown: bool,
+}
+
 /// Output that may still grow.
 #[derive(Default)]
-pub(in crate::view) struct Growing {
+pub(in crate::view) struct LiveOutput {
     /// One cleaner each for standard output and standard error.
     cleaners: [Cleaner; 2],
     pieces: VecDeque<Piece>,
@@ -60,28 +69,18 @@ pub(in crate::view) struct Growing {
 
 struct Piece {
     id: Option<DisplayId>,
-    shown: Shown,
+    item: Item,
 }
 
-enum Shown {
-    Text(Lines),
-    Traceback(Lines),
-    Mark(String),
-    Rich(Box<RichItem>),
-}
-
-fn traceback_items(error: &PyError) -> Vec<Shown> {
+/// The lines of an exception, with a mark in place of those that are left out.
+pub(super) fn traceback_items(error: &PyError) -> Vec<Item> {
     let Traceback { lines, rest } = traceback(error);
-    let mut items = vec![Shown::Traceback(lines)];
+    let mut items = vec![Item::Traceback(lines)];
     if let Some((hidden, rest)) = rest {
-        items.extend([Shown::Mark(lines_elided(hidden)), Shown::Traceback(rest)]);
+        let mark = format!("[… {hidden} lines elided …]");
+        items.extend([Item::Mark(mark), Item::Traceback(rest)]);
     }
     items
-}
-
-/// The mark in place of the lines that are left out of a traceback.
-pub(in crate::view) fn lines_elided(lines: usize) -> String {
-    format!("[… {lines} lines elided …]")
 }
 
 fn json(data: Option<&MimeData>) -> Option<&str> {
@@ -91,7 +90,7 @@ fn json(data: Option<&MimeData>) -> Option<&str> {
     }
 }
 
-impl Growing {
+impl LiveOutput {
     pub(in crate::view) fn event(&mut self, event: &ExecEvent) {
         match event {
             ExecEvent::Stream { name, data } => self.stream(*name, data),
@@ -110,7 +109,7 @@ impl Growing {
 
     /// Marks the place of events that never arrived.
     pub(in crate::view) fn missed(&mut self, events: u64) {
-        self.mark(format!("[… {events} events were not seen …]"));
+        self.mark(words::missed(events));
     }
 
     /// Counts text that came before the kept part, without storing it.
@@ -123,27 +122,19 @@ impl Growing {
         self.outcome.as_ref()
     }
 
-    pub(in crate::view) fn has_markdown(&self) -> bool {
-        self.has_markdown
-    }
-
-    pub(in crate::view) fn statuses(&self) -> &[String] {
-        &self.statuses
+    pub(in crate::view) fn content(&self) -> Content {
+        let (statuses, has_markdown) = (self.statuses.clone(), self.has_markdown);
+        Content { items: self.items(), statuses, has_markdown }
     }
 
     /// The current items, including lines that the program may still overwrite.
-    pub(in crate::view) fn items(&self) -> Vec<Item> {
+    fn items(&self) -> Vec<Item> {
         let mut items = Vec::new();
         if self.forgotten_bytes > 0 || self.forgotten_lines > 0 {
             let mark = Mark::Elided { bytes: self.forgotten_bytes, lines: self.forgotten_lines };
             items.push(Item::Mark(mark.to_string()));
         }
-        items.extend(self.pieces.iter().map(|piece| match &piece.shown {
-            Shown::Text(lines) => Item::Text(lines.clone()),
-            Shown::Traceback(lines) => Item::Traceback(lines.clone()),
-            Shown::Mark(mark) => Item::Mark(mark.clone()),
-            Shown::Rich(item) => Item::Rich((**item).clone()),
-        }));
+        items.extend(self.pieces.iter().map(|piece| piece.item.clone()));
         for pending in self.cleaners.iter().map(Cleaner::pending).filter(|text| !text.is_empty()) {
             let may_go_on = self.pieces.back().is_some_and(|piece| piece.id.is_none());
             match items.last_mut() {
@@ -182,18 +173,18 @@ impl Growing {
             return;
         }
         match self.pieces.back_mut() {
-            Some(Piece { id: None, shown: Shown::Text(lines) }) => lines.push(text),
-            _ => self.add(None, Shown::Text(Lines::of(text))),
+            Some(Piece { id: None, item: Item::Text(lines) }) => lines.push(text),
+            _ => self.add(None, Item::Text(Lines::of(text))),
         }
     }
 
-    fn add(&mut self, id: Option<&DisplayId>, shown: Shown) {
-        self.pieces.push_back(Piece { id: id.cloned(), shown });
+    fn add(&mut self, id: Option<&DisplayId>, item: Item) {
+        self.pieces.push_back(Piece { id: id.cloned(), item });
     }
 
     fn mark(&mut self, mark: String) {
         self.flush();
-        self.add(None, Shown::Mark(mark));
+        self.add(None, Item::Mark(mark));
     }
 
     /// Shows the prompt only. A user may still answer; if the code gets no answer, the report says so.
@@ -226,21 +217,21 @@ impl Growing {
         }
         self.begin_output();
         self.flush();
-        for shown in self.forms(data) {
-            self.place(id, shown);
+        for item in self.forms(data) {
+            self.place(id, item);
         }
     }
 
     /// A display stands on lines of its own. Text without an id is never updated, so it joins the text
     /// before it.
-    fn place(&mut self, id: Option<&DisplayId>, shown: Shown) {
-        match (shown, self.pieces.back_mut()) {
-            (Shown::Text(new), Some(Piece { id: None, shown: Shown::Text(lines) }))
+    fn place(&mut self, id: Option<&DisplayId>, item: Item) {
+        match (item, self.pieces.back_mut()) {
+            (Item::Text(new), Some(Piece { id: None, item: Item::Text(lines) }))
                 if id.is_none() =>
             {
                 lines.append(new);
             }
-            (shown, _) => self.add(id, shown),
+            (item, _) => self.add(id, item),
         }
     }
 
@@ -250,13 +241,13 @@ impl Growing {
             return self.display(Some(id), data);
         };
         self.pieces.retain(|piece| !is_this(piece));
-        for (more, shown) in self.forms(data).into_iter().enumerate() {
-            self.pieces.insert(at + more, Piece { id: Some(id.clone()), shown });
+        for (more, item) in self.forms(data).into_iter().enumerate() {
+            self.pieces.insert(at + more, Piece { id: Some(id.clone()), item });
         }
     }
 
     /// The shown forms of a display: one text at most, then the items beyond text.
-    fn forms(&mut self, data: &MimeBundle) -> Vec<Shown> {
+    fn forms(&mut self, data: &MimeBundle) -> Vec<Item> {
         let mut rich = Vec::new();
         for (mime, form) in &data.data {
             match form {
@@ -285,12 +276,13 @@ impl Growing {
             None if rich.is_empty() => display::text(data),
             text => text,
         };
-        let text = text.map(|text| Shown::Text(Lines::of(&cleaned(&text))));
+        let text = text.map(|text| Item::Text(Lines::of(&cleaned(&text))));
         let first = self.rich;
         self.rich += rich.len() as u64;
-        let rich = rich.into_iter().zip(first + 1..).map(|(kind, number)| {
-            Shown::Rich(Box::new(RichItem { number, kind, digest: String::new() }))
-        });
+        let rich = rich
+            .into_iter()
+            .zip(first + 1..)
+            .map(|(kind, number)| Item::Rich(RichItem { number, kind, digest: String::new() }));
         text.into_iter().chain(rich).collect()
     }
 
@@ -312,20 +304,20 @@ impl Growing {
     /// Drops pieces from the front, so that memory stays bounded for any output.
     fn keep_to_limits(&mut self) {
         while self.pieces.len() > HELD_PIECES {
-            if let Some(Piece { shown: Shown::Text(lines), .. }) = self.pieces.pop_front() {
+            if let Some(Piece { item: Item::Text(lines), .. }) = self.pieces.pop_front() {
                 self.forgotten_lines += lines.iter().count() as u64;
                 self.forgotten_bytes +=
                     lines.iter().map(|line| line.text().len() as u64).sum::<u64>();
             }
         }
-        let texts = self.pieces.iter().filter_map(|piece| match &piece.shown {
-            Shown::Text(lines) => Some(lines),
+        let texts = self.pieces.iter().filter_map(|piece| match &piece.item {
+            Item::Text(lines) => Some(lines),
             _ => None,
         });
         let (mut bytes, mut count) =
             texts.fold((0, 0), |(b, n), lines| (b + lines.held_bytes(), n + lines.len()));
         for piece in &mut self.pieces {
-            let Shown::Text(lines) = &mut piece.shown else { continue };
+            let Item::Text(lines) = &mut piece.item else { continue };
             while bytes > HELD_BYTES || count > HELD_LINES {
                 let before = lines.held_bytes();
                 let Some(forgotten) = lines.forget_first() else { break };

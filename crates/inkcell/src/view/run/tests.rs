@@ -101,23 +101,27 @@ fn the_run_is_summed_up() {
     assert_eq!(text, "2 cells ran, 1 of them failed, 1 not run, 1 skipped in 1.2 s");
 }
 
+fn cells(told: &PythonReport) -> Vec<&CellReport> {
+    told.cells.iter().collect()
+}
+
 #[test]
 fn what_is_left_is_told_when_it_is_known() {
     let mut report =
         told(State::Running, vec![cell(0, State::Done, 1), cell(1, State::Running, 1)]);
-    let text = now(&report, 1, Duration::from_secs(4), "epoch 3");
+    let text = now(&cells(&report), 1, Duration::from_secs(4), "epoch 3");
     assert_eq!(text, "[2/2] cell 1 (id1) 4.0 s, about 6.0 s left  step_1()  | epoch 3");
     if let Some(place) = &mut report.cells[1].notebook {
         place.last_took = None;
     }
-    let text = now(&report, 1, Duration::from_secs(4), "");
+    let text = now(&cells(&report), 1, Duration::from_secs(4), "");
     assert_eq!(text, "[2/2] cell 1 (id1) 4.0 s  step_1()");
     // Only one later cell has a run time, so the estimate is a lower bound.
     report.cells.push(cell(2, State::Queued, 0));
-    let text = now(&report, 1, Duration::from_secs(4), "");
+    let text = now(&cells(&report), 1, Duration::from_secs(4), "");
     assert_eq!(text, "[2/3] cell 1 (id1) 4.0 s, over 10 s left  step_1()");
     // A cell that exceeds its last run time does not shorten the estimate for the others.
-    let text = now(&report, 0, Duration::from_secs(14), "");
+    let text = now(&cells(&report), 0, Duration::from_secs(14), "");
     assert_eq!(text, "[1/3] cell 0 (id0) 14 s, over 10 s left  step_0()");
 }
 

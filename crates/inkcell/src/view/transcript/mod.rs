@@ -9,16 +9,17 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use inkcell_engine::api::{CellKernel, CellReport, CellSource, ExecutionId};
-use inkcell_engine::feeds::{KernelChange, SessionEvent};
+use inkcell_engine::feeds::SessionEvent;
 use inkcell_engine::kernel::ExecEvent;
 
 use super::execution::block::{self, PREVIEW, Place};
 use super::execution::cache::Cache;
 use super::execution::output::{EXPANDS, Layout, remark};
 use super::execution::{Area, Page};
-use super::fold::cell::Cell;
+use super::fold::cell::CallCell;
 use super::image::Gallery;
 use super::notebook_edit::{Edit, NotebookEdit};
+use super::words;
 use crate::view::paint::{Frame, Line, Role};
 
 /// Blocks kept at most. Older ones are dropped.
@@ -45,7 +46,7 @@ enum Block {
 struct Run {
     key: Key,
     place: Place,
-    cell: Cell,
+    cell: CallCell,
     cache: Cache,
     is_over: bool,
     /// Events were missed since its start, possibly including its end.
@@ -93,7 +94,7 @@ impl Transcript {
                 self.push(Block::Edit(Box::new(edit)));
             }
             SessionEvent::Kernel(change) => {
-                self.push(Block::Remark(Role::Warning, kernel_words(*change).to_owned()));
+                self.push(Block::Remark(Role::Warning, words::kernel_change(*change).to_owned()));
             }
         }
     }
@@ -107,7 +108,7 @@ impl Transcript {
             is_told = true;
         }
         if !is_told {
-            self.push(Block::Remark(Role::Dim, missed_words(events)));
+            self.push(Block::Remark(Role::Dim, words::missed(events)));
         }
     }
 
@@ -116,8 +117,7 @@ impl Transcript {
         let area = area.at_least_one_wide();
         let mut lines: Vec<Line> = Vec::new();
         if self.forgotten > 0 {
-            let words = format!("… {} earlier blocks are not shown", self.forgotten);
-            lines.extend(remark(Role::Dim, &words, area.width));
+            lines.extend(remark(Role::Dim, &words::blocks_forgotten(self.forgotten), area.width));
         }
         for block in &mut self.blocks {
             if !lines.is_empty() {
@@ -132,7 +132,7 @@ impl Transcript {
                     lines.extend_from_slice(run.cache.rows(area, cell.revision(), make));
                 }
                 Block::Edit(edit) => lines.extend_from_slice(edit.rows(area)),
-                Block::Remark(role, words) => lines.extend(remark(*role, words, area.width)),
+                Block::Remark(role, text) => lines.extend(remark(*role, text, area.width)),
             }
         }
         Frame { lines }
@@ -151,7 +151,7 @@ impl Transcript {
                     lines.extend(block::rows(&run.cell, run.place, layout));
                 }
                 Some(Block::Edit(mut edit)) => lines.extend_from_slice(edit.rows(area)),
-                Some(Block::Remark(role, words)) => lines.extend(remark(role, &words, area.width)),
+                Some(Block::Remark(role, text)) => lines.extend(remark(role, &text, area.width)),
                 None => {}
             }
             lines.push(Line::default());
@@ -214,7 +214,7 @@ impl Transcript {
             run.is_over = true;
         }
         let place = Place { number: key.1 + 1, of };
-        let cell = Cell::new(source);
+        let cell = CallCell::new(source);
         let run =
             Run { key, place, cell, cache: Cache::default(), is_over: false, may_be_over: false };
         self.push(Block::Cell(Box::new(run)));
@@ -254,19 +254,6 @@ impl Transcript {
             self.forgotten += 1;
         }
     }
-}
-
-/// The remark about a new kernel.
-fn kernel_words(change: KernelChange) -> &'static str {
-    match change {
-        KernelChange::Restarted => "[the kernel was restarted; variables are gone]",
-        KernelChange::Interrupted => "[what ran was interrupted]",
-        KernelChange::Stopped => "[the session was ended]",
-    }
-}
-
-fn missed_words(events: u64) -> String {
-    format!("[… {events} events were not seen …]")
 }
 
 #[cfg(test)]

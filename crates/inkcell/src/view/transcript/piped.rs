@@ -14,7 +14,6 @@ use super::super::execution::{Area, Expansion};
 use super::super::live::traceback;
 use super::super::notebook_edit::{Edit, NotebookEdit};
 use super::super::{display, words};
-use super::{kernel_words, missed_words};
 use crate::output::{cleaned, visible};
 use crate::view::paint::{Colour, plain};
 
@@ -65,7 +64,7 @@ impl Piped {
             SessionEvent::EditFailed(failure) => {
                 self.edit(Edit::of_failure(failure, &self.cwd), &mut out);
             }
-            SessionEvent::Kernel(change) => self.line(kernel_words(*change), &mut out),
+            SessionEvent::Kernel(change) => self.line(words::kernel_change(*change), &mut out),
         }
         out
     }
@@ -79,7 +78,7 @@ impl Piped {
     /// The mark in place of dropped events.
     pub(crate) fn missed(&mut self, events: u64) -> String {
         let mut out = String::new();
-        self.line(&missed_words(events), &mut out);
+        self.line(&words::missed(events), &mut out);
         out
     }
 

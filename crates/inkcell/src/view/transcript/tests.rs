@@ -4,7 +4,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use inkcell_engine::api::State;
-use inkcell_engine::feeds::{EditAction, EditAsked, FailedEdit, NotebookEdit as Published};
+use inkcell_engine::feeds::{
+    EditAction, EditAsked, FailedEdit, KernelChange, NotebookEdit as Published,
+};
 use inkcell_engine::kernel::{Outcome, PyError, StreamName};
 use inkcell_engine::notebook::CellKind;
 use inkcell_engine::output::{ModelOutput, Part, Stored};

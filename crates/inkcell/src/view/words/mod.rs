@@ -7,6 +7,7 @@ pub(crate) mod hint;
 pub(crate) mod next;
 
 use inkcell_engine::api::{EndReport, State};
+use inkcell_engine::feeds::KernelChange;
 use inkcell_engine::kernel::{Death, DeathCause, Rung};
 use inkcell_engine::session::{CallNote, CloseReason, KernelFate, Loss, what_it_did};
 
@@ -110,3 +111,30 @@ fn closed(reason: CloseReason) -> &'static str {
         CloseReason::Shutdown => "ended with everything else",
     }
 }
+
+/// The remark about a kernel that was replaced, interrupted or ended.
+pub(crate) fn kernel_change(change: KernelChange) -> &'static str {
+    match change {
+        KernelChange::Restarted => "[the kernel was restarted; variables are gone]",
+        KernelChange::Interrupted => "[what ran was interrupted]",
+        KernelChange::Stopped => "[the session was ended]",
+    }
+}
+
+/// The mark in place of events that never arrived.
+pub(crate) fn missed(events: u64) -> String {
+    format!("[… {events} events were not seen …]")
+}
+
+/// The mark in place of the end of a long line.
+pub(crate) fn chars_omitted(chars: u64) -> String {
+    format!("… [{chars} chars omitted]")
+}
+
+/// The line above the blocks of a session that are still kept.
+pub(crate) fn blocks_forgotten(blocks: u64) -> String {
+    format!("… {blocks} earlier blocks are not shown")
+}
+
+/// The words before the progress of a run that the user has asked to stop.
+pub(crate) const STOPPING: &str = "stopping (Ctrl-C ends it at once)  ";
