@@ -16,6 +16,7 @@ mod docs;
 mod fuzz;
 mod gremlin;
 mod laws;
+mod package;
 mod pictures;
 mod pytest;
 mod python_env;
@@ -57,7 +58,7 @@ enum Chore {
         /// Run fewer cases for each test, and nothing that needs a server or a release build.
         #[arg(long)]
         quick: bool,
-        /// Run the soak and matrix tests too: every Python, long gremlin, fuzz targets.
+        /// Run the soak and matrix tests too: every Python, long gremlin, fuzz targets, packages.
         #[arg(long, conflicts_with = "quick")]
         all: bool,
         /// Run each named test N times.
@@ -116,6 +117,8 @@ enum Chore {
     },
     /// Generate the pictures in the README from the prompt and the notebook in a terminal.
     Pictures,
+    /// Package the crates as for a registry, and build each from its package alone.
+    Package,
     /// Run benchmarks; each family has its own arguments.
     #[command(disable_help_flag = true)]
     Bench {
@@ -172,6 +175,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Docs { check } => {
             docs::run(&workspace, if check { docs::Mode::Check } else { docs::Mode::Write })
         }
+        Chore::Package => package::run(&workspace),
         Chore::Pictures => pictures::run(&workspace),
         Chore::Bench { args } => bench::run(&args),
     }
@@ -206,6 +210,7 @@ mod tests {
             "--replay",
             "docs",
             "--check",
+            "package",
             "bench",
         ] {
             assert!(help.contains(part), "{part} is missing in:\n{help}");

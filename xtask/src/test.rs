@@ -17,7 +17,8 @@ use crate::suite::{Selection, TestTime};
 use crate::system::Tracing;
 use crate::workspace::Workspace;
 use crate::{
-    child, docs, fuzz, gremlin, laws, pytest, python_env, pythons, servers, spec, suite, system,
+    child, docs, fuzz, gremlin, laws, package, pytest, python_env, pythons, servers, spec, suite,
+    system,
 };
 
 /// The extent of a run.
@@ -169,6 +170,7 @@ fn run_stages(
     if depth == Depth::All {
         stages.run("features", || suite::check_features(workspace))?;
         stages.run("fuzz", || fuzz::run(workspace, 60, None))?;
+        stages.run("packages", || package::run(workspace))?;
     }
     Ok(())
 }
