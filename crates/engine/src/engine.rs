@@ -161,6 +161,7 @@ impl Engine {
         self.executions().run_in(&SessionName(notebook.display().to_string()))
     }
 
+    /// Lists the sessions that exist now, also those without a kernel, sorted by name and folder.
     pub fn sessions(&self) -> Vec<Listed> {
         self.shared.registry.list()
     }
@@ -208,6 +209,7 @@ impl Engine {
         }
     }
 
+    /// Ends a session and its kernel; returns when both are gone. Running code is stopped.
     pub async fn close(&self, key: &SessionKey) -> Result<(), EngineError> {
         self.session(key)?;
         self.shared.registry.close(key).await;

@@ -14,7 +14,9 @@ use crate::types::SessionName;
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InspectRequest {
+    /// The session to inspect; none is created for an inspection.
     pub session: SessionRef,
+    /// The question about the session's names.
     pub what: Inspect,
     /// The time limit; the default is a few seconds.
     #[serde(default, with = "crate::types::encoding::seconds_option")]
@@ -26,19 +28,30 @@ pub struct InspectRequest {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Inspect {
+    /// All variables of the user, one line each.
     Variables {
         /// The most variables in the answer; the default is the kernel's.
         #[serde(default)]
         limit: Option<u32>,
     },
     /// One value in detail; for a table, with the figures of its columns.
-    Name { name: String },
+    Name {
+        /// The name or the path to follow.
+        name: String,
+    },
     /// The figures of a table; a list of dicts or a dict of lists counts as a table too.
-    Table { name: String },
+    Table {
+        /// The name or the path to follow.
+        name: String,
+    },
     /// The help for a function or another object; `prelude` names all helpers.
-    Help { name: String },
+    Help {
+        /// The name or the path to follow.
+        name: String,
+    },
     /// The completions of the code before a cursor.
     Complete {
+        /// The code up to the cursor and, if known, beyond it.
         code: String,
         /// The position of the cursor in characters; the default is the end of the code.
         #[serde(default)]
@@ -46,9 +59,13 @@ pub enum Inspect {
     },
 }
 
+/// The answer to an inspection, with the session that gave it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct InspectReport {
+    /// The session that was inspected.
     pub session: SessionName,
+    /// What the kernel found.
     pub seen: Inspected,
 }
 
@@ -56,17 +73,23 @@ pub struct InspectReport {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Inspected {
+    /// One line for each variable of the user.
     Variables(VariableList),
+    /// One value in detail.
     Name(Box<VariableDigest>),
+    /// The figures of a table, column by column.
     Table(Box<TableDigest>),
+    /// The help for one object.
     Help(Box<Help>),
     /// The helpers of the prelude.
     Helpers(HelperList),
+    /// Ways to complete the code at the cursor.
     Completions(Completions),
 }
 
 /// The variables of a session, data first.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct VariableList {
     /// The first variables, up to the limit.
     pub variables: Vec<Variable>,
@@ -79,6 +102,7 @@ pub struct VariableList {
 /// A variable, as one line of a list.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Variable {
+    /// The name to which the value is bound.
     pub name: String,
     /// The name of its class.
     #[serde(rename = "type")]
@@ -117,6 +141,7 @@ pub struct VariableDigest {
 
 /// A part of a value.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ValuePart {
     /// The key, position or name of the part.
     pub name: String,
@@ -137,12 +162,15 @@ pub struct TableDigest {
     pub type_name: String,
     /// The number of rows.
     pub rows: u64,
+    /// The number of columns, also of those that are not described.
     pub width: u64,
     /// The first columns; the kernel sets the limit.
     pub columns: Vec<Column>,
     /// The labels of the rows, if rows have labels.
     pub index: Option<RowLabels>,
+    /// The first rows, as short texts in the order of the columns.
     pub head: Vec<Vec<String>>,
+    /// The size in bytes; none if the table does not know it.
     pub bytes: Option<u64>,
     /// The number of rows that the figures are based on, unless it is all of them.
     pub sampled: Option<u64>,
@@ -152,9 +180,11 @@ pub struct TableDigest {
 
 /// The labels of a table's rows.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RowLabels {
     /// The name of the labels.
     pub name: Option<String>,
+    /// The type of the labels, as the library spells it.
     pub dtype: String,
     /// The labels of the first rows.
     pub head: Vec<String>,
@@ -162,12 +192,17 @@ pub struct RowLabels {
 
 /// The figures of one column.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Column {
+    /// The label of the column, as text.
     pub name: String,
+    /// The type of the elements, as the library spells it; none if the table has no types.
     pub dtype: Option<String>,
     /// The number of missing values.
     pub nulls: Option<u64>,
+    /// The smallest value, as text; none if values have no order.
     pub min: Option<String>,
+    /// The largest value, as text; none if values have no order.
     pub max: Option<String>,
     /// The lengths of the shortest and the longest text.
     pub lengths: Option<(u64, u64)>,
@@ -187,9 +222,11 @@ pub struct Help {
     pub type_name: String,
     /// The signature for a call, if the object can be called.
     pub signature: Option<String>,
+    /// The documentation, as the object carries it.
     pub doc: Option<String>,
     /// The file that defines the object.
     pub file: Option<String>,
+    /// The line in `file` where the definition starts, from 1.
     pub line: Option<u64>,
     /// The source code, if a cell defined the object.
     pub source: Option<String>,
@@ -197,14 +234,19 @@ pub struct Help {
 
 /// The helper functions that kernels start with.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct HelperList {
     /// The level of helpers that a session of this kind gets.
     pub level: String,
+    /// Every helper of every level, installed or not.
     pub helpers: Vec<Helper>,
 }
 
+/// One helper function of the prelude.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Helper {
+    /// The name under which code calls it.
     pub name: String,
     /// The signature for a call.
     pub signature: Option<String>,
@@ -223,6 +265,7 @@ pub struct Helper {
 pub struct Completions {
     /// The start of the text that a completion replaces, in characters.
     pub start: u64,
+    /// The end of the text that a completion replaces, in characters; usually the cursor.
     pub end: u64,
     /// The first completions; the kernel sets the limit.
     pub matches: Vec<Completion>,

@@ -18,6 +18,7 @@ pub struct SessionRef {
     /// The name of the session; the default is the session of the folder.
     #[serde(default)]
     pub session: Option<SessionName>,
+    /// The working folder, absolute; it is part of the session's identity.
     #[serde(with = "crate::types::encoding::path")]
     pub cwd: PathBuf,
     /// The kernel as the caller asked for it. A field that is not given matches any kernel, if only
@@ -30,18 +31,23 @@ pub struct SessionRef {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum KernelRequest {
+    /// List all sessions of the engine.
     List,
     /// Start a kernel, and create the session if it does not exist.
     Start(SessionRef),
+    /// Report on one session. No kernel is started for it.
     Status(SessionRef),
     /// Interrupt the running code. Nothing else is cancelled.
     Interrupt(SessionRef),
     /// Start a new kernel. The running code is ended, and variables are gone.
     Restart(SessionRef),
+    /// Close the session: end its kernel and forget its variables.
     Stop(SessionRef),
     /// Set whether the session stays without a user.
     Keep {
+        /// The session that stays or goes.
         session: SessionRef,
+        /// Whether it stays when it has no user.
         keep: Keep,
     },
 }
@@ -56,6 +62,7 @@ pub enum KernelReport {
     Session(Box<SessionReport>),
     /// The session has a kernel now.
     Started {
+        /// The session as it is now.
         session: Box<SessionReport>,
         /// Facts that the session's users must know, in the order in which they happened.
         notes: Vec<CallNote>,
@@ -90,9 +97,13 @@ impl InterruptFate {
     pub const WAIT: Duration = Duration::from_secs(1);
 }
 
+/// A session, as reports show it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SessionReport {
+    /// The name with which callers refer to it.
     pub name: SessionName,
+    /// The working folder of the session's kernels.
     #[serde(with = "crate::types::encoding::path")]
     pub cwd: PathBuf,
     /// The interpreter, if the caller named one. `kernel` has the one in use.
@@ -104,9 +115,11 @@ pub struct SessionReport {
     /// ran.
     #[serde(default)]
     pub kernel_name: Option<KernelName>,
+    /// Whether the session has a kernel, and whether it is at work.
     pub state: SessionPhase,
     /// The current kernel: its process, its version, and how it was started.
     pub kernel: Option<KernelInfo>,
+    /// The running cell; none while the session is idle.
     pub running: Option<RunningReport>,
     /// The number of calls that wait for their turn.
     pub waiting: usize,
@@ -150,12 +163,14 @@ impl SessionPhase {
     }
 }
 
+/// The cell that a session runs now.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RunningReport {
     /// The id of the call, with which a caller can ask for it or cancel it.
     pub execution: Option<ExecutionId>,
     /// The title of the cell, or the first line of its code.
     pub title: String,
+    /// How long the cell has been running.
     #[serde(with = "crate::types::encoding::seconds")]
     pub elapsed: Duration,
 }

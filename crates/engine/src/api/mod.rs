@@ -45,6 +45,7 @@ pub use wanted::{Helpers, KernelChoice, Wanted};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
+    /// Runs code in a session.
     Python(PythonRequest),
     /// Inspects the names of a session.
     Inspect(InspectRequest),
@@ -62,9 +63,11 @@ pub enum Request {
 pub enum Response {
     /// The call in its current state.
     Python(Box<PythonReport>),
+    /// The values, help or completions that were asked for.
     Inspect(InspectReport),
     /// The sessions after the request.
     Kernel(KernelReport),
+    /// A call, or a part of stored output.
     Result(ResultReport),
     /// The call will stop.
     Cancelled(ExecutionId),
@@ -79,8 +82,10 @@ pub struct PythonRequest {
     /// The name of the session; the default is the session of the folder.
     #[serde(default)]
     pub session: Option<SessionName>,
+    /// The working folder, absolute.
     #[serde(with = "crate::types::encoding::path")]
     pub cwd: PathBuf,
+    /// The kernel as the caller asks for it; by default, whatever the settings choose.
     #[serde(default)]
     pub wanted: Wanted,
     /// Whether the kernel outlives the call.
@@ -124,6 +129,7 @@ pub enum Reading {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellSource {
+    /// The Python code of the cell, magics included.
     pub code: String,
     /// The title of the cell, for people.
     #[serde(default)]
@@ -140,8 +146,10 @@ pub struct CellSource {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CellKernel {
+    /// The kernel that the session has, with its variables.
     #[default]
     Same,
+    /// A new one: the session's kernel is ended first.
     Fresh,
 }
 
@@ -149,6 +157,7 @@ pub enum CellKernel {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KernelMode {
+    /// The kernel stays in its session, with all variables.
     #[default]
     Session,
     /// The kernel ends with the call.
@@ -158,7 +167,9 @@ pub enum KernelMode {
 /// One cell of a call, in its current state.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CellReport {
+    /// The cell as it was requested.
     pub source: CellSource,
+    /// Progress so far; it changes no more once the cell has ended.
     pub state: State,
     /// The execution count in the kernel.
     pub count: Option<u32>,
@@ -192,15 +203,19 @@ impl CellReport {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndReport {
+    /// The code raised an exception that nothing caught.
     Exception(PyError),
     /// The code was stopped. `after` is its time limit, if that was the reason.
     Stopped {
+        /// The time limit that was exceeded; none if the call was cancelled.
         #[serde(with = "crate::types::encoding::seconds_option")]
         after: Option<Duration>,
+        /// The kernel's fate: it survived, or variables are gone.
         fate: KernelFate,
         /// The exception that the code ended with, if it reported one.
         exception: Option<PyError>,
     },
+    /// The kernel ended while the code ran.
     Died(Death),
     /// The session's kernels died too often in a row.
     GivenUp,
@@ -213,6 +228,7 @@ pub enum EndReport {
 pub struct Problem {
     /// The kind of the failure.
     pub kind: Kind,
+    /// The cause in one line, for people.
     pub message: String,
     /// A step that may help.
     pub step: Option<KernelStep>,
@@ -249,7 +265,9 @@ pub enum KernelStep {
 pub struct PythonReport {
     /// The id with which a caller can ask for the call again.
     pub execution: ExecutionId,
+    /// The session that runs the call.
     pub session: SessionName,
+    /// Progress of the call as a whole.
     pub state: State,
     /// All cells of the call, also those that have not begun.
     pub cells: Vec<CellReport>,

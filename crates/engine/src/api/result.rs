@@ -14,15 +14,19 @@ use crate::types::ExecutionId;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ResultRequest {
+    /// A call that was started before, also one that is over.
     Execution {
+        /// The id in the call's report.
         id: ExecutionId,
         /// How long to wait for the end of the call; the default is not to wait.
         #[serde(default, with = "crate::types::encoding::seconds_option")]
         wait: Option<Duration>,
     },
+    /// Output that was too long for its report.
     Artifact {
         /// The id, with or without `artifact://`.
         id: String,
+        /// The part to read; the whole may take several requests.
         part: ArtifactPart,
         /// Cleaned as a reader sees it, or exactly as it was written.
         #[serde(default)]
@@ -37,6 +41,7 @@ pub enum ArtifactForm {
     /// Without escape sequences, as a terminal would show it.
     #[default]
     Clean,
+    /// Byte for byte, with all escape sequences.
     Raw,
 }
 
@@ -46,22 +51,31 @@ pub enum ArtifactForm {
 pub enum ArtifactPart {
     /// The whole content, from this byte on.
     Whole {
+        /// The first byte to return, from 0.
         #[serde(default)]
         offset: u64,
     },
     /// Lines, from 1, both ends included.
     Lines {
+        /// The first line to return, from 1.
         start: usize,
         /// The last line; the default is the end of the content.
         #[serde(default)]
         end: Option<usize>,
     },
     /// Lines that match a regular expression.
-    Grep { pattern: String },
+    Grep {
+        /// The expression, in the syntax of the `regex` crate.
+        pattern: String,
+    },
     /// The value at a path such as `.rows[0]["name"]`.
-    Json { path: String },
+    Json {
+        /// The path from the root of the content.
+        path: String,
+    },
 }
 
+/// The answer to a request for a result.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultReport {
@@ -73,8 +87,11 @@ pub enum ResultReport {
 
 /// A part of stored output, with the artifact that it belongs to.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ArtifactReport {
+    /// The id, without `artifact://`.
     pub id: String,
+    /// The ending of the artifact's file name, such as `md` or `png`.
     pub kind: String,
     /// The title of the artifact, for people.
     pub title: String,
@@ -82,8 +99,10 @@ pub struct ArtifactReport {
     pub total_bytes: u64,
     /// The fault of the artifact, or a note that it is still being written.
     pub problem: Option<String>,
+    /// The artifact's file, for programs of the same user.
     #[serde(with = "crate::types::encoding::path")]
     pub path: PathBuf,
+    /// The part that was asked for.
     pub found: ArtifactFound,
 }
 
@@ -93,12 +112,15 @@ pub struct ArtifactReport {
 pub enum ArtifactFound {
     /// Consecutive bytes from `offset` on.
     Bytes {
+        /// The first byte in this answer, from 0.
         offset: u64,
+        /// The bytes as they are stored.
         #[serde(with = "crate::types::encoding::base64")]
         bytes: Vec<u8>,
         /// Where the next answer starts; none at the end.
         next_offset: Option<u64>,
     },
+    /// Consecutive lines; a line that alone exceeds the answer is cut.
     Lines {
         /// The requested lines that exist and fit.
         pieces: Vec<LinesPiece>,
@@ -109,6 +131,7 @@ pub enum ArtifactFound {
         /// The first requested line that did not fit.
         next_line: Option<u64>,
     },
+    /// Lines that match the pattern, in order.
     Grep {
         /// The first matching lines.
         hits: Vec<LineHit>,
@@ -117,11 +140,14 @@ pub enum ArtifactFound {
         /// The number of lines in the artifact.
         total_lines: u64,
     },
+    /// The value at the end of the path.
     Json {
+        /// The JSON type of the value, such as `object`.
         kind: String,
         /// The value as it is spelled, or its beginning.
         #[serde(with = "crate::types::encoding::base64")]
         bytes: Vec<u8>,
+        /// Where the value starts in the artifact, in bytes.
         offset: u64,
         /// The size of the value in bytes.
         value_bytes: u64,
@@ -132,6 +158,7 @@ pub enum ArtifactFound {
     NoValue {
         /// The number of steps that could be followed.
         followed: usize,
+        /// The JSON type of the value where the path ends.
         kind: String,
         /// The number of entries where the path ends, for an object or array.
         entries: Option<u64>,
@@ -142,6 +169,7 @@ pub enum ArtifactFound {
 
 /// Consecutive lines, from `first` to `last`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct LinesPiece {
     /// The number of the first line, from 1.
     pub first: u64,
@@ -154,7 +182,9 @@ pub struct LinesPiece {
 
 /// A line that alone is larger than an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct LineCut {
+    /// The number of the line, from 1.
     pub line: u64,
     /// How many bytes of the line are in the answer.
     pub shown_bytes: u64,
@@ -166,7 +196,9 @@ pub struct LineCut {
 
 /// A line that matches.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct LineHit {
+    /// The number of the line, from 1.
     pub line: u64,
     /// The line, or the part of it around the match.
     pub text: String,

@@ -13,10 +13,12 @@ use crate::types::{KernelName, SessionName, StaleReason};
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunRequest {
+    /// The path of the notebook, in the caller's terms.
     pub path: String,
     /// The file to write; the default is the notebook itself.
     #[serde(default)]
     pub output: Option<String>,
+    /// The cells to run; the default is all code cells.
     #[serde(default)]
     pub cells: CellChoice,
     /// Values for a new cell of the notebook, which runs with the others. Without values, no cell is added.
@@ -52,6 +54,7 @@ pub struct RunRequest {
     /// Whether the report holds the output.
     #[serde(default)]
     pub reading: Reading,
+    /// The cell with which the run begins.
     #[serde(default)]
     pub start: RunStart,
     /// The marks of the run in the file, in addition to outputs and counts.
@@ -125,6 +128,7 @@ impl CellChoice {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnError {
+    /// The run ends there, and later cells do not run.
     #[default]
     Stop,
     /// The run goes on, as long as there is a kernel.
@@ -135,6 +139,7 @@ pub enum OnError {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnOpen {
+    /// The run does not begin, and the file stays as it is.
     #[default]
     Refuse,
     /// The file is written, even if the work of the others is lost.
@@ -159,6 +164,7 @@ pub enum RunStart {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stamps {
+    /// No marks: the file gets what Jupyter itself would store.
     #[default]
     Nothing,
     /// The times that nbclient and JupyterLab store with each cell.
@@ -214,6 +220,7 @@ impl RunNote {
 pub enum Unsaved {
     /// The outputs are kept. The next command on the file writes them into it.
     Kept,
+    /// The outputs could not be kept; run the cells again to get them.
     Lost,
 }
 
@@ -228,6 +235,7 @@ pub enum RunNote {
     },
     /// The notebook's metadata chose an installed kernel.
     InstalledKernel {
+        /// The name under which the kernel is installed.
         name: KernelName,
         /// The kernel's name for people.
         display_name: String,
@@ -244,9 +252,13 @@ pub enum RunNote {
     /// The request has values, and no cell of the notebook has the tag for defaults.
     NoDefaults,
     /// The request has values that the cell with the defaults does not name.
-    UnknownParameters { names: Vec<String> },
+    UnknownParameters {
+        /// The names that the cell lacks.
+        names: Vec<String>,
+    },
     /// The run stopped at a `SystemExit`.
     Exited {
+        /// The position of the cell, from 0.
         index: usize,
         /// The status that the code gave to `exit`; empty if it gave none or 0.
         status: String,
@@ -277,6 +289,7 @@ pub enum RunNote {
 pub struct NotebookCell {
     /// The position of the cell when it began, from 0.
     pub index: usize,
+    /// The id of the cell; none in files before nbformat 4.5.
     pub id: Option<String>,
     /// The number of outputs so far.
     pub outputs: usize,
@@ -308,6 +321,7 @@ pub enum WriteBack {
     NotYet,
     /// Safe outside the file. The next save writes it into the file.
     Kept,
+    /// The outputs are in the file.
     Saved,
     /// The source was changed during the run, so the file was left as it is.
     SourceChanged,

@@ -45,6 +45,7 @@ impl Wanted {
     }
 }
 
+/// A kernel other than the usual one, as a caller or a notebook asks for it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KernelChoice {
@@ -56,6 +57,7 @@ pub enum KernelChoice {
     OfNotebook {
         /// The name of its kernelspec.
         name: Option<KernelName>,
+        /// The language of its code, which decides if the name is not installed here.
         language: Option<String>,
     },
 }

@@ -20,7 +20,9 @@ pub type CallEvent = (usize, ExecEvent);
 
 /// A notebook run of this engine that is not over.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct RunningRun {
+    /// The id of the run's call, to ask for it or to cancel it.
     pub execution: ExecutionId,
     /// The running cell, unless the run waits for its turn.
     pub cell: Option<NotebookCell>,

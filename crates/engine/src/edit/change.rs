@@ -18,6 +18,7 @@ use crate::types::Version;
 /// Behavior if the file does not exist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IfMissing {
+    /// Report that the file does not exist.
     Fail,
     /// Start from an empty notebook; a path without a notebook extension is refused.
     CreateNotebook,
@@ -26,6 +27,7 @@ pub enum IfMissing {
 /// Says if the earlier bytes are kept beside the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Backup {
+    /// The earlier bytes are gone once the change is saved.
     No,
     /// Keeps them as `<name>.bak`.
     Yes,
@@ -34,7 +36,9 @@ pub enum Backup {
 /// Says if the change is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
+    /// Replace the file with the result.
     Write,
+    /// Write nothing; the result says what would be saved.
     DryRun,
 }
 
@@ -97,7 +101,9 @@ pub struct Saved<T> {
     pub value: T,
     /// The notebook before; `None` if it was created.
     pub before: Option<Notebook>,
+    /// The notebook as it was saved, or would be in a dry run.
     pub after: Notebook,
+    /// The version of the saved bytes, to give with the next edit.
     pub version: Version,
     /// The base version, if the change was carried over to a newer one.
     pub merged: Option<Version>,

@@ -27,6 +27,7 @@ use crate::types::Kind;
 pub struct IndexEditRequest {
     /// `edit`, `insert` or `delete`.
     pub action: String,
+    /// The path of the notebook, relative to the caller's folder.
     pub notebook_path: String,
     /// Position of the cell, from 0.
     pub cell_index: f64,
@@ -58,13 +59,16 @@ impl IndexEditRequest {
 /// The result of `notebook`: a sentence and details.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct IndexEditResult {
+    /// The summary for the reader of the answer, which is not part of the details.
     #[serde(skip)]
     pub text: String,
     /// `edit`, `insert` or `delete`.
     pub action: &'static str,
     /// Position of the cell, from 0.
     pub cell_index: usize,
+    /// The kind of the cell, as the notebook spells it.
     pub cell_type: String,
     /// Number of cells after the edit.
     pub total_cells: usize,
@@ -76,11 +80,13 @@ pub struct IndexEditResult {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IdEditRequest {
+    /// The path of the notebook, as the caller gave it.
     pub notebook_path: String,
     /// The cell, or for an insert the cell before.
     pub cell_id: Option<String>,
     /// `code`, `markdown` or `raw`.
     pub cell_type: Option<String>,
+    /// The source after the edit; not needed to delete a cell.
     pub new_source: Option<String>,
     /// `replace`, `insert` or `delete`.
     pub edit_mode: Option<String>,
@@ -110,11 +116,14 @@ pub struct IdEditPart {
 
 /// The result of `NotebookEdit`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct IdEditResult {
     /// False if the request failed.
     pub success: bool,
+    /// The id of the edited cell; none if the request failed or had several edits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cell_id: Option<String>,
+    /// The position of that cell, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cell_index: Option<usize>,
     /// Why the request failed.
@@ -139,6 +148,7 @@ pub struct IdEditResult {
 
 /// One cell of several that were edited.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
 pub struct IdEdited {
     /// The id of the cell; for a deleted cell, the reference that was given.
     pub cell_id: String,

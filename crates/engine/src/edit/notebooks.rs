@@ -60,9 +60,11 @@ pub struct Notebooks {
 
 /// A notebook that was read.
 pub struct Opened {
+    /// The document, with outputs that were recovered from an interrupted run.
     pub notebook: Notebook,
     /// Version of the bytes.
     pub version: Version,
+    /// The resolved path, without links.
     pub path: PathBuf,
     /// The path as the caller gave it.
     pub shown: String,

@@ -16,7 +16,9 @@ use crate::types::{KernelName, SessionKey, SessionName};
 
 /// The session key and the kernel for a request.
 pub struct Resolution {
+    /// The key under which the session is found or created.
     pub key: SessionKey,
+    /// The kernel that a new session would launch.
     pub chosen: Chosen,
 }
 

@@ -49,6 +49,7 @@ pub struct CallOptions {
     pub owner: OwnerId,
     /// Receives all events of the cells. A receiver that does not read blocks the cells.
     pub tap: Option<mpsc::Sender<Tapped>>,
+    /// Extras for the code of this call alone.
     pub lent: Lent,
 }
 

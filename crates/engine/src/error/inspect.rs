@@ -11,29 +11,50 @@ use crate::types::{Kind, Loss, SessionName, what_it_did};
 
 /// Why a session's names cannot be inspected.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum InspectError {
     /// The kernel runs code.
     #[error("session {session} is running {}; ask again when it has ended, or interrupt it", what(.running.as_ref()))]
-    Busy { session: SessionName, running: Option<RunningReport> },
+    Busy {
+        /// The session that was asked.
+        session: SessionName,
+        /// The cell that keeps it busy, if that is known.
+        running: Option<RunningReport>,
+    },
     /// The kernel is still starting, or is ending.
     #[error("the kernel of session {session} is not ready yet; ask again in a moment")]
-    NotReady { session: SessionName },
+    NotReady {
+        /// The session that was asked.
+        session: SessionName,
+    },
     /// The session has no kernel, and an inspection does not start one.
     #[error("session {session} has no kernel yet, so there is nothing to see; run a cell first")]
-    NoKernel { session: SessionName },
+    NoKernel {
+        /// The session that was asked.
+        session: SessionName,
+    },
     /// The session lost its kernel.
     #[error("session {session} lost its kernel and its variables: {}; run cells to make them again", why(.loss))]
-    Lost { session: SessionName, loss: Loss },
+    Lost {
+        /// The session that was asked.
+        session: SessionName,
+        /// Why its variables are gone.
+        loss: Loss,
+    },
     /// The kernel ended during the inspection.
     #[error("the kernel of session {session} ended while it was asked: it {}", .death.as_ref().map_or("was restarted or stopped".to_owned(), |death| what_it_did(&death.cause)))]
     Ended {
+        /// The session that was asked.
         session: SessionName,
         /// The kernel's death, unless the end was requested.
         death: Option<Death>,
     },
     /// The inspection took longer than its limit.
     #[error("the kernel did not answer within {} s, and the question was interrupted", .limit.as_secs_f64())]
-    TimedOut { limit: Duration },
+    TimedOut {
+        /// The limit that was exceeded.
+        limit: Duration,
+    },
     /// The name is not defined.
     #[error("{problem}{}", nearest_name(.nearest.as_deref()))]
     Undefined {

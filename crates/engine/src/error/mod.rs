@@ -28,6 +28,7 @@ pub use steps::NextStep;
 
 /// A difference between the version that a caller knew and the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct CellDifference {
     /// The cell as the caller knew it.
     pub cell: CellCandidate,
@@ -73,76 +74,143 @@ fn listed(folders: &[PathBuf]) -> String {
 
 /// A failure of the engine. Paths are as the caller gave them.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum EngineError {
+    /// The file does not exist.
     #[error("{what} not found: {path}", path = visible_line(.path))]
     NotFound {
         /// `File` when reading, `Notebook` when editing.
         what: &'static str,
+        /// The path as the caller gave it.
         path: String,
     },
     /// The file to create already exists.
     #[error("{path} already exists", path = visible_line(.path))]
-    Exists { path: String },
+    Exists {
+        /// The path as the caller gave it.
+        path: String,
+    },
     /// The path of a notebook to create lacks the extension.
     #[error("{path:?} does not end in .ipynb, so nothing would open it as a notebook")]
-    NotANotebookPath { path: String },
+    NotANotebookPath {
+        /// The path as the caller gave it.
+        path: String,
+    },
     /// The output path is the notebook itself.
     #[error("{path} is the notebook itself; nothing was written", path = visible_line(.path))]
-    OntoItself { path: String },
+    OntoItself {
+        /// The path as the caller gave it.
+        path: String,
+    },
     /// The text for a notebook that does not exist is empty.
     #[error("{path} is not there and the text is empty, so there is nothing to write", path = visible_line(.path))]
-    NothingToWrite { path: String },
+    NothingToWrite {
+        /// The path as the caller gave it.
+        path: String,
+    },
     /// The text should be the JSON of a whole notebook, and is not.
     #[error("the text for {path} is no notebook: {problem}", path = visible_line(.path))]
-    BadWhole { path: String, problem: String },
+    BadWhole {
+        /// The path as the caller gave it.
+        path: String,
+        /// The fault in the text, with its place.
+        problem: String,
+    },
     /// The content of the file is not JSON.
     #[error("Invalid JSON in notebook: {path}: {}", json_problem(.error), path = visible_line(.path))]
-    NotJson { path: String, error: NotebookError },
+    NotJson {
+        /// The path as the caller gave it.
+        path: String,
+        /// The fault in the JSON, with its place.
+        error: NotebookError,
+    },
     /// The content of the file is JSON, but not a notebook.
     #[error("Invalid notebook structure ({error}): {path}", path = visible_line(.path))]
-    Structure { path: String, error: NotebookError },
+    Structure {
+        /// The path as the caller gave it.
+        path: String,
+        /// What a notebook would have and the file has not.
+        error: NotebookError,
+    },
     /// The file is larger than the limit.
     #[error("{path} has {size_bytes} bytes, more than notebook.max_bytes allows ({limit_bytes})", path = visible_line(.path))]
-    TooLarge { path: String, size_bytes: u64, limit_bytes: u64 },
+    TooLarge {
+        /// The path as the caller gave it.
+        path: String,
+        /// The size of the file.
+        size_bytes: u64,
+        /// The size that the settings allow.
+        limit_bytes: u64,
+    },
     /// An entry of the notebook is not a cell.
     #[error("Invalid notebook cell {index} in {path}", path = visible_line(.path))]
     BadCell {
+        /// The path as the caller gave it.
         path: String,
         /// The position of the entry, from 0.
         index: usize,
     },
     /// The text does not have the form of a notebook's editable text.
     #[error("Invalid notebook editable representation for {path}: {error}", path = visible_line(.path))]
-    BadText { path: String, error: TextError },
+    BadText {
+        /// The path as the caller gave it.
+        path: String,
+        /// The first fault in the text.
+        error: TextError,
+    },
     /// The text leaves cells out.
     #[error("{path}: {error}", path = visible_line(.path))]
-    LeavesOut { path: String, error: TextError },
+    LeavesOut {
+        /// The path as the caller gave it.
+        path: String,
+        /// The cells that are missing, and how to confirm that.
+        error: TextError,
+    },
     /// The text is the excerpt of a notebook that a reader got.
     #[error(
         "{path}: this text is a part of the notebook, as it was read by lines, cells or pages; writing it \
          back would cut the rest off, so nothing was written", path = visible_line(.path)
     )]
-    PartOfText { path: String },
+    PartOfText {
+        /// The path as the caller gave it.
+        path: String,
+    },
     /// The edit refused an operation.
     #[error("{path}: {}{error}", in_batch(.error, *.batch), path = visible_line(.path))]
     Edit {
+        /// The path as the caller gave it.
         path: String,
+        /// The operation that was refused, and why.
         error: EditError,
         /// The number of operations in the batch.
         batch: usize,
     },
     /// The reference does not name exactly one cell.
     #[error("{path}: {error}", path = visible_line(.path))]
-    Ref { path: String, error: RefError },
+    Ref {
+        /// The path as the caller gave it.
+        path: String,
+        /// The cells that the reference may have meant.
+        error: RefError,
+    },
     /// The text to replace was not found in the notebook's editable text, or was found more than once.
     #[error("{path}: {error}", path = visible_line(.path))]
-    Sub { path: String, error: SubError },
+    Sub {
+        /// The path as the caller gave it.
+        path: String,
+        /// The number of matches, or the text that comes nearest.
+        error: SubError,
+    },
     /// An editor of the source documents (`notebook` or `NotebookEdit`) refused the request.
     #[error("{message}")]
-    Refused { message: String },
+    Refused {
+        /// The reason, in the words of those documents.
+        message: String,
+    },
     /// The value of an argument is not valid.
     #[error("{argument}: {problem}")]
     Argument {
+        /// The name of the argument, as the caller knows it.
         argument: String,
         /// The fault, and the values that are allowed.
         problem: String,
@@ -153,16 +221,19 @@ pub enum EngineError {
     /// Another writer changed cells that this edit names.
     #[error("{path} was changed by someone else since version {yours} (it is now {current}): {}", joined(.cells), path = visible_line(.path))]
     Conflict {
+        /// The path as the caller gave it.
         path: String,
         /// The version that the caller knew.
         yours: Version,
         /// The current version of the file.
         current: Version,
+        /// The cells that the edit names and that differ.
         cells: Vec<CellDifference>,
     },
     /// Another writer changed the file, and the edit cannot be applied to the new content.
     #[error("{path} was changed by someone else since version {yours} (it is now {current})", path = visible_line(.path))]
     ConflictWhole {
+        /// The path as the caller gave it.
         path: String,
         /// The version that the caller knew.
         yours: Version,
@@ -174,6 +245,7 @@ pub enum EngineError {
         "{path} has version {current}; version {yours} is not known here, so it cannot be told what changed", path = visible_line(.path)
     )]
     UnknownVersion {
+        /// The path as the caller gave it.
         path: String,
         /// The version that the caller gave.
         yours: Version,
@@ -182,10 +254,14 @@ pub enum EngineError {
     },
     /// The file kept changing while it was being edited.
     #[error("{path} keeps being changed by someone else; nothing was written", path = visible_line(.path))]
-    KeepsChanging { path: String },
+    KeepsChanging {
+        /// The path as the caller gave it.
+        path: String,
+    },
     /// The requested backend does not run the notebook's language.
     #[error("the notebook is for {language}{}, and the runner runs Python", named(.kernel.as_ref()))]
     NotPython {
+        /// The language in the notebook's metadata.
         language: String,
         /// The kernel that the notebook names.
         kernel: Option<KernelName>,
@@ -193,6 +269,7 @@ pub enum EngineError {
     /// The notebook is in another language, and no installed kernel runs it.
     #[error("the notebook is for {language}{}, and no kernel for that is installed{}", named(.kernel.as_ref()), there_are(.known))]
     NoKernelFor {
+        /// The language in the notebook's metadata.
         language: String,
         /// The kernel that the notebook names.
         kernel: Option<KernelName>,
@@ -212,22 +289,44 @@ pub enum EngineError {
     Kernelspec(#[from] KernelspecError),
     /// The engine does not have this backend.
     #[error("the backend {} is not there", .backend.name())]
-    NoBackend { backend: BackendKind },
+    NoBackend {
+        /// The backend that the request needs.
+        backend: BackendKind,
+    },
     /// An internal value is lost because a task of the engine failed.
     #[error("{what} is lost, which is a fault of inkcell")]
-    Lost { what: &'static str },
+    Lost {
+        /// The lost value, in words.
+        what: &'static str,
+    },
     /// Another process is editing the file.
     #[error("{path} is being edited by another inkcell; waited {waited_seconds} s for it", path = visible_line(.path))]
-    Locked { path: String, waited_seconds: u64 },
+    Locked {
+        /// The path as the caller gave it.
+        path: String,
+        /// How long this edit waited for the other one.
+        waited_seconds: u64,
+    },
     /// The path is not a regular file.
     #[error("{path} is {what}, not a regular file", path = visible_line(.path))]
-    NotAFile { path: String, what: &'static str },
+    NotAFile {
+        /// The path as the caller gave it.
+        path: String,
+        /// What it is instead, such as a folder.
+        what: &'static str,
+    },
     /// The file is read-only.
     #[error("{path} is read-only (mode {mode:03o}); nothing was written", path = visible_line(.path))]
-    ReadOnlyFile { path: String, mode: u32 },
+    ReadOnlyFile {
+        /// The path as the caller gave it.
+        path: String,
+        /// The permission bits of the file.
+        mode: u32,
+    },
     /// Replacing the file would change its owner or its access rights.
     #[error("{path}: {what} cannot be kept ({source}); nothing was written", path = visible_line(.path))]
     CannotKeep {
+        /// The path as the caller gave it.
         path: String,
         /// Owner, access list or attribute.
         what: String,
@@ -236,13 +335,19 @@ pub enum EngineError {
     },
     /// The path is outside the allowed folders.
     #[error("{path} is outside the allowed folders: {}", listed(.roots), path = visible_line(.path))]
-    OutsideRoots { path: String, roots: Vec<PathBuf> },
+    OutsideRoots {
+        /// The path as the caller gave it.
+        path: String,
+        /// The folders that are allowed.
+        roots: Vec<PathBuf>,
+    },
     /// Others have the file open on the server that runs it.
     #[error(
         "{path} is {} on the server, and was not written: {}. What is written to the file would be lost, or mixed \
          with what they type", .open.path, .open.reason, path = visible_line(.path)
     )]
     OpenOnServer {
+        /// The path as the caller gave it.
         path: String,
         /// The document as the server has it open.
         open: inkcell_kernel::Open,
@@ -268,9 +373,12 @@ pub enum EngineError {
     /// Stored output cannot be read as the caller asked.
     #[error(transparent)]
     Artifact(#[from] ArtifactError),
+    /// The system refused an operation on a file.
     #[error("{path}: cannot {what}: {source}", path = visible_line(.path))]
     Io {
+        /// The path of the file in question.
         path: String,
+        /// The operation, to follow "cannot".
         what: &'static str,
         /// The error of the system.
         source: io::Error,
@@ -300,12 +408,10 @@ fn in_batch(error: &EditError, batch: usize) -> String {
 pub(crate) fn text_error(path: &str, error: TextError) -> EngineError {
     let path = path.to_owned();
     match error {
-        TextError::FirstLine | TextError::UnknownMarker { .. } => {
-            EngineError::BadText { path, error }
-        }
         TextError::BadCell { index } => EngineError::BadCell { path, index },
         TextError::LeavesOut { .. } => EngineError::LeavesOut { path, error },
         TextError::Edit(error) => EngineError::Edit { path, error, batch: 1 },
+        _ => EngineError::BadText { path, error },
     }
 }
 
@@ -314,11 +420,9 @@ pub(crate) fn not_a_notebook(path: &str, error: NotebookError) -> EngineError {
     let path = path.to_owned();
     match error {
         NotebookError::Syntax { .. } => EngineError::NotJson { path, error },
-        NotebookError::NotAnObject | NotebookError::NoCells => {
-            EngineError::Structure { path, error }
-        }
         NotebookError::TooLarge { size_bytes, limit_bytes } => {
             EngineError::TooLarge { path, size_bytes, limit_bytes }
         }
+        _ => EngineError::Structure { path, error },
     }
 }

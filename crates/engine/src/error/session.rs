@@ -10,6 +10,7 @@ use crate::types::{CloseReason, ExecutionId, Kind, SessionName};
 
 /// Why a session cannot be used as the caller asked.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SessionError {
     /// All places for sessions are taken, or the engine is shutting down.
     #[error(transparent)]
@@ -19,7 +20,12 @@ pub enum SessionError {
     ResetInProgress(SessionName),
     /// The session has another kernel than the caller asked for.
     #[error("session {name} has another kernel ({had})")]
-    OtherKernel { name: SessionName, had: String },
+    OtherKernel {
+        /// The session with the other kernel.
+        name: SessionName,
+        /// Its kernel, in words.
+        had: String,
+    },
     /// Another program started the kernel.
     #[error(
         "the kernel of session {0} was running already; it is not inkcell's to restart or reset"
@@ -27,13 +33,28 @@ pub enum SessionError {
     NotOurs(SessionName),
     /// Another caller runs the same notebook.
     #[error("{path} is being run already; a notebook has one run at a time", path = visible_line(.path))]
-    RunUnderWay { path: String },
+    RunUnderWay {
+        /// The notebook that is being run.
+        path: String,
+    },
     /// No session has this name.
     #[error("there is no session {name}{}", listed("sessions", .known))]
-    NoSession { name: SessionName, known: Vec<String> },
+    NoSession {
+        /// The name that the caller gave.
+        name: SessionName,
+        /// The names of sessions that exist.
+        known: Vec<String>,
+    },
     /// The session was closed.
     #[error("there is no session {name} any more: {} {}; a call begins a new one", closed(*.reason), elapsed(*.ago))]
-    Closed { name: SessionName, reason: CloseReason, ago: Duration },
+    Closed {
+        /// The name of the session.
+        name: SessionName,
+        /// Why it was closed.
+        reason: CloseReason,
+        /// The time since it was closed.
+        ago: Duration,
+    },
     /// The session's kernel cannot be copied.
     #[error("the kernel cannot be copied: {0}")]
     NoCopies(NoCopies),
@@ -43,6 +64,7 @@ pub enum SessionError {
     /// No call has this id.
     #[error("no execution {}; results are kept only for a while{}", .id.0, latest(.known))]
     NoExecution {
+        /// The id as the caller gave it.
         id: ExecutionId,
         /// Some of the remembered ids.
         known: Vec<String>,

@@ -31,6 +31,7 @@ pub enum NextStep<'a> {
     TryIfSaving,
     /// List the cells of the notebook.
     SeeCells(&'a str),
+    /// Create the folder, or correct the path.
     MakeFolder(&'a str),
     /// Choose another folder for locks and versions.
     ChooseState,
@@ -64,7 +65,9 @@ pub enum NextStep<'a> {
     WriteElsewhere,
     /// Use a path inside the allowed folders, or allow the folder.
     StayInside,
+    /// Free space on the disk, or write to another one.
     FreeSpace,
+    /// Check the permissions of the file and of its folder.
     CheckPermissions,
     /// Install a Python, or name one.
     InstallPython,

@@ -30,6 +30,7 @@ pub struct PathBase {
 /// Folders that paths must stay in.
 #[derive(Clone, Debug)]
 pub enum Roots {
+    /// Every path is allowed, as far as the system allows it.
     Anywhere,
     /// Inside one of these.
     Only(Vec<PathBuf>),

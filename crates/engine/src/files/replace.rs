@@ -20,6 +20,7 @@ use crate::files::{Lock, Metadata, Target};
 /// Says if a write may lose properties of the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Force {
+    /// Refuse the write rather than lose an owner, an access list or an attribute.
     No,
     /// Write, and report the loss.
     Yes,

@@ -32,6 +32,7 @@ struct Zmq {
 }
 
 impl Backends {
+    /// Backends with this one alone, which is then the usual one.
     pub fn only(runner: Arc<dyn Backend>) -> Backends {
         let usual = runner.kind();
         Backends { runner, zmq: None, gateway: None, usual }

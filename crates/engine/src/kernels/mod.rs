@@ -32,6 +32,7 @@ pub(crate) use program::is_python;
 /// The settings that decide about kernels. They have no defaults.
 #[derive(Clone, Debug)]
 pub struct KernelsConfig {
+    /// The folder for the runner's files and for records about notebooks.
     pub state_dir: PathBuf,
     /// The user's home folder, if there is one.
     pub home: Option<PathBuf>,
@@ -58,7 +59,9 @@ pub struct KernelsConfig {
 /// A project's settings for kernels that work inside of it, and for no others (B:C-08).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProjectKernels {
+    /// The project's folder; a kernel that works in it or below belongs to the project.
     pub folder: PathBuf,
+    /// Its Python, as the settings name it; `None` keeps the general setting.
     pub interpreter: Option<String>,
     /// Modules to import at the start of a kernel; `None` keeps the general setting.
     pub preload: Option<Vec<String>>,
@@ -93,6 +96,7 @@ pub struct Chosen {
 /// The traits that tell a kernel from others, for sessions and for people.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ChosenKernel {
+    /// The backend that launches the kernel.
     pub backend: BackendKind,
     /// The installed kernel, or the connection file of a kernel that already runs.
     pub name: Option<KernelName>,

@@ -13,6 +13,7 @@ use crate::kernels::backends::GatewayChoice;
 /// Whether to check at all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Check {
+    /// Look for the requirements before code is sent.
     Look,
     /// Assume that code can run (B:C-05).
     Skip,
@@ -72,6 +73,7 @@ pub enum Preflight {
     Ready,
     /// Code cannot run, for this reason.
     Failed(String),
+    /// The caller wanted no check, so nothing is known.
     Skipped,
 }
 

@@ -10,6 +10,7 @@ use super::rich::RichLimits;
 /// Limits for the output of one execution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OutputLimits {
+    /// Bytes of text that the reader gets at most; more is elided.
     pub max_bytes: usize,
     /// Bytes for the beginning; 0 keeps only the end.
     pub head_bytes: usize,
@@ -66,7 +67,7 @@ impl OutputLimits {
 
 /// Budget for all cells of a call together, so that many cells do not multiply it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CallBudget {
+pub(crate) struct CallBudget {
     remaining: usize,
     /// Bytes that every cell may show in any case.
     least: usize,
@@ -74,23 +75,23 @@ pub struct CallBudget {
 
 impl CallBudget {
     /// A budget of `max_bytes` of text in all.
-    pub fn new(max_bytes: usize) -> CallBudget {
+    pub(crate) fn new(max_bytes: usize) -> CallBudget {
         CallBudget { remaining: max_bytes, least: LEAST_BYTES }
     }
 
     /// A budget for cells of a notebook: they are many, and their outputs are in the file.
-    pub fn for_notebook(max_bytes: usize) -> CallBudget {
+    pub(crate) fn for_notebook(max_bytes: usize) -> CallBudget {
         CallBudget { remaining: max_bytes.min(MAX_BYTES), least: LEAST_BYTES / 8 }
     }
 
     /// The limits for the next cell.
-    pub fn limits(&self, limits: OutputLimits) -> OutputLimits {
+    pub(crate) fn limits(&self, limits: OutputLimits) -> OutputLimits {
         let max_bytes = limits.max_bytes.min(self.remaining.max(self.least));
         limits.with_max_bytes(max_bytes)
     }
 
     /// Subtracts the output of a cell.
-    pub fn spend(&mut self, output: &ModelOutput) {
+    pub(crate) fn spend(&mut self, output: &ModelOutput) {
         let shown = usize::try_from(output.counts.output_bytes).unwrap_or(usize::MAX);
         self.remaining = self.remaining.saturating_sub(shown);
     }

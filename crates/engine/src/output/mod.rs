@@ -18,7 +18,8 @@ pub use keep::truncate::{
     truncate_tail,
 };
 pub use keep::window::{Extent, Repeats};
-pub use limits::{CallBudget, OutputLimits};
+pub(crate) use limits::CallBudget;
+pub use limits::OutputLimits;
 pub use model::{
     Counts, ImageItem, JsonItem, Mark, ModelOutput, Notice, Part, RichItem, RichKind, Stored,
     Truncation, guarded, size,

@@ -24,6 +24,7 @@ pub enum Part {
 pub enum Mark {
     /// Text is left out here.
     Elided {
+        /// Number of bytes left out.
         bytes: u64,
         /// Number of line ends left out.
         lines: u64,
@@ -92,6 +93,7 @@ pub struct ImageItem {
     pub data: Option<Bytes>,
     /// Width and height of `data`, or of the original if `data` is `None`.
     pub pixels: Option<(u32, u32)>,
+    /// The artifact with the picture in full size, if one holds it.
     pub artifact: Option<Stored>,
 }
 
@@ -110,13 +112,17 @@ pub struct JsonItem {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RichKind {
+    /// A picture, made small enough for the reader.
     Image(ImageItem),
+    /// A JSON value, as text and perhaps as a value.
     Json(JsonItem),
     /// A status event (B:X-32), as JSON text.
     Status(String),
     /// A chart, a table or another form that only has a digest.
     Digest {
+        /// The media type of the original.
         mime: String,
+        /// The artifact with the original, if one holds it.
         artifact: Option<Stored>,
     },
 }
@@ -126,6 +132,7 @@ pub enum RichKind {
 pub struct RichItem {
     /// Counted from 1 in the order of display.
     pub number: u64,
+    /// The content, in the form that suits the reader best.
     pub kind: RichKind,
     /// One line about it. Titles and names in it come from the program.
     pub digest: String,
@@ -138,12 +145,17 @@ pub struct Counts {
     pub raw_bytes: u64,
     /// Bytes of the cleaned text.
     pub total_bytes: u64,
+    /// Lines of the cleaned text.
     pub total_lines: u64,
+    /// Characters of the cleaned text.
     pub total_chars: u64,
     /// Bytes of the shown text.
     pub output_bytes: u64,
+    /// Lines of the shown text.
     pub output_lines: u64,
+    /// Characters of the shown text.
     pub output_chars: u64,
+    /// Bytes left out of the shown text.
     pub elided_bytes: u64,
     /// Number of line ends left out.
     pub elided_lines: u64,
@@ -166,7 +178,9 @@ pub struct Truncation {
     pub head: Option<(u64, u64)>,
     /// First and last line of the end.
     pub tail: Option<(u64, u64)>,
+    /// Lines of the whole text.
     pub total_lines: u64,
+    /// The budget that the text exceeded, in bytes.
     pub limit_bytes: u64,
     /// Set if only the end of one line is shown: its shown bytes, and all its bytes.
     pub partial_line: Option<(u64, u64)>,
@@ -180,12 +194,14 @@ pub struct Truncation {
 pub enum Notice {
     /// More output came than fits.
     Truncated {
+        /// The parts that are shown.
         truncation: Truncation,
         /// The artifact with all of it.
         artifact: Option<String>,
     },
     /// The artifact does not hold everything.
     ArtifactIncomplete {
+        /// Why the rest is missing, in words for people.
         cause: String,
         /// Number of bytes in the artifact.
         after_bytes: u64,
@@ -194,6 +210,7 @@ pub enum Notice {
     },
     /// Some lines exceeded the limit for one line.
     LinesCut {
+        /// Number of lines that were cut.
         lines: u64,
         /// Number of bytes cut off.
         bytes: u64,
@@ -269,6 +286,7 @@ pub struct ModelOutput {
     pub parts: Vec<Part>,
     /// Images, JSON, status events and digests, in order.
     pub rich: Vec<RichItem>,
+    /// Exact numbers of the whole output, shown or not.
     pub counts: Counts,
     /// True if the text exceeds the budget.
     pub is_truncated: bool,

@@ -22,10 +22,13 @@ use super::rich::{RichList, mime};
 
 /// The end of the text so far, while the code runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Preview {
+    /// The end of the text, cut to whole characters.
     pub text: String,
     /// Bytes of cleaned text so far.
     pub total_bytes: u64,
+    /// Lines of the text so far, shown or not.
     pub total_lines: u64,
     /// Number of rich items so far.
     pub rich: u64,
@@ -69,6 +72,7 @@ fn cleaned(text: &str) -> String {
 }
 
 impl OutputSink {
+    /// Creates an empty sink. `spill` opens the artifacts for output that does not fit.
     pub fn new(limits: OutputLimits, spill: Spill) -> OutputSink {
         let window = Window::new(limits.max_bytes, limits.head_bytes, limits.repeats);
         OutputSink {
@@ -86,6 +90,7 @@ impl OutputSink {
         }
     }
 
+    /// Takes the next event; events without output change nothing.
     pub fn push(&mut self, event: &ExecEvent) {
         match event {
             ExecEvent::Stream { name, data } => self.stream(*name, data),

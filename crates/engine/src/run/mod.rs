@@ -59,9 +59,11 @@ pub type RunClock = fn() -> SystemTime;
 /// What runs need besides an engine.
 #[derive(Clone, Debug)]
 pub struct RunFiles {
+    /// The files, with their roots, locks and versions.
     pub notebooks: Notebooks,
     /// Policy for outputs that would make a notebook too large.
     pub outputs: SizePolicy,
+    /// The source of the times that are written into notebooks.
     pub clock: RunClock,
     /// A save that takes less than this follows every cell; dearer saves wait, with the outputs in the journal.
     pub cheap_save: Duration,

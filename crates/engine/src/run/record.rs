@@ -36,12 +36,15 @@ const LOOK: Duration = Duration::from_millis(10);
 /// Record of one cell's last run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RanCell {
+    /// The id of the cell; none in files before nbformat 4.5.
     pub id: Option<CompactString>,
+    /// The position of the cell when it ran, from 0.
     pub index: usize,
     /// Digest of the source that ran.
     pub source: SourceDigest,
     /// Execution count of the run.
     pub count: Option<u32>,
+    /// How the run ended.
     pub state: State,
     /// Wall-clock time of the run.
     pub duration: Duration,
@@ -119,8 +122,11 @@ impl<'de> Deserialize<'de> for SourceDigest {
 
 /// A cell that has begun and not ended.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct OpenCell {
+    /// The id of the cell; none in files before nbformat 4.5.
     pub id: Option<CompactString>,
+    /// The position of the cell when it began, from 0.
     pub index: usize,
 }
 

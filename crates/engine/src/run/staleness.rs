@@ -42,6 +42,7 @@ const LAST_RAN: u64 = TO_COME - 1;
 /// One execution of a cell, as far as it concerns other cells.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ExecutionTrace {
+    /// The kernel that ran the cell; values of another kernel are gone.
     pub kernel: Generation,
     /// Greater for later executions, in whatever kernel.
     pub ran: u64,
@@ -57,6 +58,7 @@ pub struct ExecutionTrace {
     /// The names that the bodies of its functions use and make.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub later: BTreeMap<Name, BodyNames>,
+    /// The files that the cell read, with their state at that time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileRead>,
 }

@@ -11,6 +11,7 @@ use crate::types::{CallNote, KernelFate};
 /// The end of a run, with the notes for its reader.
 #[derive(Debug)]
 pub struct RunEnd {
+    /// What became of the code.
     pub end: CellEnd,
     /// In the order in which they happened.
     pub notes: Vec<CallNote>,
@@ -26,17 +27,22 @@ impl From<CellEnd> for RunEnd {
 /// How a run of a cell ended.
 #[derive(Debug)]
 pub enum CellEnd {
+    /// The code ended without an exception.
     Ok,
+    /// The code raised an exception that nothing caught.
     PythonError(PyError),
     /// The time limit passed.
     TimedOut {
+        /// The time limit that was exceeded.
         after: Duration,
+        /// The kernel's fate: it survived, or variables are gone.
         fate: KernelFate,
         /// The exception with which the stopped code ended, if it reported one.
         stopped: Option<PyError>,
     },
     /// A caller cancelled the run.
     Cancelled {
+        /// The kernel's fate: it survived, or variables are gone.
         fate: KernelFate,
         /// The exception with which the stopped code ended, if it reported one.
         stopped: Option<PyError>,
@@ -49,6 +55,7 @@ pub enum CellEnd {
     /// The session's kernels died too often in a row. The value is the last kernel's death, if it died
     /// in this run.
     TooManyRestarts(Option<Death>),
+    /// The code never began, for this reason.
     NotRun(NotRun),
 }
 
@@ -71,6 +78,7 @@ pub enum NotRun {
     Launch(LaunchError),
     /// The kernel was not ready when the call's time had passed.
     Late(Duration),
+    /// The session was closed before the call's turn came.
     Closed,
     /// The call was cancelled before its turn came.
     Cancelled,

@@ -39,31 +39,40 @@ const MOST: usize = 64;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionEvent {
+    /// A cell of a call begins.
     Began {
+        /// The call to which the cell belongs.
         execution: ExecutionId,
         /// The index of the cell among the call's cells, from 0.
         cell: usize,
         /// The number of cells in the call.
         of: usize,
+        /// The cell as it was requested.
         source: CellSource,
         /// The cell of a notebook that this is, if it is one.
         notebook: Option<NotebookCell>,
     },
     /// The running cell reports an event.
     Happened {
+        /// The call to which the cell belongs.
         execution: ExecutionId,
         /// The index of the cell among the call's cells, from 0.
         cell: usize,
+        /// The event, as the kernel reported it.
         event: ExecEvent,
     },
+    /// A cell of a call is over.
     Ended {
+        /// The call to which the cell belongs.
         execution: ExecutionId,
         /// The index of the cell among the call's cells, from 0.
         cell: usize,
+        /// The final report of the cell.
         report: Box<CellReport>,
     },
     /// A cell of the notebook was changed on disk.
     Edited(NotebookEdit),
+    /// A requested change of a notebook failed; the file is as it was.
     EditFailed(FailedEdit),
     /// The session's kernel was replaced, interrupted or stopped.
     Kernel(KernelChange),
@@ -72,8 +81,10 @@ pub enum SessionEvent {
 /// A change of one cell of a notebook, on disk.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NotebookEdit {
+    /// The changed file, absolute.
     #[serde(with = "crate::types::encoding::path")]
     pub path: PathBuf,
+    /// The kind of change.
     pub action: EditAction,
     /// The position of the cell now, or its last position if it was deleted.
     pub index: usize,
@@ -89,6 +100,7 @@ pub struct NotebookEdit {
 /// A change of a notebook that was requested and failed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FailedEdit {
+    /// The file that was to be changed, absolute.
     #[serde(with = "crate::types::encoding::path")]
     pub path: PathBuf,
     /// The cell that the request was about.
@@ -121,8 +133,11 @@ fn session_of(notebook: &Path) -> SessionName {
 pub enum EditAction {
     /// The source, kind, metadata or outputs of the cell changed.
     Edit,
+    /// The cell was added to the notebook.
     Insert,
+    /// The cell was removed from the notebook.
     Delete,
+    /// The cell changed its place.
     Move,
 }
 
@@ -134,6 +149,7 @@ pub enum KernelChange {
     Restarted,
     /// The running code was interrupted.
     Interrupted,
+    /// The session was closed.
     Stopped,
 }
 

@@ -30,6 +30,7 @@ pub struct Session {
 /// A cell to run.
 #[derive(Clone)]
 pub struct CellRequest {
+    /// The code, as the kernel gets it.
     pub code: String,
     /// Whether the cell advances the execution count and enters the kernel's history.
     pub history: History,
@@ -175,13 +176,13 @@ impl Session {
     }
 
     /// Drops everything at once. A kernel that still exists is killed.
-    pub async fn abandon(&self) {
+    pub(crate) async fn abandon(&self) {
         let _ = self.commands.send(Command::Abandon);
         self.over().await;
     }
 
     /// Ends the session unless a call has a turn or waits for one.
-    pub async fn close_if_idle(&self, reason: CloseReason) -> Closing {
+    pub(crate) async fn close_if_idle(&self, reason: CloseReason) -> Closing {
         let (reply, answer) = oneshot::channel();
         let asked = self.commands.send(Command::CloseIfIdle(reason, reply));
         // A session that is over already counts as closed.
@@ -224,7 +225,7 @@ impl Session {
 
 /// Whether a session could be closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Closing {
+pub(crate) enum Closing {
     Closed,
     Busy,
 }
@@ -287,7 +288,7 @@ impl Turn {
 
     /// Like [`Turn::run`], but sets `stopping` as soon as the code is made to stop: by a cancel, by its time limit, or
     /// because its kernel is taken away. Code that ends by itself does not set it.
-    pub async fn run_telling(
+    pub(crate) async fn run_telling(
         &mut self,
         cell: CellRequest,
         listener: mpsc::Sender<KernelEvent>,
@@ -310,7 +311,7 @@ impl Turn {
     }
 
     /// Returns a handle that answers this call's cells from elsewhere.
-    pub fn replier(&self) -> Replier {
+    pub(crate) fn replier(&self) -> Replier {
         Replier { commands: self.session.commands.clone(), ticket: self.ticket }
     }
 
@@ -342,14 +343,14 @@ impl Canceller {
 
 /// Answers the cells of a call that ask for lines of input.
 #[derive(Clone)]
-pub struct Replier {
+pub(crate) struct Replier {
     commands: mpsc::UnboundedSender<Command>,
     ticket: Ticket,
 }
 
 impl Replier {
     /// Passes the line to the cell that asked. The line is dropped if no cell waits for one.
-    pub fn reply(&self, reply: InputReply) {
+    pub(crate) fn reply(&self, reply: InputReply) {
         let _ = self.commands.send(Command::Reply(self.ticket, reply));
     }
 }

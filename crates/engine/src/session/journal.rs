@@ -18,7 +18,10 @@ pub enum JournalItem<T> {
     /// The next entry, with its number.
     Entry(Seq, T),
     /// The number of entries that were dropped before the watcher read them.
-    Gap { missed: u64 },
+    Gap {
+        /// The number of entries that are gone.
+        missed: u64,
+    },
 }
 
 /// A ring of entries. Clones share the journal.
@@ -109,6 +112,7 @@ impl<T: Clone> Journal<T> {
     }
 }
 
+/// A reader of a journal at its own pace. A slow reader loses old entries and is told how many.
 pub struct Watch<T> {
     shared: Arc<Shared<T>>,
     next: u64,

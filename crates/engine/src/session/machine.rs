@@ -27,10 +27,12 @@ use inkcell_kernel::{Death, ExecId, LaunchError, Rung, StopSignal};
 use super::end::{CellEnd, NotRun, RunEnd};
 use crate::types::{CallNote, CloseReason, KernelFate, Loss};
 use asking::Ask;
-pub use asking::{AskEnd, AskRequest};
+pub use asking::AskEnd;
+pub(crate) use asking::AskRequest;
 use climb::{Climb, Why};
 use run::Run;
-pub use words::{ExecRequest, Fact, Input, MachineEffect, Policy, ResetEnd, Retry, Ticket};
+pub(crate) use words::{ExecRequest, Fact, Input, MachineEffect, Ticket};
+pub use words::{Policy, ResetEnd, Retry};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kernel {
@@ -45,7 +47,7 @@ enum Kernel {
 
 /// The decisions of one session.
 #[derive(Debug)]
-pub struct Machine {
+pub(crate) struct Machine {
     policy: Policy,
     kernel: Kernel,
     queue: VecDeque<Ticket>,
@@ -68,7 +70,7 @@ pub struct Machine {
 
 impl Machine {
     /// A session without a kernel yet; `loss` is the fate of an earlier session of the same name.
-    pub fn new(policy: Policy, loss: Option<Loss>) -> Machine {
+    pub(crate) fn new(policy: Policy, loss: Option<Loss>) -> Machine {
         Machine {
             policy,
             kernel: Kernel::Absent,
@@ -89,27 +91,27 @@ impl Machine {
     }
 
     /// Returns whether no call has its turn or waits for one, and no question is open.
-    pub fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.holder.is_none() && self.queue.is_empty() && self.asks.is_empty()
     }
 
     /// Returns whether the kernel has the code of a run.
-    pub fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         self.run.as_ref().is_some_and(|run| run.is_sent)
     }
 
     /// Whether the running code must stop.
-    pub fn is_stopping(&self) -> bool {
+    pub(crate) fn is_stopping(&self) -> bool {
         self.run.as_ref().is_some_and(|run| run.climb.is_some())
     }
 
     /// The loss of the previous kernel, until a run reports it.
-    pub fn loss(&self) -> Option<&Loss> {
+    pub(crate) fn loss(&self) -> Option<&Loss> {
         self.loss.as_ref()
     }
 
     /// Takes an input and returns the effects to carry out, in order.
-    pub fn step(&mut self, now: Instant, input: Input) -> Vec<MachineEffect> {
+    pub(crate) fn step(&mut self, now: Instant, input: Input) -> Vec<MachineEffect> {
         let mut out = Vec::new();
         if self.is_stopped {
             input.refuse(&mut out);

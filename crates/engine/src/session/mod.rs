@@ -17,11 +17,9 @@ pub(crate) mod weight;
 pub use crate::types::{CallNote, CloseReason, KernelFate, Loss, what_it_did};
 pub use actor::RunOutcome;
 pub use end::{CellEnd, NotRun, RunEnd};
-pub use handle::{Canceller, CellRequest, Closing, Replier, Session, Turn, Waiting};
-pub use machine::{
-    AskEnd, AskRequest, ExecRequest, Fact, Input, Machine, MachineEffect, Policy, ResetEnd, Retry,
-    Ticket,
-};
+pub use handle::{Canceller, CellRequest, Session, Turn, Waiting};
+pub(crate) use handle::{Closing, Replier};
+pub use machine::{AskEnd, Policy, ResetEnd, Retry};
 pub(crate) use orphans::shown_bytes;
 pub(crate) use outbox::{STUCK, written_bytes};
 pub use state::{Running, SessionState};

@@ -42,11 +42,13 @@ pub enum IdleRule {
     Always(Duration),
     /// After this long without an owner.
     WithoutOwner(Duration),
+    /// Idle sessions stay until they are closed or their place is needed.
     Never,
 }
 
 /// Why a session could not be attached.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum AttachError {
     /// All places are taken by sessions that are busy, attached or kept.
     #[error("all {limit} sessions are {}: {}", taken(*.is_watched), names(.busy))]
@@ -82,13 +84,17 @@ pub struct Attachment<T> {
 
 /// One session, as a list shows it.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct Listed {
+    /// What tells the session from others.
     pub key: SessionKey,
+    /// The session's state when the list was made.
     pub state: SessionState,
     /// When the session was created.
     pub since: Instant,
     /// The number of owners that use the session.
     pub owners: usize,
+    /// Whether the session stays without a user.
     pub keep: Keep,
 }
 
@@ -112,6 +118,7 @@ impl Shared {
 }
 
 impl Registry {
+    /// Creates a registry without sessions.
     pub fn new(limits: Limits) -> Registry {
         let (state, stayed) = (Mutex::default(), Notify::new());
         Registry { shared: Arc::new(Shared { limits, state, stayed }) }
@@ -204,7 +211,7 @@ impl Registry {
     }
 
     /// Returns whether the engine is shutting down, or has shut down.
-    pub fn is_ending(&self) -> bool {
+    pub(crate) fn is_ending(&self) -> bool {
         self.shared.state().is_ending
     }
 
@@ -226,6 +233,7 @@ impl Registry {
         same.max_by_key(|(_, (_, at))| *at).map(|(key, _)| key.clone())
     }
 
+    /// Lists the sessions, sorted by name and folder.
     pub fn list(&self) -> Vec<Listed> {
         let state = self.shared.state();
         let mut all: Vec<Listed> = state

@@ -11,6 +11,7 @@ use crate::types::{Generation, Loss};
 
 /// The state of a session as other modules see it.
 #[derive(Clone, PartialEq, Debug)]
+#[non_exhaustive]
 pub struct SessionState {
     /// The current kernel, if there is one.
     pub kernel: Option<KernelInfo>,
@@ -22,6 +23,7 @@ pub struct SessionState {
     pub has_begun: bool,
     /// True if a call has its turn or waits for one, or a question is open.
     pub is_busy: bool,
+    /// The number of calls that wait for their turn.
     pub waiting: usize,
     /// The running code, if any.
     pub running: Option<Running>,
@@ -29,14 +31,18 @@ pub struct SessionState {
     pub loss: Option<Loss>,
     /// When the session last did work.
     pub used: Instant,
+    /// The session is closed for good; its handles only refuse.
     pub is_over: bool,
 }
 
 /// A run in progress.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Running {
+    /// The number of the run in this session.
     pub exec: ExecId,
+    /// The code that runs.
     pub code: Arc<str>,
+    /// When the kernel got the code.
     pub since: Instant,
 }
 

@@ -14,7 +14,9 @@ const SHOWN_CHARS: usize = 40;
 
 /// The reason why an artifact is not available.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ArtifactError {
+    /// The text does not have the form of an id.
     #[error(
         "{shown:?} is not an artifact id: an id is 16 characters of a-z and 0-9, as an answer gave it \
          behind artifact://{}", near_words(.near)
@@ -31,16 +33,27 @@ pub enum ArtifactError {
          another session{}", near_words(.near)
     )]
     Unknown {
+        /// The id as the caller gave it.
         id: ArtifactId,
         /// Ids that the caller may have meant.
         near: Vec<ArtifactId>,
     },
     /// Lines were requested of an artifact without lines.
     #[error("artifact {id} is {kind}, which has no lines; read all of it, or open {}", .path.display())]
-    NotText { id: ArtifactId, kind: String, path: PathBuf },
+    NotText {
+        /// The artifact without lines.
+        id: ArtifactId,
+        /// The ending of its file name.
+        kind: String,
+        /// Its file, to open elsewhere.
+        path: PathBuf,
+    },
     /// A process is writing the artifact.
     #[error("artifact {id} is being written; try again when its execution has ended")]
-    Busy { id: ArtifactId },
+    Busy {
+        /// The artifact that is being written.
+        id: ArtifactId,
+    },
     /// The folder for artifacts cannot be trusted.
     #[error("{}: {problem}; remove it or choose another state folder", .path.display())]
     Refused {
@@ -51,12 +64,16 @@ pub enum ArtifactError {
     },
     /// The pattern is not valid.
     #[error("the pattern is not a regular expression: {problem}")]
-    Pattern { problem: String },
+    Pattern {
+        /// The fault, as the parser reports it.
+        problem: String,
+    },
     /// The JSON path is not valid.
     #[error(
         "the JSON path {path:?} is not understood at {rest:?}; use .key, [0], [-1] or [\"key\"]"
     )]
     JsonPath {
+        /// The path as the caller gave it.
         path: String,
         /// The rest of the path from the error on, shortened.
         rest: String,
@@ -65,11 +82,20 @@ pub enum ArtifactError {
     #[error(
         "artifact {id} is not JSON: {problem} at byte {offset}; read it by lines or by pattern instead"
     )]
-    NotJson { id: ArtifactId, problem: &'static str, offset: u64 },
+    NotJson {
+        /// The artifact that was read.
+        id: ArtifactId,
+        /// The fault in its content.
+        problem: &'static str,
+        /// The place of the fault, in bytes.
+        offset: u64,
+    },
+    /// The system refused an operation on a file.
     #[error("{}: cannot {what}: {source}", .path.display())]
     Io {
         /// The file or folder in question.
         path: PathBuf,
+        /// The operation, to follow "cannot".
         what: &'static str,
         /// The error of the system.
         source: io::Error,

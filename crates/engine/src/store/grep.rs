@@ -42,12 +42,15 @@ impl SearchPattern {
 /// Limits for the matches that are shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GrepLimits {
+    /// Matching lines that are returned; the others are only counted.
     pub max_hits: usize,
+    /// Bytes of one match; a longer line is cut around it.
     pub max_hit_bytes: usize,
 }
 
 /// A line that matches.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct GrepHit {
     /// Its line number, counted from 1.
     pub line: u64,
@@ -59,6 +62,7 @@ pub struct GrepHit {
 
 /// The result of a search.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct GrepRead {
     /// The first matches, up to the limit.
     pub hits: Vec<GrepHit>,

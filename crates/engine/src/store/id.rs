@@ -45,6 +45,7 @@ impl ArtifactId {
         ArtifactId(text)
     }
 
+    /// The id without `artifact://`.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -80,6 +81,7 @@ impl ArtifactSession {
         ArtifactSession { name: name.to_owned(), folder }
     }
 
+    /// The name of the session, as its user knows it.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -34,7 +34,9 @@ pub struct JsonPath {
 
 /// A value that was found.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct JsonRead {
+    /// The type of the value.
     pub kind: JsonKind,
     /// Byte offset of the value in the artifact.
     pub offset: u64,
@@ -49,10 +51,13 @@ pub struct JsonRead {
 /// The result of following a path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum JsonFound {
+    /// The path leads to this value.
     Value(JsonRead),
+    /// The path leads to no value.
     Nothing {
         /// Number of steps that could be followed.
         followed: usize,
+        /// The type of the last value reached.
         kind: JsonKind,
         /// Number of entries of the last value reached.
         entries: Option<u64>,
@@ -62,6 +67,7 @@ pub enum JsonFound {
 }
 
 impl JsonPath {
+    /// Parses a path such as `.rows[0]["name"]`, with or without `$` in front. The error names the place.
     pub fn parse(text: &str) -> Result<JsonPath, ArtifactError> {
         let path = text.trim();
         let mut rest = path;

@@ -82,7 +82,9 @@ pub struct ArtifactsConfig {
 /// Description of a new artifact.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ArtifactSpec {
+    /// The session to whose folder and quota it belongs.
     pub session: ArtifactSession,
+    /// The ending of the file name, such as `md` or `png`.
     pub kind: String,
     /// The title for people.
     pub title: String,
@@ -93,6 +95,7 @@ pub struct ArtifactSpec {
 pub enum Scope<'a> {
     /// Those of one session.
     Session(&'a ArtifactSession),
+    /// The artifacts of all sessions; with an owner, of all sessions of that owner.
     All,
 }
 
@@ -138,6 +141,7 @@ impl Artifacts {
         ArtifactWriter::create(self, &ArtifactSpec { session, ..spec.clone() })
     }
 
+    /// Stores all bytes at once. If they do not fit, the result says how many were stored and why.
     pub fn store(&self, spec: &ArtifactSpec, bytes: &[u8]) -> Result<Written, ArtifactError> {
         let mut writer = self.create(spec)?;
         writer.append(bytes);

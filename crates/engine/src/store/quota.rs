@@ -86,8 +86,10 @@ impl Artifacts {
     }
 }
 
+/// The room that artifacts take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Kept {
+    /// Number of artifacts, complete or not.
     pub artifacts: u64,
     /// Size of their files including records, in bytes: this counts against the limits.
     pub bytes: u64,

@@ -29,8 +29,11 @@ pub struct Artifact {
 
 /// Some bytes of an artifact.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct BytesRead {
+    /// The first byte in this answer, from 0.
     pub offset: u64,
+    /// The bytes as they are stored; empty behind the end.
     pub bytes: Vec<u8>,
     /// Size of the whole artifact.
     pub total_bytes: u64,
@@ -53,7 +56,9 @@ pub struct Piece {
 
 /// A line that alone exceeds the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct CutLine {
+    /// The number of the line, from 1.
     pub line: u64,
     /// Bytes of it in the answer.
     pub shown_bytes: u64,
@@ -65,6 +70,7 @@ pub struct CutLine {
 
 /// Lines of an artifact.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct LinesRead {
     /// The requested lines that exist and fit.
     pub pieces: Vec<Piece>,

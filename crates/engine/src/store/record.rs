@@ -40,6 +40,7 @@ pub enum Cause {
     Abandoned,
     /// The writing process ended without a final record.
     WriterDied,
+    /// Another error, in the words of the system.
     Failed(String),
 }
 
@@ -93,6 +94,7 @@ impl fmt::Display for Incomplete {
 /// Says if an artifact holds all of its content.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ArtifactState {
+    /// All content is in the file.
     Complete,
     /// A process is writing it.
     Writing,
@@ -102,10 +104,13 @@ pub enum ArtifactState {
 
 /// Facts about an artifact, known without reading it.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct ArtifactInfo {
+    /// The id, which is also the stem of the file name.
     pub id: ArtifactId,
     /// Name of the session it belongs to.
     pub session: String,
+    /// The ending of the file name, such as `md` or `png`.
     pub kind: String,
     /// The title for people.
     pub title: String,

@@ -37,12 +37,15 @@ pub enum RemovedFor {
 
 /// An artifact that was removed.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct RemovedArtifact {
+    /// The artifact as it was before its removal.
     pub info: ArtifactInfo,
     /// The reason for its removal.
     pub why: RemovedFor,
 }
 
+/// The outcome of a removal of several artifacts.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Removed {
     /// The artifacts, in the order of removal.
@@ -222,6 +225,7 @@ impl Artifacts {
         Ok(survey.removed)
     }
 
+    /// Removes one artifact. One that is being written is left alone, which is an error.
     pub fn remove(&self, id: &ArtifactId, scope: Scope<'_>) -> Result<ArtifactInfo, ArtifactError> {
         for folder in self.folders(scope)? {
             let io = ArtifactError::io(folder.path(), "remove an artifact");

@@ -31,6 +31,7 @@ impl fmt::Display for SessionName {
 /// The key that tells two sessions apart.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct SessionKey {
+    /// The name that callers give; the same name in another folder is another session.
     pub name: SessionName,
     /// The working folder, with links resolved.
     pub cwd: PathBuf,

@@ -33,6 +33,7 @@ pub enum CloseReason {
     OpenFiles,
     /// Another session needed its processes: the system had no more.
     Processes,
+    /// The engine is shutting down, and ends every session.
     Shutdown,
 }
 
@@ -40,6 +41,7 @@ pub enum CloseReason {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Loss {
+    /// The kernel ended by itself, or was killed from outside.
     Died(Death),
     /// The kernel was ended because its code had to stop and ignored the interrupt.
     Killed {
@@ -48,6 +50,7 @@ pub enum Loss {
     },
     /// The earlier session was closed, and the current one replaced it.
     Closed {
+        /// Why the session was closed.
         reason: CloseReason,
         /// The time between the close and the new session.
         #[serde(with = "super::encoding::seconds")]
@@ -67,6 +70,7 @@ pub enum CallNote {
     Kernel(String),
     /// An idle session was closed to make room for this one.
     MadeRoom {
+        /// The session that was closed.
         session: SessionName,
         /// The limit that made it necessary.
         reason: CloseReason,

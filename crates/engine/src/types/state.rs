@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 pub enum State {
     /// Waits for its turn.
     Queued,
+    /// Its code runs now, or its kernel is starting.
     Running,
+    /// It ended without an exception.
     Done,
     /// Ended with an exception.
     Error,
@@ -18,9 +20,11 @@ pub enum State {
     TimedOut,
     /// Cancelled by a caller.
     Cancelled,
+    /// The code asked for a line of input, and the caller allows none.
     InputRefused,
     /// Ended by the death of its kernel.
     KernelDied,
+    /// A cell before it ended the call, or its kernel did not start.
     NeverRun,
 }
 
@@ -105,7 +109,9 @@ pub enum Freshness {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Because {
+    /// A name that the cell uses has another value by now, or none.
     Name {
+        /// The name, as the cell spells it.
         name: String,
         /// The cell that defines the name; none if no cell does any more.
         cell: Option<usize>,
@@ -127,6 +133,7 @@ pub enum StaleReason {
     Needed {
         /// The name, if it is known.
         name: Option<String>,
+        /// The position of the cell that needs the name, from 0.
         by: usize,
     },
 }

@@ -90,7 +90,8 @@ impl IdEdit {
             lowered.into_iter().map(|Lowered { op, mode }| (op, mode)).unzip();
         let report = notebook.apply(&ops, ids).map_err(|error| match &error {
             EditError::Op { op, .. } => (*op, error.to_string()),
-            EditError::ReadOnly(_) => (0, error.to_string()),
+            // The whole notebook refuses edits.
+            _ => (0, error.to_string()),
         })?;
         let changes = edits.iter().zip(modes).zip(&report.changes);
         Ok(changes.map(|((edit, mode), change)| edit.reply(notebook, mode, Some(change))).collect())

@@ -15,6 +15,7 @@ use crate::types::Version;
 
 /// The result of changing a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct SavedBytes {
     /// Effect on the file.
     pub effect: FileEffect,
@@ -22,6 +23,7 @@ pub struct SavedBytes {
     pub is_new: bool,
     /// Size of the new content.
     pub bytes: usize,
+    /// The version of the new content, to give with the next change.
     pub version: Version,
     /// Further notes about the file.
     pub notes: Vec<FileNote>,

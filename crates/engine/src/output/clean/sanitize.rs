@@ -57,6 +57,7 @@ enum Before {
     Lead,
 }
 
+/// Turns the bytes of one stream into the text that a terminal would show.
 #[derive(Debug)]
 pub struct Cleaner {
     state: State,

@@ -14,7 +14,10 @@ pub enum Content<'a> {
     /// The raw bytes of an execution's streams and the text of its displays, in order.
     Text,
     /// One form of a display.
-    Form { mime: &'a str },
+    Form {
+        /// The media type of the form.
+        mime: &'a str,
+    },
 }
 
 /// A file that was opened.

@@ -7,7 +7,9 @@ use crate::output::model::size;
 /// Limits for the text that is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TextLimit {
+    /// Bytes of text that are shown at most.
     pub max_bytes: usize,
+    /// Lines of text that are shown at most.
     pub max_lines: usize,
 }
 
@@ -28,7 +30,9 @@ pub enum CutBy {
 
 /// A text cut to a limit.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Cut {
+    /// The kept lines, without the line feed at the cut.
     pub text: String,
     /// The deciding limit, if the text was cut.
     pub cut_by: Option<CutBy>,
@@ -127,6 +131,7 @@ impl TailBuffer {
         TailBuffer { text: String::new(), max_bytes }
     }
 
+    /// Appends text; what no longer fits is dropped from the beginning.
     pub fn push(&mut self, text: &str) {
         if text.len() >= self.max_bytes {
             // The new text alone fills the buffer, so the old text need not be moved.
@@ -146,6 +151,7 @@ impl TailBuffer {
         tail(&self.text, self.max_bytes)
     }
 
+    /// Drops all text, for a display that starts again.
     pub fn clear(&mut self) {
         self.text.clear();
     }

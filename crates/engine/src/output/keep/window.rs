@@ -29,11 +29,14 @@ pub enum Repeats {
 pub struct Extent {
     /// Bytes in UTF-8 encoding.
     pub bytes: u64,
+    /// Number of line feeds.
     pub feeds: u64,
+    /// Number of characters, which are Unicode scalar values.
     pub chars: u64,
 }
 
 impl Extent {
+    /// Measures a text; an empty one has no lines.
     pub fn of(text: &str) -> Extent {
         Extent {
             bytes: text.len() as u64,

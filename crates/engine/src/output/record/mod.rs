@@ -24,6 +24,7 @@ const STATUS: &str = "application/x-omp-status";
 /// Policy for outputs that would make a notebook too large to handle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SizePolicy {
+    /// Outputs are kept as they are, of any size.
     #[default]
     Whole,
     /// Store only the beginning and the end of longer streams, and omit longer forms of displays.
@@ -36,6 +37,7 @@ pub enum SizePolicy {
 /// A display that has changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DisplayChange {
+    /// The id under which the code displays and updates it.
     pub id: DisplayId,
     data: Arc<str>,
     metadata: Arc<str>,
@@ -161,6 +163,7 @@ pub struct OutputRecorder {
 }
 
 impl OutputRecorder {
+    /// Creates a recorder without outputs.
     pub fn new(policy: SizePolicy) -> OutputRecorder {
         OutputRecorder { policy, ..OutputRecorder::default() }
     }
@@ -293,6 +296,7 @@ impl OutputRecorder {
         format!("{{{}}}", fields.join(",")).into()
     }
 
+    /// Returns the outputs in the form that Jupyter stores.
     pub fn finish(self) -> Recorded {
         let mut recorded = Recorded { changes: self.changes, ..Recorded::default() };
         for item in self.items {

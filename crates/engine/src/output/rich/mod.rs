@@ -23,9 +23,11 @@ use mime::{RichForm, one_line};
 pub struct RichLimits {
     /// Maximum number of items; beyond it, the first fifth and the last items are kept.
     pub max_items: usize,
+    /// Characters of a status line that are shown.
     pub max_status: usize,
     /// Bytes of items that are not prepared yet.
     pub max_held_bytes: usize,
+    /// Limits for pictures that are decoded and made smaller.
     pub images: ImageLimits,
     /// Characters of JSON that are shown.
     pub json_chars: usize,

@@ -10,7 +10,9 @@ mod resize;
 /// Formats that can be read and written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RasterFormat {
+    /// Lossless, with or without transparency.
     Png,
+    /// Lossy and without transparency; suits photographs.
     Jpeg,
 }
 
@@ -24,6 +26,7 @@ impl RasterFormat {
         }
     }
 
+    /// The media type, as notebooks name it.
     pub fn mime(self) -> &'static str {
         match self {
             RasterFormat::Png => "image/png",
@@ -43,12 +46,16 @@ impl RasterFormat {
 /// The format and size that the first bytes of a file claim. Nothing else of the file is checked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RasterHeader {
+    /// The format, known by the signature.
     pub format: RasterFormat,
+    /// The claimed width in pixels.
     pub width: u32,
+    /// The claimed height in pixels.
     pub height: u32,
 }
 
 impl RasterHeader {
+    /// Reads the claims of a PNG or JPEG file; `None` for any other file, or if it is cut off before its size.
     pub fn read(file: &[u8]) -> Option<RasterHeader> {
         let (format, (width, height)) = if png::has_signature(file) {
             (RasterFormat::Png, png::claimed_size(file)?)
@@ -62,6 +69,7 @@ impl RasterHeader {
 /// Limits for decoding one file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RasterLimits {
+    /// Pixels that the picture may have, counted before anything is decoded.
     pub max_pixels: u64,
     /// Memory for the pixels, in bytes.
     pub max_bytes: u64,
@@ -79,10 +87,18 @@ impl RasterLimits {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RasterError {
+    /// The file does not follow its format.
     #[error("malformed picture: {0}")]
     Malformed(String),
+    /// The picture has more pixels than the limit allows.
     #[error("the picture is too large: {width}x{height} pixels")]
-    TooLarge { width: u32, height: u32 },
+    TooLarge {
+        /// The claimed width in pixels.
+        width: u32,
+        /// The claimed height in pixels.
+        height: u32,
+    },
+    /// The encoder failed, for example because a side is too long for the format.
     #[error("cannot encode the picture: {0}")]
     Encoding(String),
 }
@@ -100,13 +116,16 @@ impl RasterError {
 /// The samples of a pixel, one byte each, in their order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PixelLayout {
+    /// One sample: the brightness.
     Grey,
+    /// Three samples: red, green and blue.
     Rgb,
     /// The colours are not multiplied by the alpha.
     Rgba,
 }
 
 impl PixelLayout {
+    /// Samples for each pixel, which are also its bytes.
     pub fn samples(self) -> usize {
         match self {
             PixelLayout::Grey => 1,
@@ -119,7 +138,9 @@ impl PixelLayout {
 /// Effort of the PNG encoder to make a small file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PngEffort {
+    /// The least effort, for pictures that are shown once.
     Fast,
+    /// Smaller files for several times the effort.
     Balanced,
 }
 
@@ -156,6 +177,7 @@ impl Raster {
         decoded.unwrap_or_else(|_| Err(RasterError::malformed("the decoder failed")))
     }
 
+    /// Encodes the picture as PNG. It fails only if the encoder refuses the size.
     pub fn encode_png(&self, effort: PngEffort) -> Result<Vec<u8>, RasterError> {
         png::encode(self, effort)
     }
@@ -171,18 +193,22 @@ impl Raster {
         resize::resize(self, width.max(1), height.max(1))
     }
 
+    /// Width in pixels, at least 1.
     pub fn width(&self) -> u32 {
         self.width
     }
 
+    /// Height in pixels, at least 1.
     pub fn height(&self) -> u32 {
         self.height
     }
 
+    /// The samples that each pixel has.
     pub fn layout(&self) -> PixelLayout {
         self.layout
     }
 
+    /// All samples: row by row, from the top left.
     pub fn samples(&self) -> &[u8] {
         &self.samples
     }

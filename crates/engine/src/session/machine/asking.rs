@@ -18,10 +18,10 @@ const HURRY: Duration = Duration::from_secs(1);
 const SETTLE: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct AskRequest {
-    pub id: AskId,
+pub(crate) struct AskRequest {
+    pub(crate) id: AskId,
     /// How long the answer may take.
-    pub limit: Duration,
+    pub(crate) limit: Duration,
 }
 
 /// The result of a question.
@@ -43,6 +43,7 @@ pub enum AskEnd {
     Died(Death),
     /// A reset took the kernel away, or the kernel had to be ended.
     TakenAway,
+    /// The session is over, so no kernel can answer.
     Closed,
 }
 

@@ -11,7 +11,7 @@ use crate::session::end::{CellEnd, NotRun, RunEnd};
 use crate::types::CloseReason;
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Ticket(pub u64);
+pub(crate) struct Ticket(pub(crate) u64);
 
 /// The choices that a session leaves to its user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,25 +31,26 @@ pub enum Retry {
     IfNotStarted,
     /// Run it again once, even if it had begun.
     Once,
+    /// Never run code again whose kernel died.
     Never,
 }
 
 /// A cell to run, without its code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ExecRequest {
-    pub exec: ExecId,
+pub(crate) struct ExecRequest {
+    pub(crate) exec: ExecId,
     /// The time limit of the cell, counted from when the kernel gets it.
-    pub timeout: Option<Duration>,
+    pub(crate) timeout: Option<Duration>,
     /// How long the kernel may take to start.
-    pub patience: Option<Duration>,
+    pub(crate) patience: Option<Duration>,
     /// The permission to ask for lines of input.
-    pub input: InputMode,
+    pub(crate) input: InputMode,
     /// True if the code is empty: the run only starts a kernel.
-    pub is_empty: bool,
+    pub(crate) is_empty: bool,
 }
 
 #[derive(Debug)]
-pub enum Input {
+pub(crate) enum Input {
     /// A call asks for its turn.
     Enter(Ticket),
     /// The call whose turn it is asks for this run.
@@ -98,7 +99,7 @@ impl Input {
 
 /// A report of the kernel that matters to decisions. Outputs do not pass through here.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Fact {
+pub(crate) enum Fact {
     Started(ExecId),
     InputRequested(ExecId),
     Finished(ExecId, Outcome),
@@ -110,7 +111,7 @@ pub enum Fact {
 
 /// An action for the actor. Actions are carried out in order.
 #[derive(Debug)]
-pub enum MachineEffect {
+pub(crate) enum MachineEffect {
     /// It is this call's turn.
     Grant(Ticket),
     /// It will never be this call's turn.

@@ -26,7 +26,7 @@ struct Scarce {
 impl Registry {
     /// Wraps a backend for sessions of this owner: its idle sessions may be closed when the system is short
     /// of descriptors or processes.
-    pub fn sparing(&self, inner: Arc<dyn Backend>, owner: OwnerId) -> Arc<dyn Backend> {
+    pub(crate) fn sparing(&self, inner: Arc<dyn Backend>, owner: OwnerId) -> Arc<dyn Backend> {
         Arc::new(Scarce { inner, shared: Arc::downgrade(&self.shared), owner })
     }
 
