@@ -8,6 +8,7 @@ use crate::json::SyntaxError;
 
 /// The reason why bytes are not a notebook.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum NotebookError {
     /// The text is not JSON. `line` and `column` count from 1, columns in characters.
     #[error("line {line}, column {column}: {}", .syntax.problem)]
@@ -39,6 +40,7 @@ pub enum NotebookError {
 
 /// A guess at what a file is, if it is not a notebook.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Oddity {
     /// No bytes, or blanks only.
     Empty,
@@ -114,6 +116,7 @@ impl std::fmt::Display for Oddity {
 
 /// The reason why a document can be read but not changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReadOnly {
     /// nbformat 3 or older.
     #[error(
@@ -177,6 +180,7 @@ fn join_and_count<T: std::fmt::Display>(first: &[T], count: usize) -> String {
 
 /// The reason why a reference does not name exactly one cell.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RefError {
     /// The notebook has no cells.
     #[error("the notebook has no cells, so there is no cell {given}")]
@@ -218,6 +222,7 @@ pub enum RefError {
 
 /// The reason why a batch of operations was refused. The notebook is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum EditError {
     /// The document cannot be changed at all.
     #[error(transparent)]
@@ -234,6 +239,7 @@ pub enum EditError {
 
 /// The problem of one operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum OpError {
     /// The reference does not name exactly one cell.
     #[error(transparent)]
@@ -314,6 +320,7 @@ pub enum OpError {
 
 /// The reason why a text could not be replaced in another.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SubError {
     /// The text to replace is empty, so it would match everywhere.
     #[error("the text to replace is empty; give the text that should be replaced")]
@@ -362,6 +369,7 @@ fn describe_nearest(nearest: &[(usize, String)]) -> String {
 
 /// The reason why virtual text could not be turned back into cells. The notebook is unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TextError {
     /// The first line is not a marker.
     #[error(

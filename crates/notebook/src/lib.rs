@@ -37,8 +37,6 @@
 //!
 //! The crate root re-exports the items of all modules.
 
-#![warn(missing_docs)]
-
 mod cell;
 pub mod document;
 pub mod edit;

@@ -25,6 +25,7 @@ pub struct NbOutput {
 
 /// The reason why a text is not an output.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum OutputError {
     /// The text is not JSON.
     #[error("not JSON at byte {}: {}", .0.offset, .0.problem)]

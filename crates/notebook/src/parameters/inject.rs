@@ -29,6 +29,7 @@ pub struct Injection {
 
 /// The way in which the cell with the values got its position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum InjectionWay {
     /// It replaced the cell with the values of an earlier run.
     InPlace,

@@ -180,6 +180,7 @@ impl std::fmt::Display for ParameterLanguage {
 
 /// The reason why values cannot be put into a notebook.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ParameterError {
     /// The notebook's language does not allow this name.
     #[error(

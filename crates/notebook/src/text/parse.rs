@@ -14,6 +14,7 @@ const SHOWN_CHARS: usize = 60;
 
 /// One cell of a text.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct TextCell {
     /// The kind in its marker.
     pub kind: CellKind,

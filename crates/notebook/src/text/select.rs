@@ -32,6 +32,7 @@ pub struct LineRange {
 
 /// A suffix with the form of a selector but without a meaning.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SelectorError {
     /// Line 0 is selected, but lines count from 1.
     #[error("Line selector 0 is invalid; lines are 1-indexed. Use :1.")]

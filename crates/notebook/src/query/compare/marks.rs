@@ -12,6 +12,7 @@ pub const MAY_FAIL_TAG: &str = "raises-exception";
 
 /// The marks of one cell, from its comments and tags.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct CellMarks {
     /// The cell's own choice to compare its outputs; none if it does not say.
     pub checked: Option<bool>,
