@@ -87,6 +87,7 @@ pub struct EnvRules {
 
 /// The environment of a kernel, and the names of the variables that differ from the parent's.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct ChildEnv {
     /// The whole environment; the kernel inherits nothing else.
     pub vars: BTreeMap<String, String>,

@@ -99,6 +99,7 @@ pub struct Kernelspecs {
 
 /// Reason why a kernelspec cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum KernelspecError {
     /// The file cannot be read.
     #[error("{}: cannot be read: {source}", .path.display())]

@@ -12,7 +12,7 @@
 //! A backend launches a kernel from a [`KernelSpec`]. The kernel takes one [`CodeRequest`] at a time and reports
 //! events:
 //!
-//! ```no_run
+//! ```
 //! use std::collections::BTreeMap;
 //! use std::time::Duration;
 //!
@@ -22,15 +22,21 @@
 //! };
 //! use tokio_util::sync::CancellationToken;
 //!
-//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let folder = tempfile::tempdir()?;
+//! # let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
 //! let backend = RunnerBackend::new(RunnerConfig {
-//!     state_dir: "/home/ann/.local/state/example".into(),
+//!     // The runner's own Python files go here.
+//!     state_dir: folder.path().join("state"),
 //!     fork_server: ForkServer::Off,
 //!     spares: 0,
 //! })?;
 //! let spec = KernelSpec {
-//!     python: "/usr/bin/python3".into(),
-//!     cwd: "/home/ann".into(),
+//!     // An interpreter that exists; `Finder` chooses one.
+//!     python: python.into(),
+//!     cwd: folder.path().into(),
+//!     // A kernel gets these variables and no others; see `child_environment`.
 //!     env: BTreeMap::new(),
 //!     start_timeout: Duration::from_secs(30),
 //!     startup: Startup {
@@ -50,20 +56,20 @@
 //!     input: InputMode::Refuse,
 //!     names: NamesWanted::No,
 //! })?;
+//! let mut output = Vec::new();
 //! while let Some(event) = launched.events.next().await {
 //!     match event {
-//!         KernelEvent::Exec { event: ExecEvent::Stream { data, .. }, .. } => {
-//!             print!("{}", String::from_utf8_lossy(&data));
-//!         }
+//!         // Output comes as bytes, cut anywhere.
+//!         KernelEvent::Exec { event: ExecEvent::Stream { data, .. }, .. } => output.extend_from_slice(&data),
 //!         KernelEvent::Exec { event: ExecEvent::Finished(_), .. } | KernelEvent::Died(_) => break,
 //!         _ => {}
 //!     }
 //! }
+//! assert_eq!(output, b"hello\n");
 //! launched.kernel.shutdown(Duration::from_secs(1)).await;
 //! # Ok(())
 //! # }
 //! ```
-#![warn(missing_docs)]
 #![cfg_attr(
     not(all(feature = "gateway", feature = "zmq")),
     allow(dead_code, reason = "one transport alone does not use all that both share")

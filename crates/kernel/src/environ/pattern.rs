@@ -25,6 +25,7 @@ pub enum EnvPattern {
 
 /// Why a text is not a valid pattern.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PatternError {
     /// The text before the `=`, or the whole text, is empty or blank.
     #[error("{given:?} names no variable; write NAME, NAME=VALUE or a glob such as 'AWS_*'")]

@@ -139,6 +139,7 @@ impl GatewayError {
 
 /// The cause of a failed connection, as far as it is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Refused {
     /// The machine refused it: nothing listens there.
     Yes,

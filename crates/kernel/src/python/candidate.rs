@@ -34,6 +34,7 @@ impl Search {
 
 /// A possible interpreter for a kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct PythonCandidate {
     /// Path of the program, perhaps a link or a shim.
     pub path: PathBuf,
@@ -45,6 +46,7 @@ pub struct PythonCandidate {
 
 /// The candidates of one search.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
 pub struct Candidates {
     /// The interpreters, best first, each real program once.
     pub list: Vec<PythonCandidate>,

@@ -27,6 +27,7 @@ const PROGRAMS: [&[u8]; 6] = [
 
 /// An interpreter chosen by its files, without running it.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Unasked {
     /// Path of the interpreter.
     pub path: PathBuf,

@@ -34,6 +34,7 @@ const PROBE_VARIABLES: &[&str] = &[
 
 /// Why the search found no interpreter.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum FindError {
     /// Candidates exist, but none works.
     #[error("No working Python interpreter found. Tried: {}", Listed(.tried))]

@@ -32,6 +32,7 @@ impl fmt::Display for PythonVersion {
 
 /// Why an interpreter is a candidate, in the order of the search.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
 pub enum Reason {
     /// The setting `python.interpreter` names it.
     Setting,
@@ -71,6 +72,7 @@ impl fmt::Display for Reason {
 
 /// Why a search skipped a candidate.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum SkipReason {
     /// The folder of the environment has no interpreter.
     NoInterpreter,
@@ -135,6 +137,7 @@ impl fmt::Display for Skipped {
 
 /// The Python for a kernel.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Interpreter {
     /// The program to start: the interpreter behind a version manager's shim, if it could be found.
     pub path: PathBuf,

@@ -43,6 +43,7 @@ pub struct ModuleSearch {
 /// A file or folder that cannot be read. A kernel does not start without a module that it should load.
 #[derive(Debug, thiserror::Error)]
 #[error("Failed to read Python module {}: {source}", .path.display())]
+#[non_exhaustive]
 pub struct ModuleError {
     /// The file or folder.
     pub path: PathBuf,

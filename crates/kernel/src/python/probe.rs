@@ -57,6 +57,7 @@ sys.stdout.write("\n" + " ".join(["inkcell-python lacks", *lacking]) + "\n")
 
 /// The answer of a Python about itself.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Probed {
     /// The first three numbers of `sys.version_info`.
     pub version: PythonVersion,

@@ -34,6 +34,7 @@ const END_LIMIT: Duration = Duration::from_secs(5);
 /// Recorded state of a shared gateway.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct SharedStatus {
     /// `true` while the gateway lives.
     pub active: bool,

@@ -68,6 +68,7 @@ pub(crate) struct NewKernel {
 
 /// A kernelspec that a gateway offers.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[non_exhaustive]
 pub struct RemoteKernel {
     /// Language of its cells, such as `python`.
     #[serde(default)]
@@ -102,6 +103,7 @@ impl RemoteKernel {
 
 /// Kernelspecs that a gateway offers, by name.
 #[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct RemoteKernels {
     /// Name of the kernelspec that the gateway starts by default; may be empty.
     pub default: String,

@@ -66,6 +66,7 @@ pub struct Token(String);
 /// Reason why a text is not the address of a gateway. No variant holds the text, which may contain
 /// a token.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum UrlError {
     /// The text does not begin with `http://` or `https://`.
     #[error(
@@ -110,6 +111,7 @@ pub enum UrlError {
 
 /// Reason why a file gave no token. No variant holds the contents of the file.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TokenFileError {
     /// The file cannot be read.
     #[error("the token of the gateway cannot be read from {path}: {source}")]

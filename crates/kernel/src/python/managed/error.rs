@@ -10,6 +10,7 @@ use crate::python::interpreter::{OLDEST, PythonVersion, SkipReason};
 
 /// Why a setup failed. An earlier environment is still in place.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SetupError {
     /// The caller asked for a package with an impossible name.
     #[error("{package:?} is not the name of a package")]
