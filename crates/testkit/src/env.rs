@@ -30,7 +30,9 @@ pub struct Ran {
     pub code: Option<i32>,
     /// The signal that ended the command, if one did.
     pub signal: Option<i32>,
+    /// Standard output as text; bytes that are not UTF-8 are replaced.
     pub stdout: String,
+    /// The error stream as text; bytes that are not UTF-8 are replaced.
     pub stderr: String,
     /// Standard output as bytes.
     pub bytes: Vec<u8>,
@@ -67,6 +69,7 @@ impl TestEnv {
         self.root.path().join(name)
     }
 
+    /// A path in the working folder; nothing is created.
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir().join(name)
     }
@@ -78,6 +81,7 @@ impl TestEnv {
         path
     }
 
+    /// Reads a file of the working folder, which must exist.
     pub fn get(&self, name: &str) -> Vec<u8> {
         let path = self.path(name);
         std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -106,6 +110,7 @@ impl TestEnv {
         self.command(&self.program)
     }
 
+    /// Path of the executable under test.
     pub fn program(&self) -> &Path {
         &self.program
     }

@@ -21,6 +21,7 @@ pub enum Verdict {
     Refused,
 }
 
+/// Rules under which a text that was not changed must change nothing.
 pub const KEEP_ALL: TextRules =
     TextRules { drop: DropRule::Exactly(0), outputs: OutputsAfter::Keep, shape: SourceShape::Keep };
 

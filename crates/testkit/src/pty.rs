@@ -25,7 +25,9 @@ const STEP: Duration = Duration::from_millis(50);
 /// The size of a terminal in characters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Size {
+    /// Lines of text, from the top.
     pub rows: u16,
+    /// Cells in a line; wide characters take two.
     pub columns: u16,
 }
 
