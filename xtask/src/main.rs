@@ -15,6 +15,7 @@ mod child;
 mod docs;
 mod fuzz;
 mod gremlin;
+mod interrupts;
 mod laws;
 mod package;
 mod pictures;
@@ -142,6 +143,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
     let workspace = Workspace::find()?;
     match chore {
         Chore::Test { names, quick, all, repeat, busy, partition } => {
+            interrupts::restore(std::env::args_os().skip(1))?;
             let depth = match (quick, all) {
                 (true, _) => test::Depth::Quick,
                 (_, true) => test::Depth::All,
