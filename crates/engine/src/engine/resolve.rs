@@ -9,6 +9,7 @@ use inkcell_kernel::{KernelInfo, Prelude};
 use crate::api::{Helpers, KernelChoice, KernelMode, RunNote, SessionRef, Wanted};
 use crate::engine::Engine;
 use crate::error::{EngineError, SessionError};
+use crate::files::is_notebook_path;
 use crate::kernels::{Chosen, ChosenKernel, Insists};
 use crate::session::registry::Listed;
 use crate::session::{Session, SessionState};
@@ -56,6 +57,7 @@ impl Engine {
         cwd: &Path,
         wanted: &Wanted,
     ) -> Result<(SessionKey, Chosen), EngineError> {
+        let wanted = &wishes_in(session, wanted);
         let mut chosen = self.choose(cwd, wanted).await?;
         let key = self.key(session, cwd, Some(&chosen.kernel));
         let is_live = self.registry().find(&key).is_some();
@@ -160,6 +162,15 @@ impl Engine {
             _ => None,
         }
     }
+}
+
+/// The wishes of a request in this session. A notebook's own session has no helpers, whoever begins it: its cells must
+/// mean here what they mean in Jupyter.
+fn wishes_in(session: Option<&SessionName>, wanted: &Wanted) -> Wanted {
+    let is_notebook = session
+        .is_some_and(|SessionName(name)| is_notebook_path(name) && Path::new(name).is_absolute());
+    let helpers = if is_notebook { Helpers::None } else { wanted.helpers };
+    Wanted { helpers, ..wanted.clone() }
 }
 
 /// Whether two keys differ by their kernels alone.

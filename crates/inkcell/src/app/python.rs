@@ -9,10 +9,7 @@ use inkcell_engine::kernel::{
     BackendKind, Finder, Interpreter, LaunchError, ModuleSearch, PythonCandidate, Reason, Search,
     Workspace, candidates, check_cwd, find_modules,
 };
-use inkcell_engine::registry::SessionName;
-use inkcell_engine::{
-    Backends, ChosenKernel, Engine, EngineError, GatewayChoice, is_notebook_path,
-};
+use inkcell_engine::{Backends, ChosenKernel, Engine, EngineError, GatewayChoice};
 use serde_json::{Value, json};
 
 use super::{backends, backends_for_many, backends_on};
@@ -54,19 +51,6 @@ pub(crate) fn wanted(python: &PythonArgs, kernel: &KernelArgs, settings: &Settin
         kernel: named.or_else(|| running().map(KernelChoice::Existing)),
         helpers: Helpers::AsSet,
     }
-}
-
-/// The kernel for a named session. The session of a notebook has no helpers.
-pub(crate) fn wanted_in(
-    session: Option<&SessionName>,
-    python: &PythonArgs,
-    kernel: &KernelArgs,
-    settings: &Settings,
-) -> Wanted {
-    let wanted = wanted(python, kernel, settings);
-    let is_notebook = session
-        .is_some_and(|SessionName(name)| is_notebook_path(name) && Path::new(name).is_absolute());
-    Wanted { helpers: if is_notebook { Helpers::None } else { wanted.helpers }, ..wanted }
 }
 
 /// The folder in which code works.

@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
         true => InputMode::Ask,
         false => InputMode::Refuse,
     };
-    let wanted = python::wanted_in(session.as_ref(), &args.python, &args.kernel, settings);
+    let wanted = python::wanted(&args.python, &args.kernel, settings);
     let request = PythonRequest {
         cells,
         session,

@@ -43,7 +43,7 @@ pub(crate) fn run(
     let folder = folder.flatten().filter(|_| args.python.cwd.is_none());
     let whom = hosts::for_prompt(args.host, session.as_ref(), settings)?;
     whom.report_silent(output);
-    let wanted = python::wanted_in(session.as_ref(), &args.python, &args.kernel, settings);
+    let wanted = python::wanted(&args.python, &args.kernel, settings);
     let talk = Talk {
         client: whom.client,
         settings: Arc::clone(settings),

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::running;
 use super::session::{NEW, reference};
-use super::wanted::{BackendArg, wanted};
+use super::wanted::{BackendArg, in_session, wanted};
 use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec, decode, lean};
 use crate::view::sessions;
 
@@ -75,7 +75,11 @@ fn call(
             (_, named) => named,
         };
         let mut session = reference(desk, named, cwd.as_deref())?;
-        session.wanted = wanted(desk, backend.as_ref(), kernel.as_deref())?;
+        let (backend, kernel) = (backend.as_ref(), kernel.as_deref());
+        session.wanted = match action {
+            Action::Start => in_session(desk, named, (backend, kernel), &context).await?,
+            _ => wanted(desk, backend, kernel)?,
+        };
         let request = match action {
             Action::List => KernelRequest::List,
             Action::Start => KernelRequest::Start(session),

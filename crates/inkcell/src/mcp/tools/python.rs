@@ -127,7 +127,7 @@ fn call(
             wanted: in_session(
                 desk,
                 arguments.session.as_deref(),
-                arguments.backend.as_ref(),
+                (arguments.backend.as_ref(), None),
                 &context,
             )
             .await?,

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use inkcell_engine::api::{Helpers, KernelChoice, KernelName, Wanted};
+use inkcell_engine::api::{KernelChoice, KernelName, Wanted};
 use inkcell_engine::kernel::BackendKind;
 use inkcell_engine::{Kind, notebook_kernel};
 use schemars::JsonSchema;
@@ -36,10 +36,13 @@ pub(crate) fn wanted(
 pub(crate) async fn in_session(
     desk: &Desk,
     session: Option<&str>,
-    backend: Option<&BackendArg>,
+    (backend, kernel): (Option<&BackendArg>, Option<&str>),
     context: &CallContext,
 ) -> Result<Wanted, ToolError> {
-    let mut wanted = wanted(desk, backend, None)?;
+    let mut wanted = wanted(desk, backend, kernel)?;
+    if wanted.kernel.is_some() {
+        return Ok(wanted);
+    }
     let Some(path) = session.and_then(|given| notebook(desk, given)) else { return Ok(wanted) };
     let name = path.display().to_string();
     if desk.engine.sessions().iter().any(|listed| listed.key.name.0 == name) {
@@ -49,7 +52,6 @@ pub(crate) async fn in_session(
     // A file that cannot be read selects no kernel, and the tool that reads it reports the error.
     let says = on_disk(context, move || Ok(notebooks.read(&name).ok())).await?;
     wanted.kernel = says.as_ref().and_then(notebook_kernel);
-    wanted.helpers = Helpers::None;
     Ok(wanted)
 }
 

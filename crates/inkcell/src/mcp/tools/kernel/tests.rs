@@ -57,6 +57,22 @@ async fn a_kernel_without_a_name_gets_one() {
     desk.end().await;
 }
 
+/// Issue 21, 4: a notebook's own session has no helpers, whoever starts its kernel.
+#[tokio::test]
+async fn kernel_of_a_notebook_has_no_helpers() {
+    let desk = TestDesk::new(ToolSet::Default);
+    let text = r#"{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}"#;
+    std::fs::write(desk.desk.cwd.join("s.ipynb"), text).expect("written");
+    desk.text("kernel", json!({"action": "start", "session": "s.ipynb"})).await;
+    let has_log = "try:\n    log\n    found = True\nexcept NameError:\n    found = False\nfound";
+    let code = json!({"code": has_log, "session": "s.ipynb"});
+    assert_eq!(desk.text("python", code).await, "False");
+    desk.text("kernel", json!({"action": "start", "session": "plain"})).await;
+    let code = json!({"code": has_log, "session": "plain"});
+    assert_eq!(desk.text("python", code).await, "True");
+    desk.end().await;
+}
+
 /// A session keeps the kernel it was started with: later calls need not name it again.
 #[tokio::test]
 async fn a_session_of_a_jupyter_kernel_is_found_by_its_name() {
