@@ -3,6 +3,7 @@
 //! Owns their words. They describe the task and name no tool. Prompts that need Python are offered only with
 //! Python.
 
+use inkcell_engine::notebook::visible_line;
 use rmcp::model::{GetPromptResult, Prompt, PromptArgument, PromptMessage, Role};
 use serde_json::{Map, Value};
 
@@ -71,8 +72,30 @@ pub(super) fn get(
     let prompt = offered(exposure).find(|prompt| prompt.name == name)?;
     let path = arguments.and_then(|given| given.get("path")).and_then(Value::as_str);
     // No file has a longer path, and an answer has a bound.
-    let path = path.map(|path| weight::beginning(path, 4096));
-    let text = prompt.text.replace("{path}", path.unwrap_or("that I name next"));
+    let path = path.map(|path| visible_line(weight::beginning(path, 4096)));
+    let text = prompt.text.replace("{path}", path.as_deref().unwrap_or("that I name next"));
     let message = PromptMessage::new_text(Role::User, text);
     Some(GetPromptResult::new(vec![message]).with_description(prompt.description))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::exposure::ToolSet;
+
+    /// Issue 21, 29: the path comes from outside.
+    #[test]
+    fn path_with_control_characters_is_shown_visible() {
+        let exposure = Exposure::for_one_call(ToolSet::Default);
+        for prompt in &ALL {
+            let arguments = Map::from_iter([("path".to_owned(), "\u{1b}]0;t\u{7}.ipynb".into())]);
+            let found = get(prompt.name, Some(&arguments), &exposure).expect("a prompt");
+            let text = serde_json::to_value(&found.messages[0]).expect("JSON")["content"]["text"]
+                .as_str()
+                .expect("a text")
+                .to_owned();
+            assert!(text.contains("\u{241b}]0;t\u{2407}.ipynb"), "{text}");
+            assert!(!text.contains(char::is_control), "{text}");
+        }
+    }
 }
