@@ -138,8 +138,14 @@ fn thread_number() -> u64 {
     hasher.finish()
 }
 
+/// Removes a folder, or a file in its place.
 fn remove(folder: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(folder) {
+    let removed = match fs::symlink_metadata(folder) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(folder),
+        Ok(_) => fs::remove_file(folder),
+        Err(error) => Err(error),
+    };
+    match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
@@ -194,6 +200,17 @@ mod tests {
         fs::write(&lost, vec![0; whole.len()]).expect("written");
         install(state.path()).expect("a runner");
         assert_eq!(fs::read(&lost).expect("bytes"), whole);
+    }
+
+    /// F-028: a file in the place of the folder is replaced too.
+    #[test]
+    fn a_file_in_the_way_is_replaced() {
+        let state = tempfile::TempDir::new().expect("a folder");
+        let folder = install(state.path()).expect("a runner");
+        fs::remove_dir_all(&folder).expect("removed");
+        fs::write(&folder, "in the way").expect("written");
+        assert_eq!(install(state.path()).expect("a runner"), folder);
+        assert!(is_whole(&folder));
     }
 
     /// Issue 21, 26: other users can write to none of our folders, including those that Python would create.
