@@ -1,6 +1,6 @@
 //! The end of a call, and the exit code of its command.
 //!
-//! Owns the remarks at the end and their order. The sentences are in `words.rs`. The code's own output is
+//! Owns the remarks at the end and their order. The sentences are in `words`. The code's own output is
 //! not here.
 
 use std::time::Duration;
@@ -174,48 +174,21 @@ fn said(note: &CallNote) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use inkcell_engine::api::{CellKernel, CellSource, ExecutionId};
     use inkcell_engine::kernel::DeathCause;
-    use inkcell_engine::output::ModelOutput;
-    use inkcell_engine::registry::SessionName;
 
     use super::*;
+    use crate::view::samples;
 
     fn death(cause: DeathCause) -> Death {
         Death { cause, stderr_tail: String::new(), strays: Vec::new() }
     }
 
     fn cell(state: State, end: Option<EndReport>) -> CellReport {
-        CellReport {
-            source: CellSource {
-                code: String::new(),
-                title: None,
-                timeout: None,
-                kernel: CellKernel::Same,
-            },
-            state,
-            count: None,
-            duration: Duration::ZERO,
-            output: ModelOutput::default(),
-            end,
-            notes: Vec::new(),
-            notebook: None,
-        }
+        CellReport { end, ..samples::cell(samples::source(""), state) }
     }
 
     fn summary(state: State, end: Option<EndReport>) -> Summary {
-        let report = PythonReport {
-            execution: ExecutionId("x".to_owned()),
-            session: SessionName("default".to_owned()),
-            state,
-            cells: vec![cell(state, end)],
-            kernel: None,
-            withheld_hint: None,
-            death: None,
-            after: ModelOutput::default(),
-            undelivered_bytes: 0,
-            notebook: None,
-        };
+        let report = samples::call(state, vec![cell(state, end)]);
         Summary { report, took: Duration::ZERO, python: Value::Null }
     }
 

@@ -26,4 +26,6 @@ pub(crate) mod transcript;
 pub(crate) mod words;
 
 #[cfg(test)]
+pub(crate) mod samples;
+#[cfg(test)]
 mod tests;

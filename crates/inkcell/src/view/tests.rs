@@ -5,9 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use inkcell_engine::CallEvent;
-use inkcell_engine::api::{
-    CellKernel, CellReport, CellSource, EndReport, ExecutionId, PythonReport, State,
-};
+use inkcell_engine::api::{CellReport, CellSource, EndReport, ExecutionId, PythonReport, State};
 use inkcell_engine::feeds::{
     EditAction, EditAsked, FailedEdit, NotebookEdit as Published, SessionEvent,
 };
@@ -23,6 +21,7 @@ use super::execution::text_only::TextOnly;
 use super::execution::{Area, Execution, Expansion, Renderer};
 use super::notebook_edit::{Edit, NotebookEdit, Outcome as EditOutcome};
 use super::reply;
+use super::samples;
 use super::transcript::Transcript;
 use super::transcript::piped::Piped;
 use crate::view::paint::{Colour, Frame, Repaint, Size, TerminalText, ansi, plain};
@@ -104,12 +103,7 @@ fn hostile() -> Vec<String> {
 }
 
 fn source(text: &str) -> CellSource {
-    CellSource {
-        code: text.to_owned(),
-        title: Some(text.to_owned()),
-        timeout: None,
-        kernel: CellKernel::Same,
-    }
+    CellSource { title: Some(text.to_owned()), ..samples::source(text) }
 }
 
 fn error(text: &str) -> PyError {
@@ -151,14 +145,11 @@ fn cell(text: &str, state: State) -> CellReport {
     parts.extend((1..=5).map(|number| Part::Mark(Mark::Rich { number })));
     let has_markdown = state == State::Done;
     CellReport {
-        source: source(text),
-        state,
         count: Some(1),
         duration: Duration::from_millis(1),
         output: ModelOutput { parts, rich: rich(text), has_markdown, ..ModelOutput::default() },
         end: (state == State::Error).then(|| EndReport::Exception(error(text))),
-        notes: Vec::new(),
-        notebook: None,
+        ..samples::cell(source(text), state)
     }
 }
 
@@ -183,16 +174,9 @@ fn events(text: &str) -> Vec<ExecEvent> {
 
 fn call(text: &str, state: State, cells: Vec<CellReport>) -> PythonReport {
     PythonReport {
-        execution: ExecutionId("x1".to_owned()),
         session: inkcell_engine::registry::SessionName(text.to_owned()),
-        state,
-        cells,
-        kernel: None,
         withheld_hint: Some(text.to_owned()),
-        death: None,
-        after: ModelOutput::default(),
-        undelivered_bytes: 0,
-        notebook: None,
+        ..samples::call(state, cells)
     }
 }
 

@@ -3,7 +3,7 @@ use std::time::Duration;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use inkcell_engine::Version;
 use inkcell_engine::api::{
-    CellChoice, CellKernel, CellReport, CellSource, ExecutionId, NotebookCell, State, WriteBack,
+    CellChoice, CellReport, CellSource, ExecutionId, NotebookCell, State, WriteBack,
 };
 use inkcell_engine::feeds::SessionEvent;
 use inkcell_engine::kernel::{ExecEvent, Outcome, StreamName};

@@ -1,13 +1,12 @@
 //! Executions as frames: snapshots at three widths, and laws for any text at any width.
 
-use inkcell_engine::api::{CellKernel, CellReport, EndReport, ExecutionId, State};
+use inkcell_engine::api::{CellReport, EndReport, State};
 use inkcell_engine::kernel::{
     Death, DisplayId, ExecEvent, MimeBundle, MimeData, Outcome, PyError, StreamName,
 };
 use inkcell_engine::output::{
     ImageItem, JsonItem, Mark, ModelOutput, Notice, Part, RichItem, RichKind, Stored, Truncation,
 };
-use inkcell_engine::registry::SessionName;
 use inkcell_engine::session::KernelFate;
 use proptest::prelude::*;
 
@@ -15,6 +14,7 @@ use super::interactive::Interactive;
 use super::text_only::TextOnly;
 use super::*;
 use crate::view::paint::{Span, ansi, plain};
+use crate::view::samples::{self, call, source};
 
 mod failing;
 mod laws;
@@ -23,25 +23,12 @@ mod live;
 const COLLAPSED: Area = Area { width: 80, expansion: Expansion::Collapsed };
 const EXPANDED: Area = Area { width: 80, expansion: Expansion::Expanded };
 
-fn source(code: &str) -> CellSource {
-    CellSource { code: code.to_owned(), title: None, timeout: None, kernel: CellKernel::Same }
-}
-
 fn titled(code: &str, title: &str) -> CellSource {
     CellSource { title: Some(title.to_owned()), ..source(code) }
 }
 
 fn cell(source: CellSource, state: State, millis: u64) -> CellReport {
-    CellReport {
-        source,
-        state,
-        count: None,
-        duration: Duration::from_millis(millis),
-        output: ModelOutput::default(),
-        end: None,
-        notes: Vec::new(),
-        notebook: None,
-    }
+    CellReport { duration: Duration::from_millis(millis), ..samples::cell(source, state) }
 }
 
 fn text(text: &str) -> ModelOutput {
@@ -49,18 +36,7 @@ fn text(text: &str) -> ModelOutput {
 }
 
 fn report(cells: Vec<CellReport>) -> PythonReport {
-    PythonReport {
-        execution: ExecutionId("x1".to_owned()),
-        session: SessionName("main".to_owned()),
-        state: State::Running,
-        cells,
-        kernel: None,
-        withheld_hint: None,
-        death: None,
-        after: ModelOutput::default(),
-        undelivered_bytes: 0,
-        notebook: None,
-    }
+    call(State::Running, cells)
 }
 
 fn shown(cells: Vec<CellReport>) -> Execution {

@@ -1,33 +1,13 @@
-use inkcell_engine::api::{CellKernel, ExecutionId};
 use inkcell_engine::kernel::{Outcome, PyError, StreamName};
 use inkcell_engine::output::{ModelOutput, Part};
-use inkcell_engine::registry::SessionName;
 
 use super::live_output::Item;
 use super::*;
-
-fn source(code: &str) -> CellSource {
-    CellSource { code: code.to_owned(), title: None, timeout: None, kernel: CellKernel::Same }
-}
+use crate::view::samples::{self, call, source};
 
 fn cell(state: State, text: &str) -> CellReport {
     let output = ModelOutput { parts: vec![Part::Text(text.to_owned())], ..ModelOutput::default() };
-    CellReport { state, output, ..CallCell::new(source("f()")).last_report().clone() }
-}
-
-fn call(state: State, cells: Vec<CellReport>) -> PythonReport {
-    PythonReport {
-        execution: ExecutionId("x".to_owned()),
-        session: SessionName("a".to_owned()),
-        state,
-        cells,
-        kernel: None,
-        withheld_hint: None,
-        death: None,
-        after: ModelOutput::default(),
-        undelivered_bytes: 0,
-        notebook: None,
-    }
+    CellReport { output, ..samples::cell(source("f()"), state) }
 }
 
 fn wrote(text: &str) -> ExecEvent {

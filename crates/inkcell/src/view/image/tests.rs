@@ -398,7 +398,6 @@ fn a_line_stands_for_a_picture() {
 /// drawn.
 #[test]
 fn figures_of_cells_are_drawn() {
-    use inkcell_engine::api::{CellKernel, CellSource};
     use inkcell_engine::feeds::SessionEvent;
     use inkcell_engine::kernel::{ExecEvent, MimeBundle, MimeData};
 
@@ -406,12 +405,7 @@ fn figures_of_cells_are_drawn() {
     use super::super::execution::{Area, Execution, Expansion, Renderer};
     use super::super::transcript::Transcript;
 
-    let source = || CellSource {
-        code: "plot()".to_owned(),
-        title: None,
-        timeout: None,
-        kernel: CellKernel::Same,
-    };
+    let source = || crate::view::samples::source("plot()");
     let figure = |high| {
         let data = vec![("image/png".to_owned(), MimeData::Binary(png(&chart(8, high))))];
         ExecEvent::Display { id: None, data: MimeBundle { data, metadata: String::new() } }

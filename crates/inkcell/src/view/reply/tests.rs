@@ -4,34 +4,20 @@ use std::time::Duration;
 
 use inkcell_engine::Kind;
 use inkcell_engine::api::{
-    CellKernel, CellReport, CellSource, EndReport, ExecutionId, KernelStep, Problem, PythonReport,
-    State,
+    CellKernel, CellReport, CellSource, EndReport, KernelStep, Problem, State,
 };
 use inkcell_engine::kernel::{Death, DeathCause, PyError, Rung};
 use inkcell_engine::output::{ImageItem, JsonItem, ModelOutput, Part, RichItem, RichKind, Stored};
-use inkcell_engine::registry::SessionName;
 use inkcell_engine::session::{CallNote, KernelFate, Loss};
 use serde_json::Value;
 
 use super::*;
+use crate::view::samples;
 
 fn cell(state: State, text: &str) -> CellReport {
     let parts = if text.is_empty() { Vec::new() } else { vec![Part::Text(text.to_owned())] };
-    CellReport {
-        source: CellSource {
-            code: String::new(),
-            title: None,
-            timeout: None,
-            kernel: CellKernel::Same,
-        },
-        state,
-        count: None,
-        duration: Duration::ZERO,
-        output: ModelOutput { parts, ..ModelOutput::default() },
-        end: None,
-        notes: Vec::new(),
-        notebook: None,
-    }
+    let output = ModelOutput { parts, ..ModelOutput::default() };
+    CellReport { output, ..samples::cell(samples::source(""), state) }
 }
 
 fn titled(title: &str, cell: CellReport) -> CellReport {
@@ -56,18 +42,7 @@ fn stopped(after: Option<u64>, cell: CellReport) -> CellReport {
 }
 
 fn summary(state: State, cells: Vec<CellReport>) -> Summary {
-    let report = PythonReport {
-        execution: ExecutionId("x1".to_owned()),
-        session: SessionName("default".to_owned()),
-        state,
-        cells,
-        kernel: None,
-        withheld_hint: None,
-        death: None,
-        after: ModelOutput::default(),
-        undelivered_bytes: 0,
-        notebook: None,
-    };
+    let report = samples::call(state, cells);
     Summary { report, took: Duration::ZERO, python: Value::Null }
 }
 

@@ -1,22 +1,15 @@
-use inkcell_engine::api::{CellKernel, CellSource, EndReport, ExecutionId, NotebookReport};
+use inkcell_engine::api::{EndReport, NotebookReport};
 use inkcell_engine::kernel::PyError;
-use inkcell_engine::output::ModelOutput;
-use inkcell_engine::registry::SessionName;
 use inkcell_engine::session::CallNote;
 
 use super::*;
+use crate::view::samples;
 
 fn cell(index: usize, state: State, millis: u64) -> CellReport {
     let code = format!("step_{index}()\nmore()");
-    let source = CellSource { code, title: None, timeout: None, kernel: CellKernel::Same };
     CellReport {
-        source,
-        state,
         count: (state != State::NeverRun).then_some(1),
         duration: Duration::from_millis(millis),
-        output: ModelOutput::default(),
-        end: None,
-        notes: Vec::new(),
         notebook: Some(NotebookCell {
             index,
             id: Some(format!("id{index}")),
@@ -26,20 +19,12 @@ fn cell(index: usize, state: State, millis: u64) -> CellReport {
             last_took: Some(Duration::from_secs(10)),
             why: None,
         }),
+        ..samples::cell(samples::source(&code), state)
     }
 }
 
 fn told(state: State, cells: Vec<CellReport>) -> PythonReport {
     PythonReport {
-        execution: ExecutionId("x".to_owned()),
-        session: SessionName("a".to_owned()),
-        state,
-        cells,
-        kernel: None,
-        withheld_hint: None,
-        death: None,
-        after: ModelOutput::default(),
-        undelivered_bytes: 0,
         notebook: Some(NotebookReport {
             path: "a.ipynb".to_owned(),
             written: "a.ipynb".to_owned(),
@@ -50,6 +35,7 @@ fn told(state: State, cells: Vec<CellReport>) -> PythonReport {
             resumed: Vec::new(),
             notes: Vec::new(),
         }),
+        ..samples::call(state, cells)
     }
 }
 

@@ -15,15 +15,12 @@ use super::super::execution::Expansion;
 use super::piped::Piped;
 use super::*;
 use crate::view::paint::plain;
+use crate::view::samples::{self, source};
 
 const AREA: Area = Area { width: 80, expansion: Expansion::Collapsed };
 
 fn id(name: &str) -> ExecutionId {
     ExecutionId(name.to_owned())
-}
-
-fn source(code: &str) -> CellSource {
-    CellSource { code: code.to_owned(), title: None, timeout: None, kernel: CellKernel::Same }
 }
 
 fn began(call: &str, cell: usize, of: usize, code: &str) -> SessionEvent {
@@ -41,14 +38,10 @@ fn wrote(call: &str, cell: usize, text: &str) -> SessionEvent {
 
 fn report(code: &str, state: State, text: &str) -> CellReport {
     CellReport {
-        source: source(code),
-        state,
         count: Some(1),
         duration: Duration::from_millis(12),
         output: ModelOutput { parts: vec![Part::Text(text.to_owned())], ..ModelOutput::default() },
-        end: None,
-        notes: Vec::new(),
-        notebook: None,
+        ..samples::cell(source(code), state)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::view::execution::Page;
+use crate::view::samples;
 
 /// The cursor stays on its cell when that moves.
 #[test]
@@ -91,7 +92,7 @@ pub(super) fn began(id: &str, index: usize, cell: usize) -> Input {
 }
 
 fn source() -> CellSource {
-    CellSource { code: "print(x)".to_owned(), title: None, timeout: None, kernel: CellKernel::Same }
+    samples::source("print(x)")
 }
 
 fn happened(cell: usize, event: ExecEvent) -> Input {
@@ -114,14 +115,10 @@ pub(super) fn ended_with(
     output: inkcell_engine::output::ModelOutput,
 ) -> Input {
     let report = CellReport {
-        source: source(),
-        state,
         count: Some(1),
         duration: Duration::from_millis(1500),
         output,
-        end: None,
-        notes: Vec::new(),
-        notebook: None,
+        ..samples::cell(source(), state)
     };
     let execution = ExecutionId("run-1".to_owned());
     Input::Session(Box::new(SessionEvent::Ended { execution, cell, report: Box::new(report) }))
