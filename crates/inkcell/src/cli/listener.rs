@@ -7,9 +7,8 @@ use std::io;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use inkcell_engine::Tapped;
-
 use crate::client::AskHandle;
+use crate::host::HostEvent;
 use crate::view::ending::Summary;
 use crate::view::live::Show;
 
@@ -17,7 +16,7 @@ use crate::view::live::Show;
 const TOLD_EVERY: usize = 16;
 
 pub(crate) struct Listener {
-    pub(crate) events: mpsc::Sender<Tapped>,
+    pub(crate) events: mpsc::Sender<HostEvent>,
     pub(crate) rest: Rest,
 }
 
@@ -68,13 +67,13 @@ impl Rest {
 
 fn listen(
     mut show: Box<dyn Show>,
-    queue: &mpsc::Receiver<Tapped>,
+    queue: &mpsc::Receiver<HostEvent>,
     last: &mpsc::Receiver<Summary>,
     host: &AskHandle,
 ) -> io::Result<()> {
     let mut shown = 0;
     loop {
-        let (cell, event) = match queue.try_recv() {
+        let event = match queue.try_recv() {
             Ok(event) => event,
             Err(mpsc::TryRecvError::Disconnected) => break,
             Err(mpsc::TryRecvError::Empty) => {
@@ -88,7 +87,7 @@ fn listen(
                 }
             }
         };
-        show.event(cell, event)?;
+        event.news().map_or(Ok(()), |news| show.news(news))?;
         shown += 1;
         if shown >= TOLD_EVERY {
             host.shown(std::mem::take(&mut shown));

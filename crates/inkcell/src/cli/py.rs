@@ -246,11 +246,7 @@ fn on_screen(
 }
 
 /// Receives the host's messages: events of the code go to the thread that shows them, the rest to the main thread.
-fn read(
-    mut asked: Exchange,
-    events: &mpsc::Sender<inkcell_engine::Tapped>,
-    news: &mpsc::Sender<News>,
-) {
+fn read(mut asked: Exchange, events: &mpsc::Sender<HostEvent>, news: &mpsc::Sender<News>) {
     let handle = asked.handle();
     let mut is_heard = true;
     loop {
@@ -259,7 +255,7 @@ fn read(
             Step::Event(event) => match *event {
                 HostEvent::Aside(line) => News::Aside(line),
                 event => {
-                    if let Some(event) = event.into_kernel()
+                    if event.takes_room()
                         && events.send(event).is_err()
                         && std::mem::take(&mut is_heard)
                     {

@@ -11,7 +11,7 @@ use inkcell_engine::api::{
     CellReport, ExecutionId, PythonReport, PythonRequest, Request, Response, RunRequest, SessionRef,
 };
 use inkcell_engine::feeds::{FailedEdit, NotebookEdit, SessionEvent};
-use inkcell_engine::kernel::{Death, EnvPattern, ExecEvent, ExecId, InputReply, KernelEvent};
+use inkcell_engine::kernel::{Death, EnvPattern, ExecEvent, InputReply, KernelEvent};
 use inkcell_engine::registry::SessionName;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -209,19 +209,20 @@ impl HostEvent {
             }
             HostEvent::Cell { index, report } => CallNews::Cell(*index, report),
             HostEvent::Line(line) => CallNews::Line(line),
+            HostEvent::Notice { text, .. } => CallNews::Notice(text),
             _ => return None,
         })
     }
 
-    /// The event of the kernel that this message carries.
-    pub(crate) fn into_kernel(self) -> Option<(usize, KernelEvent)> {
-        Some(match self {
-            HostEvent::Exec { cell, event } => (cell, KernelEvent::Exec { exec: ExecId(0), event }),
-            HostEvent::Orphan { cell, event } => (cell, KernelEvent::Orphan(event)),
-            HostEvent::Notice { cell, text } => (cell, KernelEvent::Notice(text)),
-            HostEvent::Died { cell, death } => (cell, KernelEvent::Died(death)),
-            _ => return None,
-        })
+    /// Returns true for events that count against the host's limit of unshown events.
+    pub(crate) fn takes_room(&self) -> bool {
+        matches!(
+            self,
+            HostEvent::Exec { .. }
+                | HostEvent::Orphan { .. }
+                | HostEvent::Notice { .. }
+                | HostEvent::Died { .. }
+        )
     }
 }
 

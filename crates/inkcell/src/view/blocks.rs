@@ -4,8 +4,6 @@
 
 use std::io;
 
-use inkcell_engine::kernel::KernelEvent;
-
 use super::ending::Summary;
 use super::execution::{Area, Execution, Expansion, Renderer as _};
 use super::live::Show;
@@ -36,14 +34,6 @@ impl Blocks {
 }
 
 impl Show for Blocks {
-    fn event(&mut self, _cell: usize, _event: KernelEvent) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn pause(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
     fn end(&mut self, summary: &Summary) -> io::Result<()> {
         Stream::stdout().write_all(self.text(summary).as_bytes())?;
         // The blocks say how each cell ended. Print the notes on standard error.

@@ -6,10 +6,11 @@
 use std::borrow::Cow;
 use std::io::{self, IsTerminal};
 
-use inkcell_engine::kernel::{ExecEvent, KernelEvent, PyError, StreamName};
+use inkcell_engine::kernel::{ExecEvent, PyError, StreamName};
 
 use super::display;
 use super::ending::Summary;
+use super::fold::CallNews;
 use crate::output::{Stream, visible};
 use crate::view::paint::{Colour, TerminalText};
 
@@ -18,10 +19,14 @@ const KEPT: usize = 1 << 16;
 
 /// Turns events into an answer.
 pub(crate) trait Show: Send {
-    /// Takes an event of this cell of the call. Cells count from 0.
-    fn event(&mut self, cell: usize, event: KernelEvent) -> io::Result<()>;
+    /// Takes news of the call. A view of the end alone needs none.
+    fn news(&mut self, _news: CallNews<'_>) -> io::Result<()> {
+        Ok(())
+    }
     /// Flushes held output, since no event is waiting.
-    fn pause(&mut self) -> io::Result<()>;
+    fn pause(&mut self) -> io::Result<()> {
+        Ok(())
+    }
     /// Shows the end of the call.
     fn end(&mut self, summary: &Summary) -> io::Result<()>;
 }
@@ -131,11 +136,11 @@ impl Live {
 }
 
 impl Show for Live {
-    fn event(&mut self, _cell: usize, event: KernelEvent) -> io::Result<()> {
-        match &event {
-            KernelEvent::Exec { event, .. } | KernelEvent::Orphan(event) => self.exec(event),
-            KernelEvent::Notice(text) => self.say(&format!("note: {text}")),
-            KernelEvent::Answer { .. } | KernelEvent::Died(_) => Ok(()),
+    fn news(&mut self, news: CallNews<'_>) -> io::Result<()> {
+        match news {
+            CallNews::Event(_, event) => self.exec(event),
+            CallNews::Notice(text) => self.say(&format!("note: {text}")),
+            _ => Ok(()),
         }
     }
 

@@ -7,12 +7,13 @@ use std::io;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use inkcell_engine::api::CellReport;
-use inkcell_engine::kernel::{ExecEvent, KernelEvent, MimeBundle, MimeData, PyError};
+use inkcell_engine::kernel::{ExecEvent, MimeBundle, MimeData, PyError};
 use serde_json::{Map, Value, json};
 
 use super::bounded_outputs::BoundedOutputs;
 use super::display;
 use super::ending::{Summary, exception, status};
+use super::fold::CallNews;
 use super::live::Show;
 use crate::output::{Stream, plain_json};
 
@@ -123,23 +124,16 @@ fn cell_json(report: &CellReport, outputs: &BoundedOutputs) -> Value {
 }
 
 impl Show for Recorded {
-    fn event(&mut self, cell: usize, event: KernelEvent) -> io::Result<()> {
-        match event {
-            KernelEvent::Exec { event: ExecEvent::UpdateDisplay { id, data }, .. }
-            | KernelEvent::Orphan(ExecEvent::UpdateDisplay { id, data }) => {
-                let new = bundle("display_data", &data);
-                self.cells.iter_mut().for_each(|cell| cell.outputs.update(&id, &new));
+    fn news(&mut self, news: CallNews<'_>) -> io::Result<()> {
+        match news {
+            CallNews::Event(_, ExecEvent::UpdateDisplay { id, data }) => {
+                let new = bundle("display_data", data);
+                self.cells.iter_mut().for_each(|cell| cell.outputs.update(id, &new));
             }
-            KernelEvent::Exec { event, .. } | KernelEvent::Orphan(event) => {
-                self.cell(cell).exec(&event);
-            }
-            KernelEvent::Notice(text) => self.notices.push(text),
-            KernelEvent::Answer { .. } | KernelEvent::Died(_) => {}
+            CallNews::Event(cell, event) => self.cell(cell).exec(event),
+            CallNews::Notice(text) => self.notices.push(text.to_owned()),
+            _ => {}
         }
-        Ok(())
-    }
-
-    fn pause(&mut self) -> io::Result<()> {
         Ok(())
     }
 
@@ -203,8 +197,7 @@ mod tests {
     fn outputs(events: &[ExecEvent]) -> Vec<Value> {
         let mut recorded = Recorded::default();
         for event in events {
-            let event = KernelEvent::Orphan(event.clone());
-            recorded.event(0, event).unwrap();
+            recorded.news(CallNews::Event(0, event)).unwrap();
         }
         recorded.cells.first().map_or_else(Vec::new, |cell| cell.outputs.to_json())
     }
@@ -239,9 +232,9 @@ mod tests {
         let id = DisplayId(Arc::from("d"));
         let mut recorded = Recorded::default();
         let first = ExecEvent::Display { id: Some(id.clone()), data: plain("old") };
-        recorded.event(0, KernelEvent::Orphan(first)).unwrap();
+        recorded.news(CallNews::Event(0, &first)).unwrap();
         let update = ExecEvent::UpdateDisplay { id, data: plain("new") };
-        recorded.event(1, KernelEvent::Orphan(update)).unwrap();
+        recorded.news(CallNews::Event(1, &update)).unwrap();
         let found = recorded.cells[0].outputs.to_json();
         assert_eq!(found[0]["data"]["text/plain"], "new");
         assert_eq!(recorded.cells.len(), 1, "the cell with the update shows nothing itself");

@@ -8,7 +8,7 @@ mod notebook;
 use std::io;
 
 use inkcell_engine::api::{CellKernel, CellReport, EndReport, PythonReport, State};
-use inkcell_engine::kernel::{KernelEvent, PyError};
+use inkcell_engine::kernel::PyError;
 use inkcell_engine::notebook::{visible_controls, visible_line};
 use inkcell_engine::output::{ImageItem, RichItem, RichKind, guarded, size};
 use inkcell_engine::session::KernelFate;
@@ -31,14 +31,6 @@ pub(crate) struct Reply {
 pub(crate) struct Replied;
 
 impl Show for Replied {
-    fn event(&mut self, _cell: usize, _event: KernelEvent) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn pause(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-
     fn end(&mut self, summary: &Summary) -> io::Result<()> {
         Stream::stdout().write_all(format!("{}\n", of(summary).text).as_bytes())?;
         // Here a user cancelled the code, and wants to see that inkcell noticed.

@@ -24,9 +24,7 @@ impl<S: Show> Streamed<S> {
         if let HostEvent::Aside(line) = event {
             return Ok(Some(line));
         }
-        if let Some((cell, event)) = event.into_kernel() {
-            self.show.event(cell, event).map_err(Failure::of_output)?;
-        }
+        event.news().map_or(Ok(()), |news| self.show.news(news)).map_err(Failure::of_output)?;
         Ok(None)
     }
 

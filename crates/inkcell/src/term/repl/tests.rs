@@ -237,16 +237,6 @@ fn what_was_run_is_saved_as_a_notebook() {
 fn cells_are_read_from_a_pipe() {
     struct Nothing;
     impl crate::view::live::Show for Nothing {
-        fn event(
-            &mut self,
-            _: usize,
-            _: inkcell_engine::kernel::KernelEvent,
-        ) -> std::io::Result<()> {
-            Ok(())
-        }
-        fn pause(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
         fn end(&mut self, _: &Summary) -> std::io::Result<()> {
             Ok(())
         }

@@ -83,7 +83,7 @@ pub(crate) fn follow(
             Step::Done(Ok(_)) => return Err(Failure::Pipe),
             Step::Done(Err(refusal)) => return Err(refusal.into()),
             Step::Event(event) => {
-                shown += usize::from(takes_room(&event));
+                shown += usize::from(event.takes_room());
                 if let HostEvent::Exec { event, .. } | HostEvent::Orphan { event, .. } = &*event {
                     seen(event);
                 }
@@ -128,15 +128,4 @@ pub(crate) fn follow(
             return Err(Silent::of(found).failure());
         }
     }
-}
-
-/// Returns true for events that count against the host's limit of unshown events.
-fn takes_room(event: &HostEvent) -> bool {
-    matches!(
-        event,
-        HostEvent::Exec { .. }
-            | HostEvent::Orphan { .. }
-            | HostEvent::Notice { .. }
-            | HostEvent::Died { .. }
-    )
 }

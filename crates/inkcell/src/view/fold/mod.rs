@@ -24,6 +24,8 @@ pub(crate) enum CallNews<'a> {
     Event(usize, &'a ExecEvent),
     /// The last line that the running cell wrote. It is empty when a cell begins.
     Line(&'a str),
+    /// A remark of the kernel, which its cell also has in the end.
+    Notice(&'a str),
 }
 
 /// A call with its cells.
@@ -62,6 +64,7 @@ impl CallView {
                 self.cells.get_mut(cell).into_iter().for_each(|cell| cell.event(event));
             }
             CallNews::Line(line) => line.clone_into(&mut self.last_line),
+            CallNews::Notice(_) => {}
         }
     }
 
