@@ -31,7 +31,7 @@ use crate::args::{Args, Command};
 use crate::exit::{Exit, Failure, end_by};
 use crate::output::{Form, Output, visible, visible_text};
 use crate::settings::{Profile, Settings, Surroundings};
-use crate::view::words::hint;
+use crate::view::words::step::Audience;
 
 fn main() -> ExitCode {
     let began = Instant::now();
@@ -81,7 +81,7 @@ fn finish(mut output: Output, done: Result<Exit, Failure>) -> ExitCode {
             exit
         }
         Err(Failure::Engine(error)) => {
-            let hint = hint::of(&error);
+            let hint = Audience::Person.step_after(&error);
             output.error(&error.to_string(), hint.as_deref(), error.kind());
             Exit::of_kind(error.kind())
         }

@@ -16,7 +16,7 @@ use crate::args::Doctor;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, count};
 use crate::settings::Settings;
-use crate::view::words::hint;
+use crate::view::words::step::Audience;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Level {
@@ -61,7 +61,7 @@ impl Check {
 
     fn of_error(what: &'static str, error: &EngineError) -> Check {
         let check = Check::fail(what, Exit::of_kind(error.kind()), error.to_string());
-        Check { next: hint::of(error), ..check }
+        Check { next: Audience::Person.step_after(error), ..check }
     }
 
     fn next(mut self, step: impl Into<String>) -> Check {

@@ -22,7 +22,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::{Output, count};
 use crate::settings::RuntimeFolder;
 use crate::settings::{Profile, Settings, anchored, engine_config};
-use crate::view::words::hint;
+use crate::view::words::step::Audience;
 
 pub(crate) fn run(
     args: &Gateway,
@@ -94,7 +94,9 @@ async fn status(settings: &Settings) -> Result<TextAndJson, Failure> {
             Err(problem) => {
                 let error = EngineError::from(LaunchError::from(problem));
                 lines.push(error.to_string());
-                lines.extend(hint::of(&error).map(|step| format!("next: {step}")));
+                lines.extend(
+                    Audience::Person.step_after(&error).map(|step| format!("next: {step}")),
+                );
                 external = json!({"url": url, "answers": false, "problem": error.to_string()});
             }
         }

@@ -24,7 +24,7 @@ use crate::host::{
     Silence, Silent, SpawnError, ToHost, serve_one, spawn,
 };
 use crate::settings::{Profile, Settings, Surroundings};
-use crate::view::words::hint;
+use crate::view::words::step::Audience;
 
 /// The buffer space for each read from a host, in bytes.
 const READ_BYTES: usize = 64 << 10;
@@ -246,7 +246,7 @@ fn no_connection(error: &io::Error) -> Failure {
         exit: Exit::Unavailable,
         kind: Kind::Unavailable,
         message: format!("cannot make a connection: {error}"),
-        hint: is_scarce.then(|| hint::of_step(KernelStep::RaiseOpenFiles)),
+        hint: is_scarce.then(|| Audience::Person.kernel_step(KernelStep::RaiseOpenFiles)),
     }
 }
 
@@ -513,6 +513,6 @@ pub(crate) fn not_begun(report: &PythonReport) -> Option<Failure> {
         exit: if is_late { Exit::TimedOut } else { Exit::of_kind(problem.kind) },
         kind: problem.kind,
         message: problem.message.clone(),
-        hint: problem.step.map(hint::of_step),
+        hint: problem.step.map(|step| Audience::Person.kernel_step(step)),
     })
 }

@@ -21,7 +21,7 @@ use crate::exit::{Exit, Failure};
 use crate::mcp::exposure::ToolSet;
 use crate::settings::Surroundings;
 use crate::view::fold::CallNews;
-use crate::view::words::hint;
+use crate::view::words::step::Audience;
 
 /// A message of a client.
 #[derive(Debug, Serialize, Deserialize)]
@@ -274,7 +274,7 @@ impl From<Failure> for Refusal {
         match failure {
             Failure::Told { exit, kind, message, hint } => Refusal { exit, kind, message, hint },
             Failure::Engine(error) => {
-                let (kind, hint) = (error.kind(), hint::of(&error));
+                let (kind, hint) = (error.kind(), Audience::Person.step_after(&error));
                 Refusal { exit: Exit::of_kind(kind), kind, message: error.to_string(), hint }
             }
             Failure::Io(what, error) => Refusal {

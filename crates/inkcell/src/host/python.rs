@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use inkcell_engine::api::KernelStep;
 use inkcell_engine::kernel::EnvPattern;
 use inkcell_engine::{CallHandle, CallOptions, Chosen, EngineError, Kind, Resolution, Tapped};
 use serde_json::Value;
@@ -20,7 +21,7 @@ use crate::app::python::{self, Named};
 use crate::exit::{Exit, Failure};
 use crate::log;
 use crate::settings::Settings;
-use crate::view::words::hint;
+use crate::view::words::step::Audience;
 
 /// How many events may wait for the client; beyond that the code is held up.
 const QUEUE: usize = 16;
@@ -227,7 +228,7 @@ fn late(limit_from: &str, timeout: Option<Duration>) -> Failure {
         message: format!(
             "Python was not ready within the {seconds} s of {limit_from}; nothing was run"
         ),
-        hint: Some(hint::RAISE_TIMEOUT.to_owned()),
+        hint: Some(Audience::Person.kernel_step(KernelStep::RaiseTimeout)),
     }
 }
 

@@ -23,7 +23,7 @@ use crate::exit::{Exit, Failure};
 use crate::log;
 use crate::settings::size_policy;
 use crate::setup::quoted;
-use crate::view::words::hint;
+use crate::view::words::step::Audience;
 
 /// The interval of progress reports to a client.
 const TICK: Duration = Duration::from_millis(100);
@@ -185,7 +185,7 @@ fn refused(error: &EngineError, path: &str, copy_of: Option<&str>) -> Failure {
         }
         // These steps do not help here: no file can be created, inspected or waited for.
         (Some(NextStep::ReplaceEmpty | NextStep::TryIfSaving), Some(_)) => None,
-        _ => hint::of(error),
+        _ => Audience::Person.step_after(error),
     };
     let (mut message, mut hint) = (error.to_string(), hint);
     if let Some(name) = copy_of {

@@ -25,7 +25,7 @@ use crate::args::{Doctor, PythonArgs};
 use crate::exit::{Exit, Failure};
 use crate::settings::{Key, Profile, Settings, Value, anchored, engine_config, runner_config};
 use crate::setup::quoted;
-use crate::view::words::{self, hint};
+use crate::view::words::{self, step::Audience};
 
 /// The time limit for code that is run here.
 const CODE_LIMIT: Duration = Duration::from_secs(30);
@@ -238,7 +238,10 @@ fn settled(
     let end = report.cells.iter().find_map(|cell| cell.end.as_ref());
     if let Some(EndReport::NoKernel(problem)) = end {
         let check = Check::fail(what, Exit::of_kind(problem.kind), problem.message.clone());
-        return Err(Check { next: problem.step.map(hint::of_step), ..check });
+        return Err(Check {
+            next: problem.step.map(|step| Audience::Person.kernel_step(step)),
+            ..check
+        });
     }
     let exit = match report.state {
         State::KernelDied => Exit::KernelDied,

@@ -23,7 +23,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::settings::RuntimeFolder;
 use crate::settings::{Profile, Settings};
-use crate::view::words::hint;
+use crate::view::words::step::Audience;
 
 /// The folder for such folders, in the state folder.
 const FOLDERS: &str = "served";
@@ -329,7 +329,7 @@ fn failure(problem: &ContentsError, kept: Option<String>) -> Failure {
     let (kind, step) = match problem {
         ContentsError::Gateway(problem) => {
             let error = EngineError::from(LaunchError::from(problem.clone()));
-            (error.kind(), hint::of(&error))
+            (error.kind(), Audience::Person.step_after(&error))
         }
         ContentsError::NotFound { .. } => (Kind::NotFound, None),
         ContentsError::NoFiles { .. } => {

@@ -8,7 +8,7 @@ use inkcell_engine::{EngineError, Kind};
 use serde_json::{Value, json};
 
 use super::weight;
-use crate::view::words::next;
+use crate::view::words::step::Audience;
 
 /// The most bytes of an error message, as it is sent.
 const MOST_OF_A_MESSAGE: usize = 16 << 10;
@@ -104,7 +104,11 @@ impl ToolError {
 
 impl From<EngineError> for ToolError {
     fn from(error: EngineError) -> ToolError {
-        ToolError { kind: error.kind(), message: error.to_string(), next: next::of(&error) }
+        ToolError {
+            kind: error.kind(),
+            message: error.to_string(),
+            next: Audience::Model.step_after(&error),
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use super::session::profile;
 use super::{Content, Desk, Fault, ToolError, ToolReply, weight};
 use crate::settings::Images;
 use crate::view::reply::{self, Afterwards, Reply};
-use crate::view::words::next;
+use crate::view::words::step::Audience;
 
 /// How many pictures one answer shows; the others are stored.
 const MAX_IMAGES: usize = 8;
@@ -90,7 +90,11 @@ fn not_begun(report: &PythonReport) -> Option<ToolError> {
         return None;
     }
     let Problem { kind, message, step } = no_kernel(report)?;
-    Some(ToolError { kind: *kind, message: message.clone(), next: step.map(next::of_kernel) })
+    Some(ToolError {
+        kind: *kind,
+        message: message.clone(),
+        next: step.map(|step| Audience::Model.kernel_step(step)),
+    })
 }
 
 fn no_kernel(report: &PythonReport) -> Option<&Problem> {
@@ -119,9 +123,9 @@ fn next_step(desk: &Desk, report: &PythonReport) -> Option<String> {
         return Some(step);
     }
     if report.state == State::TimedOut {
-        return Some(next::of_kernel(KernelStep::RaiseTimeout));
+        return Some(Audience::Model.kernel_step(KernelStep::RaiseTimeout));
     }
-    no_kernel(report).and_then(|problem| problem.step).map(next::of_kernel)
+    no_kernel(report).and_then(|problem| problem.step).map(|step| Audience::Model.kernel_step(step))
 }
 
 /// What to do after a run that stopped at a cell.

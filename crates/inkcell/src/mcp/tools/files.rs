@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{CallContext, Desk, ToolError};
 use crate::output::{count, visible};
-use crate::view::words::next;
+use crate::view::words::step::Audience;
 
 /// How much of a text one answer holds (B:V-22).
 pub(crate) const PAGE: PageLimits = PageLimits::STANDARD;
@@ -142,7 +142,7 @@ fn whole(number: &serde_json::Number) -> String {
 
 /// An error as the tools of the source documents tell it: their sentence, and the rest as the next step.
 pub(crate) fn told(error: &EngineError) -> ToolError {
-    let (kind, next) = (error.kind(), next::of(error));
+    let (kind, next) = (error.kind(), Audience::Model.step_after(error));
     let (message, next) = match error {
         EngineError::NotJson { path, error } => {
             let next = next.map(|next| format!("; {next}")).unwrap_or_default();

@@ -25,7 +25,8 @@ use inkcell_engine::{EngineError, Kind};
 
 use crate::client::hosts;
 use crate::exit::{Exit, Failure};
-use crate::host::PythonDone;
+use crate::host::{PythonDone, Refusal};
+use crate::output::count;
 use crate::term::screen::follow;
 use crate::view::ending::Summary;
 use crate::view::sessions::{self, Listing};
@@ -98,8 +99,7 @@ impl<'a> Repl<'a> {
             Command::Save { path, over } => {
                 let settings = Arc::clone(&locked(&self.talk).settings);
                 let saved = self.transcript.save(&path, over, &settings.notebooks);
-                let cells = self.transcript.len();
-                let count = if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") };
+                let count = count(self.transcript.len(), "cell");
                 match saved {
                     Ok(()) => Ok(format!("Saved {count} to {path}.")),
                     Err(EngineError::Exists { path }) => Err(exists(&path)),
@@ -124,7 +124,7 @@ impl<'a> Repl<'a> {
         };
         match said {
             Ok(text) => self.face.say(&text)?,
-            Err(failure) => self.tell(&failure)?,
+            Err(failure) => self.tell(failure)?,
         }
         Ok(Onward::Next)
     }
@@ -199,7 +199,7 @@ impl<'a> Repl<'a> {
             Err(failure) => {
                 self.failed.get_or_insert(Exit::Failed);
                 self.face.ended(None)?;
-                self.tell(&failure)
+                self.tell(failure)
             }
         }
     }
@@ -216,15 +216,10 @@ impl<'a> Repl<'a> {
         })
     }
 
-    fn tell(&mut self, failure: &Failure) -> Result<(), Failure> {
-        let refusal = match failure {
-            Failure::Told { message, hint, .. } => (message.clone(), hint.clone()),
-            Failure::Engine(error) => (error.to_string(), crate::view::words::hint::of(error)),
-            Failure::Io(what, error) => (format!("{what}: {error}"), None),
-            Failure::Pipe | Failure::Signal(_) => ("it was taken back".to_owned(), None),
-        };
-        let hint = refusal.1.map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
-        self.face.warn(&format!("error: {}{hint}", refusal.0))
+    fn tell(&mut self, failure: Failure) -> Result<(), Failure> {
+        let Refusal { message, hint, .. } = failure.into();
+        let hint = hint.map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
+        self.face.warn(&format!("error: {message}{hint}"))
     }
 }
 

@@ -10,7 +10,7 @@ use inkcell_engine::notebook::{CellRef, CellView, EditOp, NbOutput, Notebook, pa
 use inkcell_engine::{EngineError, Notebooks, SaveOptions, Saved, Version};
 
 use super::model::By;
-use crate::view::words::hint;
+use crate::view::words::step::Audience;
 
 /// Distinguishes states of a file without reading it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -205,7 +205,7 @@ impl Document {
 }
 
 fn said(error: &EngineError) -> String {
-    match hint::of(error) {
+    match Audience::Person.step_after(error) {
         Some(hint) => format!("{error} ({hint})"),
         None => error.to_string(),
     }

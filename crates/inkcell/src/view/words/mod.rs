@@ -1,10 +1,9 @@
 //! Sentences about the ends of cells, and about facts that a reader must know.
 //!
 //! Owns the words for timeouts, deaths, refusals and lost state, which all faces share, and the next steps after an
-//! error: `hint` for users, `next` for models. The code's own output is not here.
+//! error. The code's own output is not here.
 
-pub(crate) mod hint;
-pub(crate) mod next;
+pub(crate) mod step;
 
 use inkcell_engine::api::{EndReport, State};
 use inkcell_engine::feeds::KernelChange;
