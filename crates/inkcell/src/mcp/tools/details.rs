@@ -9,6 +9,7 @@ use inkcell_engine::output::{ModelOutput, Notice, RichKind};
 use serde_json::{Map, Value, json};
 
 use super::Desk;
+use crate::view::fold::cell::Status;
 
 /// How much of a truncated output is in the details themselves.
 const MAX_FULL_BYTES: u64 = 256 << 10;
@@ -71,15 +72,11 @@ pub(crate) fn add_truncation(desk: &Desk, output: &ModelOutput, details: &mut Ma
 }
 
 fn record(index: usize, cell: &CellReport, language: Language) -> Value {
-    let status = match cell.state {
-        State::Queued | State::NeverRun => "pending",
-        State::Running => "running",
-        State::Done => "complete",
-        State::Error
-        | State::InputRefused
-        | State::KernelDied
-        | State::TimedOut
-        | State::Cancelled => "error",
+    let status = match Status::of(cell.state) {
+        Status::Pending => "pending",
+        Status::Running => "running",
+        Status::Complete => "complete",
+        Status::Error => "error",
     };
     let mut record = json!({
         "index": index,

@@ -11,10 +11,10 @@ use inkcell_engine::notebook::CellView;
 use super::pages::{Pages, Wanted};
 use crate::term::screen::Turn;
 use crate::view::execution::stored::{
-    Ended, Language, Showing, live_rows, long_text, output_rows, source_rows,
+    Language, Showing, live_rows, long_text, output_rows, source_rows,
 };
-use crate::view::execution::{Area, Expansion, Page, shown_duration};
-use crate::view::fold::cell::CallCell;
+use crate::view::execution::{Area, Expansion, Page, mark, shown_duration};
+use crate::view::fold::cell::{CallCell, Status};
 use crate::view::image::Gallery;
 use crate::view::paint::{Line, Role, Wrap, wrap};
 
@@ -39,7 +39,8 @@ pub(super) struct CellRows {
     rows: Vec<Line>,
     outputs_made: Option<(Area, u64, u64)>,
     output_rows: Vec<Line>,
-    ended: Ended,
+    /// Whether the outputs in the file include an exception.
+    stored: Status,
     pages: Pages,
     renders: u64,
 }
@@ -86,7 +87,7 @@ impl Default for CellRows {
             rows: Vec::new(),
             outputs_made: None,
             output_rows: Vec::new(),
-            ended: Ended::Well,
+            stored: Status::Complete,
             pages: Pages::default(),
             renders: 0,
         }
@@ -280,8 +281,8 @@ impl CellRows {
             let mut rows = match &self.run {
                 Some(run) => live_rows(&run.live, showing),
                 None => {
-                    let (rows, ended) = output_rows(&cell.outputs(), showing);
-                    self.ended = ended;
+                    let (rows, status) = output_rows(&cell.outputs(), showing);
+                    self.stored = status;
                     rows
                 }
             };
@@ -297,26 +298,16 @@ impl CellRows {
 
     /// The mark of the cell, the words beside it, and the role of both.
     pub(super) fn status(&self, now: Duration) -> (Role, &'static str, Option<String>) {
-        let of_state = |state: State| match state {
-            State::Done => (Role::Success, "✓"),
-            State::Queued | State::NeverRun => (Role::Dim, "○"),
-            State::Running => (Role::Warning, "●"),
-            _ => (Role::Error, "✗"),
+        let (status, words) = match (&self.last, &self.run, self.stored) {
+            _ if self.is_waiting => (Status::Pending, Some("waiting".to_owned())),
+            (Some(last), ..) => (Status::of(last.state), last.took.clone()),
+            (None, Some(run), _) => {
+                (Status::Running, Some(shown_duration(now.saturating_sub(run.began))))
+            }
+            (None, None, Status::Error) => (Status::Error, None),
+            (None, None, _) => return (Role::Dim, "", None),
         };
-        if self.is_waiting {
-            return (Role::Dim, "○", Some("waiting".to_owned()));
-        }
-        if let Some(last) = &self.last {
-            let (role, mark) = of_state(last.state);
-            return (role, mark, last.took.clone());
-        }
-        if let Some(run) = &self.run {
-            let since = shown_duration(now.saturating_sub(run.began));
-            return (Role::Warning, "●", Some(since));
-        }
-        match self.ended {
-            Ended::Badly => (Role::Error, "✗", None),
-            Ended::Well => (Role::Dim, "", None),
-        }
+        let (role, mark) = mark(status);
+        (role, mark, words)
     }
 }

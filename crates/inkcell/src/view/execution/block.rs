@@ -40,13 +40,18 @@ pub(in crate::view) fn rows(cell: &CallCell, place: Place, layout: Layout<'_>) -
     rows
 }
 
+/// The mark before a cell.
+pub(crate) fn mark(status: Status) -> (Role, &'static str) {
+    match status {
+        Status::Pending => (Role::Dim, "○"),
+        Status::Running => (Role::Warning, "●"),
+        Status::Complete => (Role::Success, "✓"),
+        Status::Error => (Role::Error, "✗"),
+    }
+}
+
 fn heading(cell: &CallCell, place: Place) -> Line {
-    let (mark, role) = match cell.status() {
-        Status::Pending => ("○", Role::Dim),
-        Status::Running => ("●", Role::Warning),
-        Status::Complete => ("✓", Role::Success),
-        Status::Error => ("✗", Role::Error),
-    };
+    let (role, mark) = mark(cell.status());
     let title = cell.source().title.as_deref().filter(|title| !title.trim().is_empty());
     let mut line = Line::of(role, mark);
     if place.of > 1 {
@@ -153,11 +158,12 @@ fn section(cell: &CallCell, layout: Layout<'_>) -> Vec<Line> {
 
 /// Remarks below a cell: missing output, the reason for its end, other notices.
 pub(in crate::view) fn remarks(cell: &CallCell, width: usize) -> Vec<Line> {
-    let mut rows = notices(cell.notices(), width);
-    if let Some(sentence) = words::sentence(cell.state(), cell.end()) {
+    let report = cell.last_report();
+    let mut rows = notices(&report.output.notices, width);
+    if let Some(sentence) = words::sentence(cell.state(), report.end.as_ref()) {
         rows.extend(remark(Role::Error, &sentence, width));
     }
-    for note in cell.notes() {
+    for note in &report.notes {
         rows.extend(remark(Role::Dim, &words::note(note), width));
     }
     rows

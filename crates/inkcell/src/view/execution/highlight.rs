@@ -54,7 +54,7 @@ const BUILTINS: [&str; 36] = [
 ];
 
 /// Highlights code, one line for each line of the source.
-pub(in crate::view) fn python(code: &str) -> Vec<Line> {
+pub(crate) fn python(code: &str) -> Vec<Line> {
     let code = code.strip_suffix('\n').unwrap_or(code);
     let mut lines = Vec::new();
     let mut line = Line::default();

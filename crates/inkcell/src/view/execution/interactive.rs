@@ -5,12 +5,12 @@
 use std::borrow::Cow;
 
 use inkcell_engine::CallEvent;
-use inkcell_engine::api::{CellReport, CellSource, State};
+use inkcell_engine::api::{CellReport, CellSource, EndReport, State};
+use inkcell_engine::kernel::{Death, DeathCause};
 
 use super::super::image::Gallery;
 use super::block::{code_lines, remarks};
 use super::cache::Cache;
-use super::ends::exit_code;
 use super::output::{self, EXPANDS, Layout, remark};
 use super::{Area, Expansion, Page, Renderer};
 use crate::view::fold::cell::CallCell;
@@ -156,11 +156,42 @@ fn rows(cell: &CallCell, heading: Heading, layout: Layout<'_>) -> Vec<Line> {
     });
     let ended = match cell.state() {
         State::Cancelled | State::TimedOut => Some("(cancelled)".to_owned()),
-        state => exit_code(state, cell.end()).map(|code| format!("(exit {code})")),
+        state => {
+            exit_code(state, cell.last_report().end.as_ref()).map(|code| format!("(exit {code})"))
+        }
     };
     if let Some(ended) = ended {
         rows.extend(remark(Role::Error, &ended, area.width));
     }
     rows.extend(remarks(cell, area.width));
     rows
+}
+
+/// The code in `(exit n)` (B:X-20). `None` for a cell that was cancelled or ended well.
+fn exit_code(state: State, end: Option<&EndReport>) -> Option<i32> {
+    match (state, end) {
+        (_, Some(EndReport::Died(Death { cause: DeathCause::Exit { code }, .. }))) => Some(*code),
+        (State::Error | State::InputRefused | State::KernelDied, _) => Some(1),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// B:X-20
+    #[test]
+    fn only_what_failed_by_itself_has_an_exit_code() {
+        let exit = EndReport::Died(Death {
+            cause: DeathCause::Exit { code: 3 },
+            stderr_tail: String::new(),
+            strays: Vec::new(),
+        });
+        assert_eq!(exit_code(State::KernelDied, Some(&exit)), Some(3));
+        assert_eq!(exit_code(State::Error, None), Some(1));
+        for state in [State::Done, State::Cancelled, State::TimedOut, State::Running] {
+            assert_eq!(exit_code(state, None), None);
+        }
+    }
 }

@@ -7,7 +7,6 @@
 
 pub(in crate::view) mod block;
 pub(in crate::view) mod cache;
-mod ends;
 pub(in crate::view) mod highlight;
 pub(crate) mod interactive;
 mod json_tree;
@@ -34,12 +33,8 @@ use cache::Cache;
 use output::{EXPANDS, Layout, remark};
 
 pub(crate) use super::fold::cell::Page;
-pub(crate) use block::shown_duration;
-
-/// Highlights Python code, one line for each line of the source.
-pub(crate) fn highlighted(code: &str) -> Vec<Line> {
-    highlight::python(code)
-}
+pub(crate) use block::{mark, shown_duration};
+pub(crate) use highlight::python as highlighted;
 
 /// Size and expansion of the frame to render.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -92,14 +92,6 @@ fn first_lines(text: &str, count: usize) -> &str {
     text.match_indices('\n').nth(count - 1).map_or(text, |(at, _)| &text[..at])
 }
 
-/// Whether stored outputs include an exception.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Ended {
-    Well,
-    /// One output is an exception.
-    Badly,
-}
-
 /// Settings for the rendering of outputs.
 #[derive(Clone, Copy)]
 pub(crate) struct Showing<'a> {
@@ -127,14 +119,14 @@ pub(crate) fn long_text(outputs: &[OutputView<'_>]) -> Option<String> {
     (text.len() > HELD_BYTES || lines > HELD_LINES).then_some(text)
 }
 
-/// Renders stored outputs. Returns an empty list if there are none.
-pub(crate) fn output_rows(outputs: &[OutputView<'_>], showing: Showing<'_>) -> (Vec<Line>, Ended) {
+/// Renders stored outputs, and finds out whether one is an exception. Returns an empty list if there are none.
+pub(crate) fn output_rows(outputs: &[OutputView<'_>], showing: Showing<'_>) -> (Vec<Line>, Status) {
     let mut live = LiveOutput::default();
-    let mut ended = Ended::Well;
+    let mut status = Status::Complete;
     for output in outputs {
         for event in events(output) {
             if matches!(event, ExecEvent::Finished(Outcome::Error(_))) {
-                ended = Ended::Badly;
+                status = Status::Error;
             }
             match event {
                 ExecEvent::Stream { name, data } => stream(name, &data, &mut live),
@@ -142,11 +134,7 @@ pub(crate) fn output_rows(outputs: &[OutputView<'_>], showing: Showing<'_>) -> (
             }
         }
     }
-    let status = match ended {
-        Ended::Well => Status::Complete,
-        Ended::Badly => Status::Error,
-    };
-    (content_rows(live.content(), status, showing), ended)
+    (content_rows(live.content(), status, showing), status)
 }
 
 fn content_rows(mut content: Content, status: Status, showing: Showing<'_>) -> Vec<Line> {

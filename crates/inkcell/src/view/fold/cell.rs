@@ -5,10 +5,9 @@
 
 use std::time::Duration;
 
-use inkcell_engine::api::{CellReport, CellSource, EndReport, State};
+use inkcell_engine::api::{CellReport, CellSource, State};
 use inkcell_engine::kernel::{ExecEvent, Outcome};
-use inkcell_engine::output::{Mark, ModelOutput, Notice, Part, RichItem, RichKind};
-use inkcell_engine::session::CallNote;
+use inkcell_engine::output::{Mark, ModelOutput, Part, RichItem, RichKind};
 
 use super::lines::Lines;
 use super::live_output::{Content, Item, LiveOutput, traceback_items};
@@ -17,11 +16,26 @@ use crate::view::ending::exception;
 
 /// State of a cell, as far as it changes the look of the cell (B:T-10).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::view) enum Status {
+pub(crate) enum Status {
     Pending,
     Running,
     Complete,
     Error,
+}
+
+impl Status {
+    pub(crate) fn of(state: State) -> Status {
+        match state {
+            State::Queued | State::NeverRun => Status::Pending,
+            State::Running => Status::Running,
+            State::Done => Status::Complete,
+            State::Error
+            | State::TimedOut
+            | State::Cancelled
+            | State::InputRefused
+            | State::KernelDied => Status::Error,
+        }
+    }
 }
 
 /// A page of a stored output. It replaces the preview of that output (B:T-11).
@@ -128,16 +142,7 @@ impl CallCell {
     }
 
     pub(in crate::view) fn status(&self) -> Status {
-        match self.state() {
-            State::Queued | State::NeverRun => Status::Pending,
-            State::Running => Status::Running,
-            State::Done => Status::Complete,
-            State::Error
-            | State::TimedOut
-            | State::Cancelled
-            | State::InputRefused
-            | State::KernelDied => Status::Error,
-        }
+        Status::of(self.state())
     }
 
     /// Run time up to the end, or so far. `None` before the start.
@@ -145,18 +150,6 @@ impl CallCell {
         let CellReport { state, duration, .. } = self.report;
         let has_begun = self.status() != Status::Pending && !duration.is_zero();
         (has_begun || state == State::Done).then_some(duration)
-    }
-
-    pub(in crate::view) fn end(&self) -> Option<&EndReport> {
-        self.report.end.as_ref()
-    }
-
-    pub(in crate::view) fn notes(&self) -> &[CallNote] {
-        &self.report.notes
-    }
-
-    pub(in crate::view) fn notices(&self) -> &[Notice] {
-        &self.report.output.notices
     }
 
     /// Id of the stored output, if it holds more than the preview.

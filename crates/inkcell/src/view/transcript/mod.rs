@@ -60,6 +60,22 @@ impl Block {
             Block::Edit(_) | Block::Remark(..) => true,
         }
     }
+
+    fn rows(&mut self, area: Area, gallery: Option<&Gallery>) -> Vec<Line> {
+        match self {
+            Block::Cell(run) => {
+                let layout = Layout { area, preview: PREVIEW, gallery, more: EXPANDS };
+                let (cell, place) = (&run.cell, run.place);
+                let make = || block::rows(cell, place, layout);
+                match gallery {
+                    None => run.cache.rows(area, cell.revision(), make).to_vec(),
+                    Some(_) => make(),
+                }
+            }
+            Block::Edit(edit) => edit.rows(area).to_vec(),
+            Block::Remark(role, text) => remark(*role, text, area.width),
+        }
+    }
 }
 
 impl Transcript {
@@ -124,16 +140,7 @@ impl Transcript {
                 lines.push(Line::default());
             }
             // Pictures are drawn once, when their block settles and is no longer repainted.
-            match block {
-                Block::Cell(run) => {
-                    let layout = Layout { area, preview: PREVIEW, gallery: None, more: EXPANDS };
-                    let (cell, place) = (&run.cell, run.place);
-                    let make = || block::rows(cell, place, layout);
-                    lines.extend_from_slice(run.cache.rows(area, cell.revision(), make));
-                }
-                Block::Edit(edit) => lines.extend_from_slice(edit.rows(area)),
-                Block::Remark(role, text) => lines.extend(remark(*role, text, area.width)),
-            }
+            lines.extend(block.rows(area, None));
         }
         Frame { lines }
     }
@@ -144,15 +151,8 @@ impl Transcript {
         let area = area.at_least_one_wide();
         let mut lines = Vec::new();
         while self.blocks.front().is_some_and(Block::is_over) {
-            match self.blocks.pop_front() {
-                Some(Block::Cell(run)) => {
-                    let gallery = self.gallery.as_ref();
-                    let layout = Layout { area, preview: PREVIEW, gallery, more: EXPANDS };
-                    lines.extend(block::rows(&run.cell, run.place, layout));
-                }
-                Some(Block::Edit(mut edit)) => lines.extend_from_slice(edit.rows(area)),
-                Some(Block::Remark(role, text)) => lines.extend(remark(role, &text, area.width)),
-                None => {}
+            if let Some(mut block) = self.blocks.pop_front() {
+                lines.extend(block.rows(area, self.gallery.as_ref()));
             }
             lines.push(Line::default());
         }

@@ -19,7 +19,7 @@ fn texts(rows: &[Line]) -> Vec<String> {
     rows.iter().map(Line::text).collect()
 }
 
-fn shown(outputs: &str, expansion: Expansion) -> (Vec<String>, Ended) {
+fn shown(outputs: &str, expansion: Expansion) -> (Vec<String>, Status) {
     let notebook = notebook(outputs);
     let outputs = notebook.cell(0).unwrap().outputs();
     let (rows, ended) =
@@ -54,12 +54,12 @@ fn stored_outputs_look_as_they_did_when_they_were_made() {
         "data": {"text/plain": ["42"], "text/html": ["<b>42</b>"]}}"#;
     let (rows, ended) = shown(&format!("{stream}, {result}"), Expansion::Collapsed);
     assert_eq!(rows, ["  one", "  ow", "  42"]);
-    assert_eq!(ended, Ended::Well);
+    assert_eq!(ended, Status::Complete);
     let error = r#"{"output_type": "error", "ename": "E", "evalue": "v",
         "traceback": ["\u001b[31mTraceback\u001b[0m", "E: v"]}"#;
     let (rows, ended) = shown(error, Expansion::Collapsed);
     assert_eq!(rows, ["  Traceback", "  E: v"]);
-    assert_eq!(ended, Ended::Badly);
+    assert_eq!(ended, Status::Error);
     let picture = r#"{"output_type": "display_data", "metadata": {}, "data": {"image/png": "iVBORw0KGgo=\n"}}"#;
     let (rows, _) = shown(picture, Expansion::Collapsed);
     assert!(rows.concat().contains("image/png"), "{rows:?}");
