@@ -127,6 +127,14 @@ impl Failure {
         Failure::Io("cannot write the answer", error)
     }
 
+    pub(crate) fn of_thread(error: io::Error) -> Failure {
+        Failure::Io("cannot start a thread", error)
+    }
+
+    pub(crate) fn of_terminal(error: io::Error) -> Failure {
+        Failure::Io("cannot use the terminal", error)
+    }
+
     /// An argument value that makes no sense.
     pub(crate) fn argument(argument: &str, problem: impl Into<String>) -> Failure {
         let (argument, problem) = (argument.to_owned(), problem.into());

@@ -115,8 +115,7 @@ fn watched(
     let mut repaint = Repaint::default();
     let mut expansion = Expansion::Collapsed;
     let mut pages = Pages::default();
-    let keys = Keys::new(Waker::default());
-    let mut keys = keys.map_err(|error| Failure::Io("cannot use the terminal", error))?;
+    let mut keys = Keys::new(Waker::default()).map_err(Failure::of_terminal)?;
     keys.watch();
     let mut shown = Instant::now();
     let done = loop {

@@ -138,12 +138,11 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
         }
     };
     let listener = Listener::start(show, handle.clone());
-    let Listener { events, rest } =
-        listener.map_err(|error| Failure::Io("cannot start a thread", error))?;
+    let Listener { events, rest } = listener.map_err(Failure::of_thread)?;
     let began = Instant::now();
     let reader = std::thread::Builder::new().name("reader".to_owned());
     let reading = reader.spawn(move || read(asked, &events, &news));
-    reading.map_err(|error| Failure::Io("cannot start a thread", error))?;
+    reading.map_err(Failure::of_thread)?;
     let limit = timeout.map(|timeout| began + timeout);
     let done = follow(&heard, &handle, output, (whom.client.found(), limit));
     let PythonDone { report, took, python } = match done {
@@ -218,8 +217,7 @@ fn on_screen(
     (waker, signals): (Waker, &SignalThread),
 ) -> Result<Exit, Failure> {
     let later = if client.is_remote() { Later::Call } else { Later::Nothing };
-    let keys = Keys::new(waker);
-    let keys = keys.map_err(|error| Failure::Io("cannot use the terminal", error))?;
+    let keys = Keys::new(waker).map_err(Failure::of_terminal)?;
     let host = Box::new(asking(&client));
     let mut cells = Cells::new(keys, Looks::of(settings), Code::Shown, host).seen_later(later);
     let asked = client.ask(ask)?;

@@ -280,7 +280,7 @@ fn conduct(
     let (served, settled) = (given.served(), stopping.clone());
     let reading = std::thread::Builder::new().name("reader".to_owned());
     let reading = reading.spawn(move || read(asked, served, &settled, &news));
-    reading.map_err(|error| Failure::Io("cannot start a thread", error))?;
+    reading.map_err(Failure::of_thread)?;
     let mut progress = match settings.can_draw() {
         true => Progress::new(following),
         false => Progress::new(following).without_drawing(),

@@ -114,7 +114,7 @@ impl Client {
             runtime.shutdown_background();
         };
         let thread = std::thread::Builder::new().name("host".to_owned()).spawn(serve);
-        let thread = thread.map_err(|error| Failure::Io("cannot start a thread", error))?;
+        let thread = thread.map_err(Failure::of_thread)?;
         let caller = settings.surroundings.clone();
         Ok(Client::Local(LocalHost {
             connections: Some(connections),

@@ -122,7 +122,7 @@ pub(super) fn run(
     .sharing(prefixes);
     let thread = std::thread::Builder::new().name("batch".to_owned());
     let thread = thread.spawn(move || conductor.run());
-    thread.map_err(|error| Failure::Io("cannot start a thread", error))?;
+    thread.map_err(Failure::of_thread)?;
     let following = match (args.quiet, output.is_json()) {
         (_, true) => {
             output.in_lines();

@@ -23,8 +23,7 @@ pub(crate) struct Plain {
 
 impl Plain {
     pub(crate) fn new() -> Result<Plain, Failure> {
-        let keys = Keys::by_lines();
-        let keys = keys.map_err(|error| Failure::Io("cannot use the terminal", error))?;
+        let keys = Keys::by_lines().map_err(Failure::of_terminal)?;
         Ok(Plain { keys, shown: Streamed::new(Live::new(Colour::Off)) })
     }
 }

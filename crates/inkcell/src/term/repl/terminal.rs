@@ -28,8 +28,7 @@ pub(crate) struct Terminal {
 impl Terminal {
     pub(crate) fn new(talk: &Shared) -> Result<Terminal, Failure> {
         let looks = Looks::of(&locked(talk).settings);
-        let keys = Keys::with_interrupts();
-        let keys = keys.map_err(|error| Failure::Io("cannot use the terminal", error))?;
+        let keys = Keys::with_interrupts().map_err(Failure::of_terminal)?;
         let host = Arc::clone(talk);
         let ask = Box::new(move |ask| locked(&host).client.answer(ask));
         Ok(Terminal {

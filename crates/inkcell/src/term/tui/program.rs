@@ -75,7 +75,7 @@ pub(crate) fn run(opening: &Arc<Opening>) -> Result<Exit, Failure> {
     let inbox = Inbox::new(sender, wake);
     let mut model = Model::new(&opening.path, notebook, document.version(), opening.lasting());
     let taken = Screen::take(Looks::of(settings));
-    let mut screen = taken.map_err(|error| Failure::Io("cannot use the terminal", error))?;
+    let mut screen = taken.map_err(Failure::of_terminal)?;
     // Show the notebook before any request to a kernel.
     screen.draw(&mut model).map_err(Failure::of_output)?;
     let session = Session::open(Arc::clone(opening), document.file.clone(), inbox)?;
@@ -193,7 +193,7 @@ impl Program<'_> {
     fn edit_outside(&mut self, cell: usize, text: String) -> Result<Vec<Input>, Failure> {
         let (language, settings) = (self.model.language_of(cell), self.settings);
         let lent = self.screen.lend(|| outside::edit(&text, language, settings));
-        let edited = lent.map_err(|error| Failure::Io("cannot use the terminal", error))?;
+        let edited = lent.map_err(Failure::of_terminal)?;
         Ok(match edited {
             Ok(edited) => vec![Input::EditedOutside { cell, before: text, text: edited }],
             Err(why) => vec![Input::Refused(why)],
@@ -202,7 +202,7 @@ impl Program<'_> {
 
     fn suspend(&mut self) -> Result<(), Failure> {
         let lent = self.screen.lend(|| kill_process(getpid(), Signal::TSTP));
-        let stopped = lent.map_err(|error| Failure::Io("cannot use the terminal", error))?;
+        let stopped = lent.map_err(Failure::of_terminal)?;
         stopped.map_err(|error| Failure::Io("cannot stop", error.into()))
     }
 }

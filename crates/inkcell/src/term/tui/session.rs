@@ -118,7 +118,7 @@ impl Session {
             asking.work(&heard);
         };
         let thread = std::thread::Builder::new().name("session".to_owned()).spawn(work);
-        let thread = thread.map_err(|error| Failure::Io("cannot start a thread", error))?;
+        let thread = thread.map_err(Failure::of_thread)?;
         Ok(Session { wishes, thread: Some(thread) })
     }
 
@@ -327,7 +327,7 @@ impl Asking {
 
 fn listen(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
-    thread.map(drop).map_err(|error| Failure::Io("cannot start a thread", error))
+    thread.map(drop).map_err(Failure::of_thread)
 }
 
 fn watched(mut asked: Exchange, inbox: &Inbox, wishes: &Sender<Wish>) {

@@ -277,7 +277,7 @@ impl Conductor {
         let tell = tell.clone();
         let reading = std::thread::Builder::new().name("reader".to_owned());
         let reading = reading.spawn(move || read(asked, task, &tell));
-        reading.map_err(|error| Failure::Io("cannot start a thread", error))?;
+        reading.map_err(Failure::of_thread)?;
         self.stopping.can_cancel(handle.clone());
         Ok(handle)
     }
