@@ -22,7 +22,7 @@ use crate::exit::{Exit, Failure};
 use crate::host::{Answer, Ask, Hosts, Silent};
 use crate::output::{Output, count};
 use crate::settings::Settings;
-use crate::view::reply;
+use crate::view::{reply, words};
 
 /// The part of an artifact that the arguments select.
 enum Part {
@@ -282,15 +282,6 @@ fn nowhere(
     entries: Option<u64>,
     keys: &[String],
 ) -> Failure {
-    let place = match followed {
-        0 => "at its beginning".to_owned(),
-        steps => format!("after {}", count(steps, "step")),
-    };
-    let entries = match entries {
-        None => String::new(),
-        Some(1) => " with 1 entry".to_owned(),
-        Some(entries) => format!(" with {entries} entries"),
-    };
     let keys = match keys {
         [] => String::new(),
         keys => format!(": {}", keys.join(", ")),
@@ -301,7 +292,10 @@ fn nowhere(
     Failure::Told {
         exit: Exit::NotFound,
         kind: Kind::NotFound,
-        message: format!("the path {given} leads nowhere: {place} there is {kind}{entries}{keys}"),
+        message: format!(
+            "the path {given} {}{keys}",
+            words::leads_nowhere(followed, &kind, entries)
+        ),
         hint: None,
     }
 }

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use inkcell_engine::GatewayChoice;
 use inkcell_engine::api::{
     CellChoice, CellKernel, KernelMode, OnError, OnOpen, Problem, PythonReport, Reading,
-    RunRequest, RunStart, Stamps, Unsaved,
+    RunRequest, RunStart, Stamps,
 };
 use inkcell_engine::kernel::BackendKind;
 use inkcell_engine::notebook::Parameters;
@@ -36,17 +36,12 @@ use crate::output::Output;
 
 use crate::settings::Settings;
 use crate::view::run::{Answer, Following, Progress};
+use crate::view::words;
 
 use piped::Piped;
 pub(super) use served::unfinished;
 use served::{Place, Served};
 pub(super) use stopping::{RunLife, Stopping};
-
-/// The note about outputs that are not in the file.
-const KEPT: &str = "they are kept and go into it with the next command on it";
-
-const NOT_KEPT: &str =
-    "they could not be kept either; when that is mended, run it again with --resume";
 
 /// The interval at which the view is updated.
 const TICK: Duration = Duration::from_millis(100);
@@ -325,7 +320,7 @@ fn conduct(
     let lost = unsaved(&report).map(|(problem, hint)| Failure::Told {
         exit: Exit::of_kind(problem.kind),
         kind: problem.kind,
-        message: format!("the outputs are not in the file: {}", problem.message),
+        message: words::not_in_file(problem),
         hint: Some(hint.to_owned()),
     });
     match (stopping.signal(), lost.or(put.err())) {
@@ -342,10 +337,8 @@ fn conduct(
 
 /// Why the outputs are not in the file, and what happens to them.
 pub(super) fn unsaved(report: &PythonReport) -> Option<(&Problem, &'static str)> {
-    report.notebook.as_ref()?.unsaved().map(|(outputs, problem)| match outputs {
-        Unsaved::Kept => (problem, KEPT),
-        Unsaved::Lost => (problem, NOT_KEPT),
-    })
+    let (outputs, problem) = report.notebook.as_ref()?.unsaved()?;
+    Some((problem, words::unsaved(outputs)))
 }
 
 /// Receives the host's messages, and writes a notebook back to its server after the run, however it ended: a

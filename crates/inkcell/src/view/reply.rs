@@ -7,7 +7,7 @@ mod notebook;
 
 use std::io;
 
-use inkcell_engine::api::{CellKernel, CellReport, EndReport, PythonReport, State};
+use inkcell_engine::api::{CellReport, EndReport, PythonReport, State};
 use inkcell_engine::kernel::PyError;
 use inkcell_engine::notebook::{visible_controls, visible_line};
 use inkcell_engine::output::{ImageItem, RichItem, RichKind, guarded, size};
@@ -16,6 +16,7 @@ use inkcell_engine::session::KernelFate;
 use super::ending::{self, Summary};
 use super::live::{Show, traceback};
 use super::words;
+use super::words::reply::{never_run, next_step};
 use crate::output::{Stream, cleaned, visible_text};
 use crate::view::paint::Colour;
 
@@ -109,7 +110,7 @@ fn single(cell: &CellReport, terms: Terms) -> String {
     let output = output(cell, annotation(cell, terms.kernel).as_deref(), terms);
     let last = match cell.state {
         State::Error | State::InputRefused | State::KernelDied => {
-            Some(format!("Command exited with code {}", exit_code(cell.state)))
+            Some("Command exited with code 1".to_owned())
         }
         State::Cancelled if output.is_empty() => Some("Command aborted".to_owned()),
         State::NeverRun if output.is_empty() => Some(never_run(cell)),
@@ -142,12 +143,11 @@ fn many(cells: &[CellReport], state: State, terms: Terms) -> String {
                 "Cell {number} did not finish. The next call starts a new kernel, without variables."
             )),
             State::Error | State::InputRefused | State::KernelDied => {
-                let code = exit_code(cell.state);
                 let rest = match terms.kernel {
                     Afterwards::There => format!(" {}", next_step(cells, number)),
                     Afterwards::Gone => String::new(),
                 };
-                Some(format!("Cell {number} failed (exit code {code}).{rest}"))
+                Some(format!("Cell {number} failed (exit code 1).{rest}"))
             }
             State::Cancelled | State::TimedOut => {
                 let message = annotation(cell, terms.kernel);
@@ -165,53 +165,6 @@ fn many(cells: &[CellReport], state: State, terms: Terms) -> String {
         }));
     }
     joined(blocks)
-}
-
-/// The advice after cell `number` failed. It depends on which state of earlier cells is left.
-fn next_step(cells: &[CellReport], number: usize) -> String {
-    let (before, rest) = cells.split_at(number - 1);
-    let is_fresh = |cell: &CellReport| cell.source.kernel == CellKernel::Fresh;
-    // Only cells since the last new kernel still count.
-    let made = before.iter().rposition(is_fresh).unwrap_or(0);
-    let is_first = before.is_empty() || is_fresh(&cells[number - 1]);
-    let before = if is_first { &[] } else { &before[made..] };
-    let is_gone = rest.iter().any(takes_the_kernel) || rest.iter().skip(1).any(is_fresh);
-    match (is_gone, before) {
-        (true, []) => format!("The kernel and its variables are gone. Fix cell {number}."),
-        (true, _) => format!(
-            "The kernel and the state of earlier cells are gone. Fix cell {number} and run all cells again."
-        ),
-        (false, []) => format!("Fix only cell {number}."),
-        (false, _) if made > 0 => format!(
-            "The state since cell {}, which reset the kernel, persists. Fix cell {number}.",
-            made + 1
-        ),
-        (false, before) if before.iter().all(|cell| cell.state == State::Done) => {
-            format!("Earlier cells succeeded—their state persists. Fix only cell {number}.")
-        }
-        (false, _) => format!("The state of earlier cells persists. Fix cell {number}."),
-    }
-}
-
-/// Whether the kernel ended together with this cell.
-fn takes_the_kernel(cell: &CellReport) -> bool {
-    match &cell.end {
-        Some(EndReport::Died(_) | EndReport::GivenUp) => true,
-        Some(EndReport::Stopped { fate, .. }) => *fate != KernelFate::Kept,
-        _ => cell.state == State::KernelDied,
-    }
-}
-
-/// B:X-20
-fn exit_code(state: State) -> u8 {
-    u8::from(state != State::Done)
-}
-
-fn never_run(cell: &CellReport) -> String {
-    match &cell.end {
-        Some(EndReport::NoKernel(problem)) => problem.message.clone(),
-        _ => "Command aborted".to_owned(),
-    }
 }
 
 /// The remark before the output of a cell that was stopped (B:X-22). A cancelled cell gets none, since the
@@ -304,12 +257,12 @@ fn asides(report: &PythonReport) -> Vec<String> {
     }
     let id = &report.execution.0;
     match report.state {
-        State::Queued => lines.push(format!("[waiting for its turn; execution {id}]")),
+        State::Queued => lines.push(words::waiting(id)),
         State::Running => {
             let all = report.cells.len();
             let at = report.cells.iter().position(|cell| cell.state == State::Running);
             let at = at.map_or(all, |at| at + 1);
-            lines.push(format!("[still running cell {at} of {all}; execution {id}]"));
+            lines.push(words::still_running(&format!(" cell {at} of {all}"), id));
         }
         _ => {}
     }

@@ -5,14 +5,17 @@ use std::io;
 use inkcell_engine::notebook::{
     Action, CellChange, Compare, EditNote, EditReport, Notebook, diff, first_line,
 };
-use inkcell_engine::{FileEffect, FileNote, Opened, Saved};
+use inkcell_engine::{FileEffect, Opened, Saved};
 use serde_json::{Value, json};
 
-use crate::output::{Output, count};
+use crate::output::Output;
 use crate::view::diff as render_diff;
+use crate::view::words::{self, run::recovered};
 
 /// Changes listed one by one. Further ones are only counted.
 const MAX_LISTED: usize = 50;
+
+const UNCHANGED: &str = "= Nothing to change";
 
 /// Characters of a neighbour's first line, as in an outline.
 const FIRST_LINE_CHARS: usize = 80;
@@ -49,7 +52,7 @@ pub(crate) fn lines(saved: &Saved<EditReport>) -> Vec<String> {
     }
     if changes.is_empty() {
         let title = match saved.effect {
-            FileEffect::Nothing => "= Nothing to change",
+            FileEffect::Nothing => UNCHANGED,
             _ => "✓ Notebook written",
         };
         lines.extend([title.to_owned(), format!("  Notebook: {}", saved.path)]);
@@ -72,7 +75,7 @@ fn block(change: &CellChange, saved: &Saved<EditReport>) -> Vec<String> {
     let kind = change.kind.map_or("?", |kind| kind.name());
     let unchanged = change.notes.contains(&EditNote::Unchanged);
     let title = match change.action {
-        _ if unchanged => "= Nothing to change".to_owned(),
+        _ if unchanged => UNCHANGED.to_owned(),
         Action::Replaced => "✓ Cell updated".to_owned(),
         Action::Inserted => "✓ Cell inserted".to_owned(),
         Action::Deleted => "✓ Cell deleted".to_owned(),
@@ -159,27 +162,11 @@ fn file_notes(saved: &Saved<EditReport>) -> Vec<String> {
     if let Some(version) = saved.merged {
         notes.push(format!("merged: the file had changed since version {version}, in other cells"));
     }
-    for note in &saved.notes {
-        notes.push(match note {
-            FileNote::HardLinks(count) => {
-                format!("the file had {count} names; the others still name the old content")
-            }
-            FileNote::NotKept(what) => format!("{what} was not kept"),
-            FileNote::Recovered(cells) => recovered(*cells),
-        });
-    }
+    notes.extend(saved.notes.iter().map(words::file_note));
     notes
 }
 
-/// The remark after inkcell wrote outputs of an interrupted run into the file.
-pub(crate) fn recovered(cells: usize) -> String {
-    let cells = count(cells, "cell");
-    format!(
-        "a run had ended before its time; the outputs of {cells} that it had kept are in the file now"
-    )
-}
-
-/// Prints the same remark beside the answer, for a command that reads a notebook.
+/// Prints that remark beside the answer, for a command that reads a notebook.
 pub(crate) fn tell_recovered(opened: &Opened, output: &mut Output) {
     if let Some(cells) = opened.recovered {
         output.aside(&format!("note: {}", recovered(cells)));

@@ -5,6 +5,7 @@
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
+use inkcell_engine::StaleReason;
 use inkcell_engine::api::{
     CellReport, EndReport, NotebookCell, PythonReport, RunNote, State, WriteBack,
 };
@@ -13,18 +14,16 @@ use serde_json::Value;
 
 use super::ending::{exception, status};
 use super::fold::{CallNews, CallView};
+use super::words::run::{missing, notes, notes_if, said_beside};
 use super::{freshness, words};
 use crate::batch::Trouble;
 use crate::output::{Output, Stream, count, plain_json, visible};
 use crate::setup::quoted;
 
 mod json;
-mod notes;
 mod status_line;
 mod table;
 
-pub(crate) use notes::{doubts, notes};
-use notes::{missing, notes_if, said_beside};
 use status_line::StatusLine;
 pub(super) use status_line::cut;
 
@@ -327,9 +326,12 @@ fn finished_line(number: usize, all: usize, cell: &CellReport) -> String {
 }
 
 /// The reason for a cell's run, if the caller asked for stale cells.
+pub(super) fn reason(cell: &CellReport) -> Option<&StaleReason> {
+    cell.notebook.as_ref()?.why.as_ref()
+}
+
 fn because(cell: &CellReport) -> String {
-    let why = cell.notebook.as_ref().and_then(|cell| cell.why.as_ref());
-    why.map(|why| format!("  ({})", freshness::why(why))).unwrap_or_default()
+    reason(cell).map(|why| format!("  ({})", freshness::why(why))).unwrap_or_default()
 }
 
 /// The cell that stopped the run.

@@ -4,6 +4,7 @@
 mod comments;
 mod imports;
 mod names;
+mod sentences;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -5,8 +5,7 @@ use futures_util::future::BoxFuture;
 use inkcell_engine::notebook::{DropRule, OutputsAfter, SourceShape, TextRules, visible_line};
 use inkcell_engine::output::size;
 use inkcell_engine::{
-    EngineError, FileEffect, FileNote, IfMissing, Notebooks, SaveOptions, SavedBytes,
-    is_notebook_path,
+    EngineError, FileEffect, IfMissing, Notebooks, SaveOptions, SavedBytes, is_notebook_path,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,6 +16,7 @@ use crate::mcp::tools::files::{self, joined, on_disk, told};
 use crate::mcp::tools::{Alias, decode, lean};
 use crate::output::count;
 use crate::view::report;
+use crate::view::words;
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "write",
@@ -96,12 +96,6 @@ pub(super) fn reply(path: &str, text: String, mut details: Value, saved: &SavedB
     details["written"] = (saved.effect == FileEffect::Written).into();
     details["bytes"] = saved.bytes.into();
     details["version"] = saved.version.to_string().into();
-    let notes = saved.notes.iter().map(|note| match note {
-        FileNote::HardLinks(count) => {
-            format!("\nNote: the file had {count} names; the others still name the old content")
-        }
-        FileNote::NotKept(what) => format!("\nNote: {what} was not kept"),
-        FileNote::Recovered(cells) => format!("\nNote: {}", report::recovered(*cells)),
-    });
+    let notes = saved.notes.iter().map(|note| format!("\nNote: {}", words::file_note(note)));
     ToolReply::text(text + &notes.collect::<String>()).with_structured(details)
 }

@@ -19,7 +19,8 @@ use super::files::{self, Reader, joined, on_disk, shown};
 use super::{Alias, CallContext, Content, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{decode, lean};
 use crate::output::count;
-use crate::view::{outline, reading, report};
+use crate::view::words::run::recovered;
+use crate::view::{outline, reading};
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "notebook_read",
@@ -110,7 +111,7 @@ fn read(
     };
     let mut head = outline::head(path, &opened);
     if let Some(cells) = opened.recovered {
-        head.push_str(&format!("\n[{}]", report::recovered(cells)));
+        head.push_str(&format!("\n[{}]", recovered(cells)));
     }
     let outputs = match args.outputs {
         OutputsArg::None => Outputs::None,

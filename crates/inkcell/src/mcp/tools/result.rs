@@ -24,8 +24,8 @@ use super::seconds::Seconds;
 use super::session::profile;
 use super::{Alias, CallContext, Content, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{answer, decode, lean, weight};
-use crate::output::count;
 use crate::settings::{Images, engine_config};
+use crate::view::words;
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "result",
@@ -247,7 +247,7 @@ fn shown(report: &ArtifactReport) -> Result<Shown, ToolError> {
             text.push_str(&String::from_utf8_lossy(bytes));
             let shown = bytes.len() as u64;
             if shown < *value_bytes {
-                let entries = with_entries(*entries);
+                let entries = words::with_entries(*entries);
                 let (part, all, at) = (size(shown), size(*value_bytes), offset + shown);
                 notes.push(format!(
                     "[{part} of {all} are shown of this {kind}{entries}. Use offset {at} to continue, or a \
@@ -264,12 +264,8 @@ fn shown(report: &ArtifactReport) -> Result<Shown, ToolError> {
             notes.push(format!("[Bytes {offset} to {end} of {all}.{go_on}]"));
         }
         ArtifactFound::NoValue { followed, kind, entries, keys } => {
-            let entries = with_entries(*entries);
-            let place = match followed {
-                0 => "at its beginning".to_owned(),
-                steps => format!("after {}", count(*steps, "step")),
-            };
-            let message = format!("the json_path leads nowhere: {place} there is {kind}{entries}");
+            let message =
+                format!("the json_path {}", words::leads_nowhere(*followed, kind, *entries));
             let next = (!keys.is_empty()).then(|| format!("use one of: {}", keys.join(", ")));
             return Err(ToolError { kind: Kind::NotFound, message, next });
         }
@@ -281,15 +277,6 @@ fn shown(report: &ArtifactReport) -> Result<Shown, ToolError> {
         text.push_str(&format!("\n{}", notes.join("\n")));
     }
     Ok(Shown { text: text.trim_start_matches('\n').to_owned(), is_full })
-}
-
-/// How many entries a value of JSON has, if it can have any.
-fn with_entries(entries: Option<u64>) -> String {
-    match entries {
-        None => String::new(),
-        Some(1) => " with 1 entry".to_owned(),
-        Some(entries) => format!(" with {entries} entries"),
-    }
 }
 
 /// An artifact that is no text: a picture is shown where that fits, anything else is named.

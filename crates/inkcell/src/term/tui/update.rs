@@ -15,6 +15,7 @@ use super::model::{By, Effect, Input, Lasting, Mode, Model, RunEnd};
 use super::search;
 use crate::view::execution::Expansion;
 use crate::view::paint::Role;
+use crate::view::words;
 
 /// Rows for one turn of the mouse wheel.
 const WHEEL_ROWS: usize = 3;
@@ -599,14 +600,7 @@ impl Model {
             // The program reads the file again after these events.
             SessionEvent::Edited(_) | SessionEvent::EditFailed(_) => {}
             SessionEvent::Kernel(change) => {
-                let text = match change {
-                    inkcell_engine::feeds::KernelChange::Restarted => {
-                        "the kernel is a new one; variables are gone"
-                    }
-                    inkcell_engine::feeds::KernelChange::Interrupted => "interrupted",
-                    inkcell_engine::feeds::KernelChange::Stopped => "the kernel was ended",
-                };
-                self.say(Role::Warning, text);
+                self.say(Role::Warning, words::kernel_change_here(change));
             }
         }
     }

@@ -5,12 +5,11 @@
 use inkcell_engine::api::{CellReport, NotebookReport, PythonReport, State};
 use inkcell_engine::notebook::visible_line;
 
-use inkcell_engine::StaleReason;
-
-use super::{Terms, annotation, exit_code, joined, never_run, output};
+use super::{Terms, annotation, joined, output};
 use crate::output::count;
 use crate::view::freshness;
-use crate::view::run::{name, notes};
+use crate::view::run::{name, reason};
+use crate::view::words::{self, reply::ending, run::notes};
 
 /// Silent successful cells in a row that share one line. Fewer get a line each.
 const MANY: usize = 3;
@@ -42,11 +41,6 @@ pub(super) fn cells(report: &PythonReport, terms: Terms) -> String {
     joined(blocks)
 }
 
-/// The reason for a cell's run, if the caller asked for stale cells.
-fn reason(cell: &CellReport) -> Option<&StaleReason> {
-    cell.notebook.as_ref()?.why.as_ref()
-}
-
 fn is_waiting(state: State) -> bool {
     matches!(state, State::Queued | State::NeverRun)
 }
@@ -74,26 +68,6 @@ fn block(told: &(&CellReport, String), run: State) -> [Option<String>; 2] {
     [Some(head), ending(cell, run).map(|words| format!("{} {words}", capital(&named)))]
 }
 
-/// The words for a cell that did not end well.
-fn ending(cell: &CellReport, run: State) -> Option<String> {
-    Some(match cell.state {
-        State::Error if cell.exit_status().is_some() => "ended the run: it called exit.".to_owned(),
-        // The run went on, so an option or the notebook allows this failure.
-        State::Error | State::InputRefused if run == State::Done => "failed, as it may.".to_owned(),
-        State::KernelDied => {
-            "failed: the kernel died with it, and all variables are gone.".to_owned()
-        }
-        State::Error | State::InputRefused => {
-            format!("failed (exit code {}).", exit_code(cell.state))
-        }
-        // The annotation above its output has the details.
-        State::TimedOut => "ran out of time.".to_owned(),
-        State::Cancelled => "aborted: Command aborted".to_owned(),
-        State::NeverRun => format!("was not run: {}", never_run(cell)),
-        State::Queued | State::Running | State::Done => return None,
-    })
-}
-
 fn capital(name: &str) -> String {
     name.replacen("cell", "Cell", 1)
 }
@@ -110,16 +84,12 @@ pub(super) fn asides(report: &PythonReport, run: &NotebookReport) -> Vec<String>
     let id = &report.execution.0;
     let all = report.cells.len();
     lines.push(match report.state {
-        State::Queued => format!("[waiting for its turn; execution {id}]"),
+        State::Queued => words::waiting(id),
         State::Running => {
             let at = report.cells.iter().position(|cell| cell.state == State::Running);
             let at = at.and_then(|at| Some((at + 1, name(report.cells.get(at)?))));
-            match at {
-                Some((at, name)) => {
-                    format!("[still running {name}, {at} of {all}; execution {id}]")
-                }
-                None => format!("[still running; execution {id}]"),
-            }
+            let what = at.map(|(at, name)| format!(" {name}, {at} of {all}"));
+            words::still_running(&what.unwrap_or_default(), id)
         }
         _ => format!("[{}]", over(report, run)),
     });

@@ -3,12 +3,17 @@
 //! Owns the words for timeouts, deaths, refusals and lost state, which all faces share, and the next steps after an
 //! error. The code's own output is not here.
 
+pub(crate) mod reply;
+pub(crate) mod run;
 pub(crate) mod step;
 
-use inkcell_engine::api::{EndReport, State};
+use inkcell_engine::FileNote;
+use inkcell_engine::api::{EndReport, Problem, State, Unsaved};
 use inkcell_engine::feeds::KernelChange;
 use inkcell_engine::kernel::{Death, DeathCause, Rung};
 use inkcell_engine::session::{CallNote, CloseReason, KernelFate, Loss, what_it_did};
+
+use crate::output::count;
 
 /// The reason for a cell's end, if its output does not show it (B:X-22, B:X-25, B:K-11).
 pub(crate) fn sentence(state: State, end: Option<&EndReport>) -> Option<String> {
@@ -137,3 +142,66 @@ pub(crate) fn blocks_forgotten(blocks: u64) -> String {
 
 /// The words before the progress of a run that the user has asked to stop.
 pub(crate) const STOPPING: &str = "stopping (Ctrl-C ends it at once)  ";
+
+/// The same at the notebook on the screen, where it is clear which kernel is meant.
+pub(crate) fn kernel_change_here(change: KernelChange) -> &'static str {
+    match change {
+        KernelChange::Restarted => "the kernel is a new one; variables are gone",
+        KernelChange::Interrupted => "interrupted",
+        KernelChange::Stopped => "the kernel was ended",
+    }
+}
+
+/// What a model is told of a call that has not begun.
+pub(crate) fn waiting(execution: &str) -> String {
+    format!("[waiting for its turn; execution {execution}]")
+}
+
+/// What a model is told of a call that goes on. `what` names its cell, after a space.
+pub(crate) fn still_running(what: &str, execution: &str) -> String {
+    format!("[still running{what}; execution {execution}]")
+}
+
+/// Why the outputs of a run are not in the file.
+pub(crate) fn not_in_file(problem: &Problem) -> String {
+    format!("the outputs are not in the file: {}", problem.message)
+}
+
+/// What becomes of those outputs.
+pub(crate) fn unsaved(outputs: Unsaved) -> &'static str {
+    match outputs {
+        Unsaved::Kept => "they are kept and go into it with the next command on it",
+        Unsaved::Lost => {
+            "they could not be kept either; when that is mended, run it again with --resume"
+        }
+    }
+}
+
+/// How far a path into JSON led, and what is there instead of its next step.
+pub(crate) fn leads_nowhere(followed: usize, kind: &str, entries: Option<u64>) -> String {
+    let place = match followed {
+        0 => "at its beginning".to_owned(),
+        steps => format!("after {}", count(steps, "step")),
+    };
+    format!("leads nowhere: {place} there is {kind}{}", with_entries(entries))
+}
+
+/// How many entries a value of JSON has, if it can have any.
+pub(crate) fn with_entries(entries: Option<u64>) -> String {
+    match entries {
+        None => String::new(),
+        Some(1) => " with 1 entry".to_owned(),
+        Some(entries) => format!(" with {entries} entries"),
+    }
+}
+
+/// What happened to a file as a whole when it was written.
+pub(crate) fn file_note(note: &FileNote) -> String {
+    match note {
+        FileNote::HardLinks(count) => {
+            format!("the file had {count} names; the others still name the old content")
+        }
+        FileNote::NotKept(what) => format!("{what} was not kept"),
+        FileNote::Recovered(cells) => run::recovered(*cells),
+    }
+}

@@ -24,7 +24,8 @@ use crate::exit::{Exit, Failure};
 use crate::host::{Answer, Ask, HostEvent, Refusal, RunAsk};
 use crate::log;
 use crate::view::ending::status;
-use crate::view::run::{doubts, trouble, trouble_of};
+use crate::view::run::{trouble, trouble_of};
+use crate::view::words::{self, run::doubts};
 
 /// The interval at which signals are checked.
 const TICK: Duration = Duration::from_millis(100);
@@ -514,7 +515,7 @@ fn ended(report: &PythonReport, took: Duration) -> (Try, RowEnd) {
     let cells = report.cells.iter().filter(|cell| cell.count.is_some()).count();
     let lost = unsaved(report).map(|(problem, hint)| Trouble {
         kind: "unsaved".to_owned(),
-        message: format!("the outputs are not in the file: {}", problem.message),
+        message: words::not_in_file(problem),
         cell: None,
         details: hint.to_owned(),
     });

@@ -1,13 +1,13 @@
 //! Remarks about a run, apart from the results of its cells: sentences for users.
 //!
-//! Owns the words. `run.rs` decides where they appear.
+//! Owns the words. `view/run` decides where they appear.
 
 use inkcell_engine::api::{CellReport, NotebookReport, PythonReport, RunNote, WriteBack};
 use inkcell_engine::session::CallNote;
 
-use super::name;
 use crate::output::{count, visible};
-use crate::view::{report, words};
+use crate::view::run::name;
+use crate::view::words;
 
 /// All remarks about a run, as sentences.
 pub(crate) fn notes(told: &PythonReport) -> Vec<String> {
@@ -22,7 +22,10 @@ pub(crate) fn doubts(told: &PythonReport) -> Vec<String> {
     notes.filter(is_doubt).map(note).collect()
 }
 
-pub(super) fn notes_if(told: &PythonReport, is_wanted: impl Fn(&RunNote) -> bool) -> Vec<String> {
+pub(in crate::view) fn notes_if(
+    told: &PythonReport,
+    is_wanted: impl Fn(&RunNote) -> bool,
+) -> Vec<String> {
     let Some(NotebookReport { notes, resumed, .. }) = &told.notebook else { return Vec::new() };
     let mut said: Vec<String> = notes.iter().filter(|note| is_wanted(note)).map(note).collect();
     if !resumed.is_empty() {
@@ -37,7 +40,7 @@ pub(super) fn notes_if(told: &PythonReport, is_wanted: impl Fn(&RunNote) -> bool
 }
 
 /// Cells that ran, but whose outputs are missing because another program changed the file.
-pub(super) fn missing(told: &PythonReport) -> Vec<String> {
+pub(in crate::view) fn missing(told: &PythonReport) -> Vec<String> {
     let mut said = Vec::new();
     let changed = |wanted: WriteBack| {
         let is_it =
@@ -55,7 +58,7 @@ pub(super) fn missing(told: &PythonReport) -> Vec<String> {
 }
 
 /// Remarks about cells beside their output, such as lost output or code that ran twice.
-pub(super) fn said_beside(told: &PythonReport) -> impl Iterator<Item = String> {
+pub(in crate::view) fn said_beside(told: &PythonReport) -> impl Iterator<Item = String> {
     let notes = told.cells.iter().flat_map(|cell| cell.notes.iter().map(move |note| (cell, note)));
     let is_wanted = |note: &CallNote| {
         matches!(note, CallNote::Kernel(_) | CallNote::RanTwice(_) | CallNote::MadeRoom { .. })
@@ -124,6 +127,14 @@ fn note(note: &RunNote) -> String {
                 "the last run was cut off while cell {index} ran; what that cell showed is lost"
             )
         }
-        RunNote::Recovered { cells } => report::recovered(*cells),
+        RunNote::Recovered { cells } => recovered(*cells),
     }
+}
+
+/// The remark after inkcell wrote outputs of an interrupted run into the file.
+pub(crate) fn recovered(cells: usize) -> String {
+    let cells = count(cells, "cell");
+    format!(
+        "a run had ended before its time; the outputs of {cells} that it had kept are in the file now"
+    )
 }
