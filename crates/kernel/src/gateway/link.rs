@@ -181,6 +181,7 @@ impl Link for GatewayLink {
     }
 
     async fn bury(&mut self, end: GatewayEnd, intent: &Intent) -> Death {
+        let is_forced = intent.is_forced();
         self.ending.begin();
         if let Some(local) = self.local.as_ref().filter(|_| !self.ending.may_live_on()) {
             let _ = tokio::time::timeout(POLITE, is_over(Some(local))).await;
@@ -193,7 +194,7 @@ impl Link for GatewayLink {
         let cause = match end {
             GatewayEnd::Left => DeathCause::Shutdown,
             GatewayEnd::GivenUp => DeathCause::IgnoredInterrupt,
-            GatewayEnd::Lost(_) if intent.is_forced() => DeathCause::IgnoredInterrupt,
+            GatewayEnd::Lost(_) if is_forced => DeathCause::IgnoredInterrupt,
             GatewayEnd::Lost(problem) => DeathCause::Remote { problem },
         };
         Death { cause, ..Death::unknown() }
