@@ -121,7 +121,7 @@ enum Next {
     Inside(JsonRole),
     /// The rest of a number or a word.
     Word(JsonKind),
-    /// Nothing but blanks, as the value is complete.
+    /// Nothing but blanks, because the value is complete.
     Blank,
 }
 
@@ -182,11 +182,6 @@ impl JsonScanner {
     /// Offset of the next byte.
     pub fn offset(&self) -> u64 {
         self.at
-    }
-
-    /// True once the value is complete. Only blanks may follow.
-    pub fn is_done(&self) -> bool {
-        self.next == Next::Blank
     }
 
     /// Reads the next token and moves `block` behind it; none if the token goes on in the next block.

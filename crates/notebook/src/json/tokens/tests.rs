@@ -29,7 +29,7 @@ fn read<'b>(blocks: impl IntoIterator<Item = &'b [u8]>) -> (Vec<Owned>, Option<J
     match scanner.finish() {
         Ok(last) => {
             found.extend(last.map(owned));
-            assert!(scanner.is_done());
+            assert_eq!(scanner.finish(), Ok(None));
             (found, None)
         }
         Err(fault) => (found, Some(fault)),
