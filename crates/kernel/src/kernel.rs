@@ -61,13 +61,25 @@ pub enum BackendKind {
 }
 
 impl BackendKind {
+    /// All backends, in the order in which messages list them.
+    pub const ALL: [BackendKind; 3] = [BackendKind::Runner, BackendKind::Zmq, BackendKind::Gateway];
+
+    /// The names of all backends, in the same order.
+    pub const NAMES: [&'static str; 3] =
+        [BackendKind::Runner.name(), BackendKind::Zmq.name(), BackendKind::Gateway.name()];
+
     /// The name for users: `runner`, `zmq` or `gateway`.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             BackendKind::Runner => "runner",
             BackendKind::Zmq => "zmq",
             BackendKind::Gateway => "gateway",
         }
+    }
+
+    /// The backend with this name; none for any other text.
+    pub fn from_name(name: &str) -> Option<BackendKind> {
+        BackendKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 

@@ -18,8 +18,12 @@ impl CellKind {
     /// All kinds, in the order in which messages list them.
     pub const ALL: [CellKind; 3] = [CellKind::Code, CellKind::Markdown, CellKind::Raw];
 
+    /// The names of all kinds, in the same order.
+    pub const NAMES: [&'static str; 3] =
+        [CellKind::Code.name(), CellKind::Markdown.name(), CellKind::Raw.name()];
+
     /// The value of `cell_type` in the file, for example `code`.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             CellKind::Code => "code",
             CellKind::Markdown => "markdown",

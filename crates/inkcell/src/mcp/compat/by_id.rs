@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use inkcell_engine::notebook::visible_line;
+use inkcell_engine::notebook::{CellKind, visible_line};
 use inkcell_engine::{IdEditPart, IdEditRequest};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -34,7 +34,7 @@ struct Args {
     #[schemars(with = "Option<String>")]
     cell_id: Option<Value>,
     // Words that are none of these are refused in the words of the documents, so they are read as texts.
-    #[schemars(with = "Option<String>", extend("enum" = ["code", "markdown", "raw"]))]
+    #[schemars(with = "Option<String>", extend("enum" = CellKind::NAMES))]
     cell_type: Option<String>,
     new_source: Option<String>,
     #[schemars(with = "Option<String>", extend("enum" = ["replace", "insert", "delete"]))]

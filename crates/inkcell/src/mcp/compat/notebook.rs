@@ -3,6 +3,7 @@
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use inkcell_engine::IndexEditRequest;
+use inkcell_engine::notebook::CellKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -39,7 +40,7 @@ struct Args {
     /// The source, for edit and insert
     content: Option<String>,
     /// For insert; code when left out
-    #[schemars(with = "Option<String>", extend("enum" = ["code", "markdown", "raw"]))]
+    #[schemars(with = "Option<String>", extend("enum" = CellKind::NAMES))]
     cell_type: Option<String>,
 }
 

@@ -17,7 +17,7 @@ use super::{CallContext, Desk, ToolError};
 /// What makes a kernel.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(transparent)]
-#[schemars(inline, extend("enum" = ["runner", "zmq", "gateway"]))]
+#[schemars(inline, extend("enum" = BackendKind::NAMES))]
 pub(crate) struct BackendArg(String);
 
 /// The wish that these words are.
@@ -56,19 +56,11 @@ pub(crate) async fn in_session(
 }
 
 fn named(name: &str) -> Result<BackendKind, ToolError> {
-    match name {
-        "runner" => Ok(BackendKind::Runner),
-        "zmq" => Ok(BackendKind::Zmq),
-        "gateway" => Ok(BackendKind::Gateway),
-        other => {
-            let message = format!("backend: there is no backend {other:?}");
-            Err(ToolError { kind: Kind::Invalid, message, next: next() })
-        }
-    }
-}
-
-fn next() -> Option<String> {
-    Some("leave backend out, or give runner, zmq or gateway".to_owned())
+    BackendKind::from_name(name).ok_or_else(|| {
+        let message = format!("backend: there is no backend {name:?}");
+        let next = Some("leave backend out, or give runner, zmq or gateway".to_owned());
+        ToolError { kind: Kind::Invalid, message, next }
+    })
 }
 
 /// An installed kernel by its name, or one that runs already by its connection file.
