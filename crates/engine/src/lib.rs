@@ -117,6 +117,7 @@ pub mod store;
 pub mod types;
 
 pub use call::{CallEvent, CallHandle, Lent, RunningRun, Tapped};
+pub use edit::operations;
 pub use edit::{
     Backup, Base, Cleaning, FileEffect, FilesConfig, IdEditPart, IdEditRequest, IdEditResult,
     IdEdited, IfMissing, IndexEditRequest, IndexEditResult, KernelDefaults, KernelMetadata, Mode,

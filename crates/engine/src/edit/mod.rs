@@ -7,6 +7,7 @@ mod clean;
 mod compat;
 mod merge;
 mod notebooks;
+pub mod operations;
 mod ops;
 
 pub use change::{Backup, Base, FileEffect, IfMissing, Mode, SaveOptions, Saved};

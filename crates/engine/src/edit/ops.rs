@@ -1,42 +1,17 @@
-//! Cell operations as JSON, as all faces accept them.
+//! Operations in JSON, as all faces accept them.
 //!
-//! Owns the names of operations and fields, in one table, and the messages for invalid ones. The notebook crate owns
-//! the meaning of each operation.
+//! Owns the reading of their fields and the messages for invalid ones. `operations.rs` owns which operations and
+//! fields there are.
 
 use std::fmt;
 
-use inkcell_notebook::{
-    CellKind, CellPlace, CellRef, EditOp, Matches, MetaChange, OutputsAfter, SourceShape, nearest,
-};
+use inkcell_notebook::{CellRef, EditOp, OutputsAfter, nearest};
 use serde::Deserialize;
 use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::operations::{Field, FieldKind, FieldValue, FieldValues, OPERATIONS, Operation};
 use crate::error::EngineError;
-
-/// Every operation with its fields, required ones first and marked with `!`.
-const OPS: &[(&str, &[&str])] = &[
-    ("replace", &["cell!", "source!", "type", "outputs"]),
-    ("insert", &["source!", "type", "after", "before", "at"]),
-    ("delete", &["cell!"]),
-    ("move", &["cell!", "after", "before", "at"]),
-    ("type", &["cell!", "type!"]),
-    ("sub", &["cell!", "old!", "new!", "all", "outputs"]),
-    ("clear", &["cell"]),
-    ("meta", &["cell", "set", "unset"]),
-    ("tags", &["cell!", "add", "remove"]),
-];
-
-/// Names that models and other tools use for the same fields.
-const ALIASES: &[(&str, &str)] = &[
-    ("cell_id", "cell"),
-    ("cell_index", "cell"),
-    ("new_source", "source"),
-    ("content", "source"),
-    ("cell_type", "type"),
-    ("old_text", "old"),
-    ("new_text", "new"),
-];
 
 /// Reads operations: one object, a list of objects, or an object with a list `ops`. `outputs` is the default for
 /// operations that do not set it.
@@ -88,199 +63,123 @@ impl<'de> Deserialize<'de> for Fields<'de> {
 }
 
 impl<'a> Fields<'a> {
-    fn operation(mut self, at: usize, outputs: OutputsAfter) -> Result<EditOp, EngineError> {
+    fn operation(self, at: usize, outputs: OutputsAfter) -> Result<EditOp, EngineError> {
         self.decode(outputs).map_err(|problem| EngineError::Argument {
             argument: format!("operation {at}"),
             problem,
         })
     }
 
-    fn decode(&mut self, outputs: OutputsAfter) -> Result<EditOp, String> {
-        let Some(op) = self.string("op")? else {
+    fn decode(self, outputs: OutputsAfter) -> Result<EditOp, String> {
+        let Some((_, op)) = self.0.iter().find(|(name, _)| name == "op") else {
             return Err(format!("the field \"op\" is missing; it is one of {}", names()));
         };
-        let Some((_, fields)) = OPS.iter().find(|(name, _)| *name == op) else {
-            let hint = suggestion(OPS.iter().map(|(name, _)| *name), &op);
+        let op = string("op", op)?;
+        let Some(operation) = OPERATIONS.iter().find(|operation| operation.name == op) else {
+            let hint = suggestion(OPERATIONS.iter().map(|operation| operation.name), &op);
             return Err(format!("op {op:?} is not known{hint}; it is one of {}", names()));
         };
-        self.check_names(&op, fields)?;
-        let outputs = match self.string("outputs")?.as_deref() {
-            None => outputs,
-            Some("keep") => OutputsAfter::Keep,
-            Some("clear") => OutputsAfter::Clear,
-            Some(other) => {
-                return Err(format!("outputs is {other:?}; it is \"keep\" or \"clear\""));
-            }
-        };
-        Ok(match op.as_str() {
-            "replace" => EditOp::Replace {
-                cell: self.required_cell()?,
-                source: self.source()?,
-                kind: self.kind()?,
-                outputs,
-                shape: SourceShape::Keep,
-            },
-            "insert" => EditOp::Insert {
-                at: self.place()?.unwrap_or(CellPlace::End),
-                kind: self.kind()?.unwrap_or(CellKind::Code),
-                source: self.source()?,
-            },
-            "delete" => EditOp::Delete { cell: self.required_cell()? },
-            "move" => EditOp::Move {
-                cell: self.required_cell()?,
-                to: self
-                    .place()?
-                    .ok_or("say where to: one of after, before (a cell) or at (start, end)")?,
-            },
-            "type" => EditOp::SetKind {
-                cell: self.required_cell()?,
-                kind: self.kind()?.ok_or("the field \"type\" is missing")?,
-            },
-            "sub" => EditOp::Sub {
-                cell: self.required_cell()?,
-                old: self.required("old")?,
-                new: self.required("new")?,
-                matches: match self.take("all").map(RawValue::get) {
-                    None | Some("false") => Matches::One,
-                    Some("true") => Matches::All,
-                    Some(other) => return Err(format!("all is {other}; it is true or false")),
-                },
-                outputs,
-            },
-            "clear" => EditOp::Clear { cell: self.cell("cell")? },
-            "tags" => {
-                let (add, remove) = (self.strings("add")?, self.strings("remove")?);
-                if add.is_empty() && remove.is_empty() {
-                    return Err("tags needs \"add\" or \"remove\"".to_owned());
-                }
-                EditOp::SetTags { cell: self.required_cell()?, add, remove }
-            }
-            _ => EditOp::SetMeta { cell: self.cell("cell")?, change: self.meta()? },
-        })
+        let given = self.matched(operation)?;
+        let is_given = |field: &Field| given.iter().any(|(known, _)| known.name == field.name);
+        let mut required = operation.fields.iter().filter(|field| field.is_required);
+        if let Some(field) = required.find(|field| !is_given(field)) {
+            return Err(format!("{op} needs the field {:?}", field.name));
+        }
+        let mut values = FieldValues::new(outputs);
+        for (field, value) in given {
+            values.add(field, read(field, value)?);
+        }
+        match operation.missing_choice(&values) {
+            Some(choice) => Err(choice.json_error.to_owned()),
+            None => operation.edit(values),
+        }
     }
 
-    /// Replaces aliases, and refuses fields that the operation does not take.
-    fn check_names(&mut self, op: &str, fields: &[&str]) -> Result<(), String> {
-        let known: Vec<&str> = fields.iter().map(|field| field.trim_end_matches('!')).collect();
-        for (name, _) in &mut self.0 {
-            if let Some((_, own)) = ALIASES.iter().find(|(alias, _)| alias == name)
-                && !known.contains(&name.as_str())
-            {
-                (*own).clone_into(name);
-            }
-            if name != "op" && !known.contains(&name.as_str()) {
-                let hint = suggestion(known.iter().copied(), name);
+    /// Finds the field of each value by its name or an alias, and refuses other names.
+    fn matched(self, operation: &Operation) -> Result<Vec<(&'static Field, &'a RawValue)>, String> {
+        let mut matched: Vec<(&Field, &RawValue)> = Vec::new();
+        for (name, value) in self.0.into_iter().filter(|(name, _)| name != "op") {
+            let own = operation.fields.iter().find(|field| field.name == name);
+            let alias = || operation.fields.iter().find(|f| f.aliases.contains(&name.as_str()));
+            let Some(field) = own.or_else(alias) else {
+                let known = || operation.fields.iter().map(|field| field.name);
                 return Err(format!(
-                    "{op} takes no field {name:?}{hint}; it takes {}",
-                    known.join(", ")
+                    "{} takes no field {name:?}{}; it takes {}",
+                    operation.name,
+                    suggestion(known(), &name),
+                    known().collect::<Vec<_>>().join(", "),
                 ));
-            }
-        }
-        for (at, (name, _)) in self.0.iter().enumerate() {
-            if self.0[..at].iter().any(|(seen, _)| seen == name) {
+            };
+            if matched.iter().any(|(known, _)| known.name == field.name) {
+                let name = field.name;
                 return Err(format!("the field {name:?} stands twice, once under another name"));
             }
+            matched.push((field, value));
         }
-        let missing = fields.iter().filter_map(|field| field.strip_suffix('!'));
-        for name in missing {
-            if !self.0.iter().any(|(given, _)| given == name) {
-                return Err(format!("{op} needs the field {name:?}"));
-            }
+        Ok(matched)
+    }
+}
+
+/// Reads a value as the field wants it.
+fn read(field: &Field, value: &RawValue) -> Result<FieldValue, String> {
+    let name = field.name;
+    let wrong = |expected: &str| format!("{name} is {}; {expected}", shown(value));
+    Ok(match field.kind {
+        FieldKind::Cell => FieldValue::Cell(match string(name, value) {
+            Ok(text) => CellRef::Text(text),
+            Err(_) => CellRef::Index(value.get().parse().map_err(|_| {
+                wrong(
+                    "a cell is an id, the first four or more characters of one, or a whole number",
+                )
+            })?),
+        }),
+        FieldKind::Source if value.get().starts_with('[') => {
+            FieldValue::Text(strings(name, value)?.concat())
         }
-        Ok(())
-    }
-
-    fn take(&self, name: &str) -> Option<&'a RawValue> {
-        self.0.iter().find(|(given, _)| given == name).map(|(_, value)| *value)
-    }
-
-    fn string(&self, name: &str) -> Result<Option<String>, String> {
-        match self.take(name) {
-            None => Ok(None),
-            Some(value) => match serde_json::from_str(value.get()) {
-                Ok(text) => Ok(Some(text)),
-                Err(_) => Err(format!("{name} is {}; it is a string", shown(value))),
-            },
+        FieldKind::Source | FieldKind::Text => FieldValue::Text(string(name, value)?),
+        FieldKind::Word(words) => {
+            let given = string(name, value)?;
+            let word = words.iter().find(|word| **word == given);
+            FieldValue::Word(
+                word.ok_or_else(|| format!("{name} is {given:?}; it is {}", either(words)))?,
+            )
         }
-    }
-
-    fn required(&self, name: &str) -> Result<String, String> {
-        self.string(name)?.ok_or_else(|| format!("the field {name:?} is missing"))
-    }
-
-    /// A source as a notebook may store it: a string, or a list of strings to join.
-    fn source(&self) -> Result<String, String> {
-        match self.take("source") {
-            Some(list) if list.get().starts_with('[') => Ok(self.strings("source")?.concat()),
-            _ => self.required("source"),
+        FieldKind::Switch => FieldValue::Switch(match value.get() {
+            "true" => true,
+            "false" => false,
+            _ => return Err(wrong("it is true or false")),
+        }),
+        FieldKind::Keys => {
+            let keys: Result<Fields<'_>, _> = serde_json::from_str(value.get());
+            let keys = keys.map_err(|_| wrong("it is an object"))?.0;
+            let owned = |(key, value): (String, &RawValue)| (key, value.get().to_owned());
+            FieldValue::Keys(keys.into_iter().map(owned).collect())
         }
-    }
+        FieldKind::Texts => FieldValue::Texts(strings(name, value)?),
+    })
+}
 
-    fn cell(&self, name: &str) -> Result<Option<CellRef>, String> {
-        let Some(value) = self.take(name) else { return Ok(None) };
-        if let Ok(text) = serde_json::from_str::<String>(value.get()) {
-            return Ok(Some(CellRef::Text(text)));
-        }
-        match value.get().parse::<i64>() {
-            Ok(index) => Ok(Some(CellRef::Index(index))),
-            Err(_) => Err(format!(
-                "{name} is {}; a cell is an id, the first four or more characters of one, or a whole number",
-                shown(value)
-            )),
-        }
-    }
+fn string(name: &str, value: &RawValue) -> Result<String, String> {
+    serde_json::from_str(value.get())
+        .map_err(|_| format!("{name} is {}; it is a string", shown(value)))
+}
 
-    fn required_cell(&self) -> Result<CellRef, String> {
-        self.cell("cell")?.ok_or_else(|| "the field \"cell\" is missing".to_owned())
-    }
+fn strings(name: &str, value: &RawValue) -> Result<Vec<String>, String> {
+    serde_json::from_str(value.get())
+        .map_err(|_| format!("{name} is {}; it is a list of strings", shown(value)))
+}
 
-    fn kind(&self) -> Result<Option<CellKind>, String> {
-        let Some(name) = self.string("type")? else { return Ok(None) };
-        CellKind::from_name(&name)
-            .map(Some)
-            .ok_or_else(|| format!("type is {name:?}; it is \"code\", \"markdown\" or \"raw\""))
-    }
-
-    fn place(&self) -> Result<Option<CellPlace>, String> {
-        let after = self.cell("after")?.map(CellPlace::After);
-        let before = self.cell("before")?.map(CellPlace::Before);
-        let at = match self.string("at")?.as_deref() {
-            None => None,
-            Some("start") => Some(CellPlace::Start),
-            Some("end") => Some(CellPlace::End),
-            Some(other) => return Err(format!("at is {other:?}; it is \"start\" or \"end\"")),
-        };
-        let mut given = [after, before, at].into_iter().flatten();
-        match (given.next(), given.next()) {
-            (place, None) => Ok(place),
-            _ => Err("give only one of after, before and at".to_owned()),
-        }
-    }
-
-    fn strings(&self, name: &str) -> Result<Vec<String>, String> {
-        let Some(list) = self.take(name) else { return Ok(Vec::new()) };
-        serde_json::from_str(list.get())
-            .map_err(|_| format!("{name} is {}; it is a list of strings", shown(list)))
-    }
-
-    fn meta(&self) -> Result<MetaChange, String> {
-        let mut change = MetaChange::default();
-        if let Some(set) = self.take("set") {
-            let fields: Fields<'_> = serde_json::from_str(set.get())
-                .map_err(|_| format!("set is {}; it is an object", shown(set)))?;
-            change.set =
-                fields.0.into_iter().map(|(key, value)| (key, value.get().to_owned())).collect();
-        }
-        change.unset = self.strings("unset")?;
-        if change == MetaChange::default() {
-            return Err("meta needs \"set\" or \"unset\"".to_owned());
-        }
-        Ok(change)
+/// Words in quotes, such as `"keep" or "clear"`.
+fn either(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("{word:?}")).collect();
+    match quoted.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => quoted.concat(),
     }
 }
 
 fn names() -> String {
-    OPS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+    OPERATIONS.iter().map(|operation| operation.name).collect::<Vec<_>>().join(", ")
 }
 
 fn shown(value: &RawValue) -> String {

@@ -3,6 +3,7 @@
 use inkcell_engine::notebook::{
     CellKind, CellPlace, CellRef, EditOp, Matches, MetaChange, OutputsAfter, SourceShape,
 };
+use inkcell_engine::operations::OPERATIONS;
 use inkcell_engine::{Kind, parse_ops};
 
 const DEFAULT: OutputsAfter = OutputsAfter::ClearIfChanged;
@@ -109,6 +110,19 @@ fn every_operation_is_read() {
     }
 }
 
+/// The examples of the documentation can be read, and have every field that the operation needs.
+#[test]
+fn every_row_has_an_example_of_its_own() {
+    for row in OPERATIONS {
+        let ops = parse_ops(row.example, DEFAULT).expect(row.example);
+        assert_eq!(ops.len(), 1, "{}", row.example);
+        assert!(row.example.starts_with(&format!("{{\"op\": {:?}", row.name)), "{}", row.example);
+        for field in row.fields.iter().filter(|field| field.is_required) {
+            assert!(row.example.contains(&format!("{:?}:", field.name)), "{}", row.example);
+        }
+    }
+}
+
 #[test]
 fn an_empty_list_is_no_operation() {
     assert!(parse_ops(" [ ] ", DEFAULT).expect("read").is_empty());
@@ -138,7 +152,7 @@ fn fields_have_other_names_too() {
 
 #[test]
 fn what_does_not_fit_is_told_with_what_would() {
-    let names = "replace, insert, delete, move, type, sub, clear, meta, tags";
+    let names = "replace, insert, delete, move, sub, type, clear, meta, tags";
     let table = [
         (r#"{}"#, format!("operation 0: the field \"op\" is missing; it is one of {names}")),
         (r#"{"op": 3}"#, "operation 0: op is 3; it is a string".to_owned()),
