@@ -17,6 +17,7 @@ mod comfort;
 mod examples;
 mod hosts;
 mod jupyter;
+mod operations;
 mod parameters;
 mod python;
 mod run;
@@ -30,6 +31,7 @@ pub(crate) use artifacts::{
 pub(crate) use comfort::{Completions, Man};
 pub(crate) use hosts::{Attach, HostArgs, HostCommand, HostVerb, OneSession, Sessions};
 pub(crate) use jupyter::{Gateway, GatewayCommand, GatewayStart, Kernel, KernelCommand, Specs};
+pub(crate) use operations::{Op, Source};
 #[cfg(test)]
 pub(crate) use parameters::Word;
 pub(crate) use parameters::{ParameterArgs, paired};
@@ -272,145 +274,6 @@ pub(crate) struct Edit {
     pub(crate) save: Save,
     #[command(subcommand)]
     pub(crate) op: Option<Op>,
-}
-
-/// The operations by name.
-pub(crate) const OPS: [&str; 8] =
-    ["replace", "insert", "delete", "move", "type", "clear", "sub", "meta"];
-
-#[derive(Subcommand, Debug)]
-pub(crate) enum Op {
-    /// Set the source of a cell.
-    #[command(aliases = ["set", "update"])]
-    Replace {
-        /// The cell.
-        #[arg(allow_hyphen_values = true)]
-        cell: String,
-        #[command(flatten)]
-        source: Source,
-        /// Also change its type.
-        #[arg(long = "type", value_enum, value_name = "TYPE")]
-        kind: Option<KindArg>,
-    },
-    /// Add a cell; at the end unless told where.
-    #[command(aliases = ["add", "append"])]
-    Insert {
-        #[command(flatten)]
-        source: Source,
-        #[command(flatten)]
-        place: PlaceArgs,
-        /// Its type.
-        #[arg(long = "type", value_enum, value_name = "TYPE", default_value = "code")]
-        kind: KindArg,
-    },
-    /// Remove a cell.
-    #[command(aliases = ["rm", "remove"])]
-    Delete {
-        /// The cell.
-        #[arg(allow_hyphen_values = true)]
-        cell: String,
-    },
-    /// Move a cell.
-    Move {
-        /// The cell.
-        #[arg(allow_hyphen_values = true)]
-        cell: String,
-        #[command(flatten)]
-        place: PlaceArgs,
-    },
-    /// Change the type of a cell.
-    Type {
-        /// The cell.
-        #[arg(allow_hyphen_values = true)]
-        cell: String,
-        /// The type.
-        #[arg(value_enum)]
-        kind: KindArg,
-    },
-    /// Remove outputs and count, of one cell or of all.
-    Clear {
-        /// The cell; all when left out.
-        #[arg(allow_hyphen_values = true)]
-        cell: Option<String>,
-    },
-    /// Replace text inside a cell; it must be there exactly once.
-    Sub {
-        /// The cell.
-        #[arg(allow_hyphen_values = true)]
-        cell: String,
-        /// The text to find.
-        #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-        old: String,
-        /// The text to put there.
-        #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-        new: String,
-        /// Replace every place.
-        #[arg(long)]
-        all: bool,
-    },
-    /// Change metadata and tags, of one cell or of the notebook.
-    Meta {
-        /// The cell; the notebook when left out.
-        #[arg(allow_hyphen_values = true)]
-        cell: Option<String>,
-        /// Set a key to a JSON value (or to the text itself when it is not JSON).
-        #[arg(long, value_name = "KEY=VALUE")]
-        set: Vec<String>,
-        /// Remove a key.
-        #[arg(long, value_name = "KEY")]
-        unset: Vec<String>,
-        /// Add a tag.
-        #[arg(long, value_name = "TAG")]
-        tag: Vec<String>,
-        /// Remove a tag.
-        #[arg(long, value_name = "TAG")]
-        untag: Vec<String>,
-    },
-    /// A word that is none of these.
-    #[command(external_subcommand)]
-    Other(Vec<String>),
-}
-
-/// Where a source comes from.
-#[derive(ClapArgs, Debug)]
-pub(crate) struct Source {
-    /// - reads the source from standard input.
-    #[arg(value_name = "-", value_parser = ["-"], conflicts_with_all = ["source", "source_file"])]
-    pub(crate) stdin: Option<String>,
-    /// The source itself; - reads it from standard input.
-    #[arg(long, value_name = "TEXT", conflicts_with = "source_file", allow_hyphen_values = true)]
-    pub(crate) source: Option<String>,
-    /// A file that holds the source; - for standard input.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) source_file: Option<String>,
-}
-
-/// Where a cell goes.
-#[derive(ClapArgs, Debug)]
-#[group(multiple = false)]
-pub(crate) struct PlaceArgs {
-    /// Right after this cell.
-    #[arg(long, value_name = "CELL", allow_hyphen_values = true)]
-    pub(crate) after: Option<String>,
-    /// Right before this cell.
-    #[arg(long, value_name = "CELL", allow_hyphen_values = true)]
-    pub(crate) before: Option<String>,
-    /// Before or after all cells.
-    #[arg(long, value_enum)]
-    pub(crate) at: Option<End>,
-}
-
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum End {
-    Start,
-    End,
-}
-
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum KindArg {
-    Code,
-    Markdown,
-    Raw,
 }
 
 #[derive(ClapArgs, Debug)]

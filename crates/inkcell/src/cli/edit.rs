@@ -1,14 +1,16 @@
 //! `inkcell edit`: operations on cells, a batch of them, or a replacement in the virtual text.
 
+use clap::{ArgMatches, FromArgMatches as _};
 use inkcell_engine::notebook::{
-    CellPlace, CellRef, DropRule, EditOp, EditReport, MarkerIds, Matches, MetaChange, Notebook,
-    OutputsAfter, SourceShape, TextRules, nearest,
+    CellRef, DropRule, EditOp, EditReport, MarkerIds, Matches, Notebook, OutputsAfter, SourceShape,
+    TextRules, nearest,
 };
+use inkcell_engine::operations::{Argument, Field, FieldKind, FieldValue, FieldValues, OPERATIONS};
 use inkcell_engine::{
     Backup, Base, EngineError, Force, IfMissing, Mode, SaveOptions, Saved, parse_ops,
 };
 
-use crate::args::{Edit, End, OPS, Op, PlaceArgs, Save, Source};
+use crate::args::{Edit, Op, Save, Source};
 use crate::cli::input;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -59,8 +61,14 @@ fn change(args: Edit, outputs: OutputsAfter, settings: &Settings) -> Result<Chan
         }
         _ => return Err(Failure::argument("OP", "give only one of an operation, --ops and --old")),
     }
-    if let Some(op) = args.op {
-        return Ok(Change::Ops(operation(op, outputs, settings)?));
+    match args.op {
+        Some(Op::Known(command, given)) => {
+            return Ok(Change::Ops(operations((command, &given), outputs, settings)?));
+        }
+        Some(Op::Other(words)) => {
+            return Err(unknown(words.first().map_or("", String::as_str)));
+        }
+        None => {}
     }
     if let Some(file) = &args.ops {
         let json = input::file_text("--ops", file, settings)?;
@@ -77,97 +85,92 @@ fn change(args: Edit, outputs: OutputsAfter, settings: &Settings) -> Result<Chan
 
 /// The names of the operations, and the forms of the command without one.
 fn ways_to_say() -> String {
-    let (last, others) = OPS.split_last().unwrap_or((&"", &[]));
+    let commands = Op::commands();
+    let (last, others) = commands.split_last().unwrap_or((&"", &[]));
     format!("{} or {last}; or give --ops FILE, or --old TEXT --new TEXT", others.join(", "))
 }
 
 fn unknown(word: &str) -> Failure {
-    if OPS.contains(&word) {
+    let commands = Op::commands();
+    if commands.contains(&word) {
         let problem =
             "after -- no operation is seen; a path that begins with a dash is given as ./-NAME";
         return Failure::argument(word, problem);
     }
-    let hint = nearest(OPS.iter().copied(), word)
-        .map(|at| format!(" (did you mean {:?}?)", OPS[at]))
+    let hint = nearest(commands.iter().copied(), word)
+        .map(|at| format!(" (did you mean {:?}?)", commands[at]))
         .unwrap_or_default();
     let problem = format!("{word:?} is no operation{hint}; it is {}", ways_to_say());
     Failure::argument("OP", problem)
 }
 
-fn operation(op: Op, outputs: OutputsAfter, settings: &Settings) -> Result<Vec<EditOp>, Failure> {
-    let op = match op {
-        Op::Replace { cell, source, kind } => EditOp::Replace {
-            cell: input::cell(&cell),
-            source: source_text(source, settings)?,
-            kind: kind.map(input::kind),
-            outputs,
-            shape: SourceShape::Keep,
-        },
-        Op::Insert { source, place, kind } => EditOp::Insert {
-            at: place_of(place).unwrap_or(CellPlace::End),
-            kind: input::kind(kind),
-            source: source_text(source, settings)?,
-        },
-        Op::Delete { cell } => EditOp::Delete { cell: input::cell(&cell) },
-        Op::Move { cell, place } => EditOp::Move {
-            cell: input::cell(&cell),
-            to: place_of(place).ok_or_else(|| {
-                Failure::argument(
-                    "move",
-                    "say where to: --after CELL, --before CELL or --at start|end",
-                )
-            })?,
-        },
-        Op::Type { cell, kind } => {
-            EditOp::SetKind { cell: input::cell(&cell), kind: input::kind(kind) }
+/// Makes the operations of a subcommand. Of several, only those are meant whose fields say something.
+fn operations(
+    (command, given): (&str, &ArgMatches),
+    outputs: OutputsAfter,
+    settings: &Settings,
+) -> Result<Vec<EditOp>, Failure> {
+    let (mut ops, mut missing) = (Vec::new(), None);
+    for operation in OPERATIONS.iter().filter(|operation| operation.command == command) {
+        let mut values = FieldValues::new(outputs);
+        for field in operation.fields {
+            if let Some(value) = value(field, given, settings)? {
+                values.add(field, value);
+            }
         }
-        Op::Clear { cell } => EditOp::Clear { cell: cell.as_deref().map(input::cell) },
-        Op::Sub { cell, old, new, all } => EditOp::Sub {
-            cell: input::cell(&cell),
-            old,
-            new,
-            matches: if all { Matches::All } else { Matches::One },
-            outputs,
-        },
-        Op::Meta { cell, set, unset, tag, untag } => {
-            return metadata(cell.as_deref(), &set, unset, tag, untag);
+        match operation.missing_choice(&values) {
+            Some(choice) => missing = Some(choice.command_error),
+            None => ops.push(operation.edit(values)),
         }
-        Op::Other(words) => return Err(unknown(words.first().map_or("", String::as_str))),
+    }
+    let ops: Result<Vec<EditOp>, String> = match missing {
+        Some(problem) if ops.is_empty() => Err(problem.to_owned()),
+        _ => ops.into_iter().collect(),
     };
-    Ok(vec![op])
+    ops.map_err(|problem| Failure::argument(command, problem))
 }
 
-fn metadata(
-    cell: Option<&str>,
-    set: &[String],
-    unset: Vec<String>,
-    tag: Vec<String>,
-    untag: Vec<String>,
-) -> Result<Vec<EditOp>, Failure> {
-    let mut change = MetaChange { set: Vec::new(), unset };
-    for pair in set {
-        let Some((key, value)) = pair.split_once('=') else {
-            return Err(Failure::argument("--set", format!("{pair:?} is not KEY=VALUE")));
-        };
-        let is_json = serde_json::from_str::<&serde_json::value::RawValue>(value).is_ok();
-        let value =
-            if is_json { value.to_owned() } else { serde_json::Value::from(value).to_string() };
-        change.set.push((key.to_owned(), value));
+/// The value of a field, if it was typed.
+fn value(
+    field: &Field,
+    given: &ArgMatches,
+    settings: &Settings,
+) -> Result<Option<FieldValue>, Failure> {
+    match field.argument {
+        Argument::Absent => return Ok(None),
+        Argument::Source => {
+            let source = Source::from_arg_matches(given)
+                .map_err(|error| Failure::argument(field.name, error.to_string()))?;
+            return Ok(Some(FieldValue::Text(source_text(source, settings)?)));
+        }
+        Argument::Place(_) | Argument::Flag(..) => {}
     }
-    let cell = cell.map(input::cell);
-    let mut ops = Vec::new();
-    if change != MetaChange::default() {
-        ops.push(EditOp::SetMeta { cell: cell.clone(), change });
-    }
-    if !(tag.is_empty() && untag.is_empty()) {
-        let cell =
-            cell.ok_or_else(|| Failure::argument("meta", "tags belong to a cell; name it"))?;
-        ops.push(EditOp::SetTags { cell, add: tag, remove: untag });
-    }
-    if ops.is_empty() {
-        return Err(Failure::argument("meta", "give --set, --unset, --tag or --untag"));
-    }
-    Ok(ops)
+    let one = || given.get_one::<String>(field.name);
+    let many = || given.get_many::<String>(field.name).into_iter().flatten();
+    Ok(match field.kind {
+        FieldKind::Cell => one().map(|cell| FieldValue::Cell(CellRef::Text(cell.clone()))),
+        FieldKind::Text | FieldKind::Source => one().cloned().map(FieldValue::Text),
+        FieldKind::Word(words) => {
+            let word = one().and_then(|given| words.iter().find(|word| *word == given));
+            word.map(|word| FieldValue::Word(word))
+        }
+        FieldKind::Switch => Some(FieldValue::Switch(given.get_flag(field.name))),
+        FieldKind::Keys => {
+            let keys: Result<Vec<_>, Failure> = many().map(|pair| key_and_value(pair)).collect();
+            Some(FieldValue::Keys(keys?))
+        }
+        FieldKind::Texts => Some(FieldValue::Texts(many().cloned().collect())),
+    })
+}
+
+/// A key with its value as JSON text.
+fn key_and_value(pair: &str) -> Result<(String, String), Failure> {
+    let Some((key, value)) = pair.split_once('=') else {
+        return Err(Failure::argument("--set", format!("{pair:?} is not KEY=VALUE")));
+    };
+    let is_json = serde_json::from_str::<&serde_json::value::RawValue>(value).is_ok();
+    let value = if is_json { value.to_owned() } else { serde_json::Value::from(value).to_string() };
+    Ok((key.to_owned(), value))
 }
 
 fn source_text(source: Source, settings: &Settings) -> Result<String, Failure> {
@@ -188,16 +191,6 @@ fn source_text(source: Source, settings: &Settings) -> Result<String, Failure> {
         return Err(Failure::argument("source", problem));
     }
     Ok(text)
-}
-
-fn place_of(place: PlaceArgs) -> Option<CellPlace> {
-    let after = place.after.map(|cell| CellPlace::After(CellRef::Text(cell)));
-    let before = place.before.map(|cell| CellPlace::Before(CellRef::Text(cell)));
-    let end = place.at.map(|end| match end {
-        End::Start => CellPlace::Start,
-        End::End => CellPlace::End,
-    });
-    after.or(before).or(end)
 }
 
 impl Change {

@@ -5,9 +5,7 @@
 use std::io::{IsTerminal, Read};
 
 use inkcell_engine::Version;
-use inkcell_engine::notebook::{CellKind, CellRef};
 
-use crate::args::KindArg;
 use crate::exit::Failure;
 use crate::settings::Settings;
 
@@ -69,16 +67,4 @@ pub(crate) fn version(given: Option<&str>) -> Result<Option<Version>, Failure> {
             format!("{given:?} is not a version; inkcell read shows it, 16 hexadecimal digits");
         Failure::argument("--hash", problem)
     })
-}
-
-pub(crate) fn cell(given: &str) -> CellRef {
-    CellRef::Text(given.to_owned())
-}
-
-pub(crate) fn kind(given: KindArg) -> CellKind {
-    match given {
-        KindArg::Code => CellKind::Code,
-        KindArg::Markdown => CellKind::Markdown,
-        KindArg::Raw => CellKind::Raw,
-    }
 }
