@@ -4,6 +4,8 @@
 
 mod after;
 
+use std::borrow::Cow;
+
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use inkcell_engine::api::CellChoice;
@@ -11,11 +13,12 @@ use inkcell_engine::notebook::{
     DropRule, EditOp, EditReport, MarkerIds, Matches, Notebook, OutputsAfter, SourceShape,
     TextRules, visible_line,
 };
+use inkcell_engine::operations::{Field, FieldKind, OPERATIONS, Operation, PLACE_FIELDS};
 use inkcell_engine::{
     Backup, Base, EngineError, Force, IfMissing, Kind, Mode, Notebooks, SaveOptions, Version,
     parse_ops,
 };
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -45,34 +48,31 @@ pub(crate) static SPEC: ToolSpec = ToolSpec {
     call,
 };
 
-/// Where nothing can be run, running is not spoken of (B:C-02).
+/// Where nothing can be run, running is not spoken of (B:C-02). `wait` is accepted as `notebook_run` accepts it, and
+/// hidden: every model reads one word less.
 fn schema(exposure: &Exposure) -> Value {
     let mut schema = lean::schema::<Args>(exposure);
-    if !exposure.offers(RUN_TOOL)
-        && let Some(Value::Object(arguments)) = schema.get_mut("properties")
-    {
-        arguments.shift_remove("run");
+    if let Some(Value::Object(arguments)) = schema.get_mut("properties") {
+        arguments.shift_remove("wait");
+        if !exposure.offers(RUN_TOOL) {
+            arguments.shift_remove("run");
+        }
     }
     schema
 }
 
-const ALIASES: &[Alias] = &[
+/// Other names of arguments. Fields of operations bring their own.
+const ALIASES: [Alias; 5] = [
     ("notebook_path", "path"),
     ("file_path", "path"),
-    ("cell_id", "cell"),
-    ("cell_index", "cell"),
-    ("new_source", "source"),
-    ("content", "source"),
-    ("cell_type", "type"),
     ("edit_mode", "op"),
     ("action", "op"),
-    ("old_text", "old"),
-    ("new_text", "new"),
     ("operations", "ops"),
 ];
 
+// `decode` refuses what the schema does not name, and the operation takes all that is left.
 #[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[schemars(deny_unknown_fields)]
 struct Args {
     path: String,
     /// Operations, each an object with the fields below
@@ -83,35 +83,8 @@ struct Args {
     /// How many cells text leaves out on purpose
     #[serde(default)]
     drop: usize,
-    #[schemars(with = "Option<Op>")]
-    op: Option<String>,
-    #[schemars(with = "Option<Cell>")]
-    cell: Option<Value>,
-    #[schemars(with = "Option<String>")]
-    source: Option<Value>,
-    #[schemars(with = "Option<Type>")]
-    r#type: Option<Value>,
-    #[schemars(with = "Option<Cell>")]
-    after: Option<Value>,
-    #[schemars(with = "Option<Cell>")]
-    before: Option<Value>,
-    #[schemars(with = "Option<At>")]
-    at: Option<Value>,
-    #[schemars(with = "Option<String>")]
-    old: Option<Value>,
-    #[schemars(with = "Option<String>")]
-    new: Option<Value>,
-    all: Option<bool>,
-    /// Metadata keys and values
-    #[schemars(with = "Option<Map<String, Value>>")]
-    set: Option<Value>,
-    #[schemars(with = "Option<Vec<String>>")]
-    unset: Option<Value>,
-    /// Tags
-    #[schemars(with = "Option<Vec<String>>")]
-    add: Option<Value>,
-    #[schemars(with = "Option<Vec<String>>")]
-    remove: Option<Value>,
+    #[serde(flatten)]
+    inline: Inline,
     outputs: Option<OutputsArg>,
     /// The version you read: changes of others to the same cells since are a conflict
     if_hash: Option<String>,
@@ -123,55 +96,44 @@ struct Args {
     create: bool,
     #[serde(default)]
     run: RunArg,
-    // Accepted as `notebook_run` accepts it, and hidden: every model reads one word less.
-    #[schemars(skip)]
     wait: Option<Seconds>,
 }
 
-// The next four have no `///`, since a model would read it with every question. Only their schemas are used:
-// operations decode their own input.
-#[derive(JsonSchema)]
-#[serde(untagged)]
-#[schemars(inline)]
-#[allow(dead_code, reason = "only its schema is of use")]
-enum Cell {
-    Index(i64),
-    Id(String),
+/// The fields of one operation beside the path, as the table of operations names them.
+#[derive(Deserialize)]
+#[serde(transparent)]
+struct Inline(Map<String, Value>);
+
+/// The fields of operations. How outputs fare is said for the whole call.
+fn inline_fields() -> impl Iterator<Item = &'static Field> {
+    Operation::all_fields().into_iter().filter(|field| field.name != "outputs")
 }
 
-#[derive(JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(inline)]
-#[allow(dead_code, reason = "only its schema is of use")]
-enum Op {
-    Replace,
-    Insert,
-    Delete,
-    Move,
-    Sub,
-    Type,
-    Clear,
-    Meta,
-    Tags,
-}
+impl JsonSchema for Inline {
+    fn schema_name() -> Cow<'static, str> {
+        "Inline".into()
+    }
 
-#[derive(JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(inline)]
-#[allow(dead_code, reason = "only its schema is of use")]
-enum Type {
-    Code,
-    Markdown,
-    Raw,
-}
-
-#[derive(JsonSchema)]
-#[serde(rename_all = "lowercase")]
-#[schemars(inline)]
-#[allow(dead_code, reason = "only its schema is of use")]
-enum At {
-    Start,
-    End,
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let names: Vec<&str> = OPERATIONS.iter().map(|operation| operation.name).collect();
+        let mut properties = Map::new();
+        properties.insert("op".to_owned(), json!({"type": "string", "enum": names}));
+        for field in inline_fields() {
+            let mut schema = match field.kind {
+                FieldKind::Cell => json!({"anyOf": [{"type": "integer"}, {"type": "string"}]}),
+                FieldKind::Text | FieldKind::Source => json!({"type": "string"}),
+                FieldKind::Word(words) => json!({"type": "string", "enum": words}),
+                FieldKind::Switch => json!({"type": "boolean"}),
+                FieldKind::Keys => json!({"type": "object"}),
+                FieldKind::Texts => json!({"type": "array", "items": {"type": "string"}}),
+            };
+            if let Some(hint) = field.hint {
+                schema["description"] = hint.into();
+            }
+            properties.insert(field.name.to_owned(), schema);
+        }
+        json_schema!({"properties": properties})
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -218,9 +180,13 @@ fn call(
     async move {
         // The words of the source documents' editor keep their meaning there.
         let by_mode = given.get("edit_mode").is_some();
-        let mut args: Args = decode(given, ALIASES)?;
+        let aliases =
+            |field: &'static Field| field.aliases.iter().map(|alias| (*alias, field.name));
+        let aliases: Vec<Alias> =
+            ALIASES.into_iter().chain(inline_fields().flat_map(aliases)).collect();
+        let mut args: Args = decode(given, &aliases)?;
         if by_mode {
-            as_by_id(&mut args);
+            as_by_id(&mut args.inline.0);
         }
         let options = SaveOptions {
             base: version(args.if_hash.as_deref())?,
@@ -282,16 +248,15 @@ fn edit(
 }
 
 /// An insert in those words goes behind the cell that is named, or to the start (B:N-37).
-fn as_by_id(args: &mut Args) {
-    if args.op.as_deref() != Some("insert") {
+fn as_by_id(fields: &mut Map<String, Value>) {
+    let has_place = PLACE_FIELDS.iter().any(|place| fields.contains_key(*place));
+    if has_place || fields.get("op").is_none_or(|op| op != "insert") {
         return;
     }
-    let has_place = args.after.is_some() || args.before.is_some() || args.at.is_some();
-    match args.cell.take() {
-        cell @ Some(_) if !has_place => args.after = cell,
-        None if !has_place => args.at = Some("start".into()),
-        cell => args.cell = cell,
-    }
+    match fields.shift_remove("cell") {
+        Some(cell) => fields.insert("after".to_owned(), cell),
+        None => fields.insert("at".to_owned(), "start".into()),
+    };
 }
 
 fn version(given: Option<&str>) -> Result<Option<Version>, ToolError> {
@@ -313,33 +278,15 @@ fn change(args: Args) -> Result<Change, ToolError> {
         outputs,
         shape: SourceShape::Keep,
     };
-    let fields = [
-        ("cell", args.cell),
-        ("source", args.source),
-        ("type", args.r#type),
-        ("after", args.after),
-        ("before", args.before),
-        ("at", args.at),
-        ("old", args.old),
-        ("new", args.new),
-        ("all", args.all.map(Value::from)),
-        ("set", args.set),
-        ("unset", args.unset),
-        ("add", args.add),
-        ("remove", args.remove),
-    ];
-    let fields = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    let mut fields: Map<String, Value> = fields.collect();
-    let is_inline = args.op.is_some() || !fields.is_empty();
-    match (args.ops, args.text, is_inline) {
+    let Inline(mut fields) = args.inline;
+    match (args.ops, args.text, !fields.is_empty()) {
         (Some(ops), None, false) => Ok(Change::Ops(parse_ops(&ops_text(ops), outputs)?)),
         (None, Some(text), false) => Ok(Change::Text { text, rules: rules(text_outputs) }),
         (None, None, true) => {
-            if let Some((old, new)) = sub_anywhere(args.op.as_deref(), &fields) {
-                let matches = if args.all == Some(true) { Matches::All } else { Matches::One };
+            if let Some((old, new, matches)) = sub_anywhere(&fields)? {
                 return Ok(Change::Sub { old, new, matches, rules: rules(outputs) });
             }
-            if let Some(op) = args.op.or_else(|| usual_op(&fields).map(str::to_owned)) {
+            if let (None, Some(op)) = (fields.get("op"), usual_op(&fields)) {
                 fields.insert("op".to_owned(), op.into());
             }
             let ops = parse_ops(&Value::Object(fields).to_string(), outputs);
@@ -365,14 +312,23 @@ fn ops_text(ops: Value) -> String {
 }
 
 /// Texts to replace wherever they stand, when no cell is named.
-fn sub_anywhere(op: Option<&str>, fields: &Map<String, Value>) -> Option<(String, String)> {
-    let is_sub = op.is_none_or(|op| op == "sub") && !fields.contains_key("cell");
-    match (fields.get("old"), fields.get("new")) {
-        (Some(Value::String(old)), Some(Value::String(new))) if is_sub => {
-            Some((old.clone(), new.clone()))
+fn sub_anywhere(
+    fields: &Map<String, Value>,
+) -> Result<Option<(String, String, Matches)>, ToolError> {
+    let is_sub = fields.get("op").is_none_or(|op| op == "sub") && !fields.contains_key("cell");
+    let (Some(Value::String(old)), Some(Value::String(new)), true) =
+        (fields.get("old"), fields.get("new"), is_sub)
+    else {
+        return Ok(None);
+    };
+    let matches = match fields.get("all") {
+        None | Some(Value::Bool(false)) => Matches::One,
+        Some(Value::Bool(true)) => Matches::All,
+        Some(other) => {
+            return Err(ToolError::argument(format!("all is {other}; it is true or false")));
         }
-        _ => None,
-    }
+    };
+    Ok(Some((old.clone(), new.clone(), matches)))
 }
 
 /// What is meant when nothing else could be.

@@ -1,6 +1,7 @@
 //! The edits that `notebook_edit` makes from the input of models.
 
 use inkcell_engine::Kind;
+use inkcell_engine::operations::{OPERATIONS, PLACE_FIELDS};
 use inkcell_testkit::notebooks::small;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -68,6 +69,7 @@ async fn one_operation_inline() {
 async fn inserts_stand_where_their_words_say() {
     let table = [
         (json!({"op": "insert", "source": "new"}), 3),
+        (json!({"op": "insert", "source": "new", "wait": 5}), 3),
         (json!({"op": "insert", "source": "new", "after": "aaaa"}), 2),
         (json!({"source": "new", "before": 0}), 0),
         (json!({"edit_mode": "insert", "new_source": "new", "cell_id": "aaaa1111"}), 2),
@@ -186,6 +188,12 @@ async fn what_has_no_meaning_is_refused() {
         (json!({"ops": [{"op": "delete"}]}), "operation 0: delete needs the field \"cell\""),
         (json!({"cell": 1, "source": "x", "if_hash": "abc"}), "if_hash: \"abc\" is not a version"),
         (json!({"cell": 1, "source": 5}), "source is 5; it is a string"),
+        (json!({"op": 3}), "op is 3; it is a string"),
+        (json!({"old": "x", "new": "y", "all": 1}), "all is 1; it is true or false"),
+        (
+            json!({"cell": 1, "source": "x", "outputs": "burn"}),
+            "outputs: burn is none of its values",
+        ),
         (json!({"cell": "nope", "source": "x"}), "nb.ipynb: "),
         (json!({"cell": 1, "sourse": "x"}), "there is no argument sourse; did you mean source?"),
         (
@@ -212,6 +220,28 @@ async fn a_call_that_was_given_up_writes_nothing() {
     let error = desk.tried_with("notebook_edit", given, cancel, None).await.unwrap_err();
     assert_eq!(error.kind, Kind::Cancelled);
     assert_eq!(desk.get("nb.ipynb"), small());
+}
+
+/// The description lists each operation with all its fields; how outputs fare has a sentence of its own.
+#[test]
+fn a_model_is_told_every_operation() {
+    let told = find("notebook_edit").unwrap().description;
+    let list = told.lines().find_map(|line| line.strip_prefix("op: ")).unwrap();
+    let told: Vec<(&str, &str)> =
+        list.split("), ").filter_map(|operation| operation.split_once(" (")).collect();
+    assert_eq!(told.len(), OPERATIONS.len(), "{list}");
+    for (operation, (name, fields)) in OPERATIONS.iter().zip(told) {
+        assert_eq!(operation.name, name);
+        let words: Vec<&str> = fields.split(|c: char| !c.is_alphanumeric()).collect();
+        for field in operation.fields.iter().filter(|field| field.name != "outputs") {
+            assert!(words.contains(&field.name), "{name}: {fields}");
+            let is_choice =
+                operation.choice.iter().any(|choice| choice.fields.contains(&field.name))
+                    || PLACE_FIELDS.contains(&field.name);
+            let is_optional = fields.contains(&format!("{}?", field.name)) || is_choice;
+            assert_eq!(is_optional, !field.is_required, "{name}: {}", field.name);
+        }
+    }
 }
 
 /// Together with four others these two have 12 KB.
