@@ -263,7 +263,7 @@ def _begin(session, hello):
     from . import imports
     from .channel import to_json
 
-    session.channel.nonce = hello["nonce"]
+    session.channel.sign(hello["nonce"])
     set_environment(hello["env"], session.environment or dict(os.environ))
     is_hosted = hello.get("shell") == "ipython"
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline" if is_hosted else "Agg")
@@ -301,7 +301,7 @@ def _begin(session, hello):
 
 def _go_on(session, hello, variable):
     """A copy of a kernel is what that one has become; only what tells the two apart is its own."""
-    session.channel.nonce = hello["nonce"]
+    session.channel.sign(hello["nonce"])
     os.environ[variable] = hello["env"][variable]
     _say_ready(session)
 

@@ -32,13 +32,12 @@ _MORE_ROOM = 1 << 20
 _scan = make_scanner(_ScannerRules())
 
 
-def clean(text):
-    """Text that can be UTF-8: a lone surrogate is shown as an escape."""
+def encode(text):
+    """Text as UTF-8; a lone surrogate is shown as an escape."""
     try:
-        text.encode()
-        return text
+        return text.encode()
     except UnicodeEncodeError:
-        return text.encode("utf-8", "backslashreplace").decode()
+        return text.encode("utf-8", "backslashreplace")
 
 
 def to_json(value):
@@ -50,7 +49,7 @@ def to_json(value):
     if value is False:
         return "false"
     if isinstance(value, str):
-        return encode_basestring_ascii(clean(value))
+        return encode_basestring_ascii(encode(value).decode())
     if isinstance(value, int):
         return int.__repr__(value)
     if isinstance(value, dict):
@@ -66,7 +65,7 @@ class Channel:
     def __init__(self, fd):
         self.fd = fd
         self.pid = os.getpid()
-        self.nonce = ""
+        self.sign("")
         self.sequence = 0
         self.lock = allocate_lock()
         self.buffer = b""
@@ -80,42 +79,38 @@ class Channel:
         # Called after a frame; it is there when an interrupt came in the middle of one.
         self.after_send = None
 
-    def send(self, kind, fields, payload=(), *, soon=False):
-        """Sends a frame. `fields` is JSON text without braces, `payload` the raw parts behind it. A result
-        that may be sent `soon` goes out as a part of the end of its cell, if nothing else comes first."""
+    def sign(self, nonce):
+        """Sets the nonce of all frames."""
+        # What every frame begins with.
+        self.head = f'{{"n":"{nonce}","s":'
+
+    def send(self, kind, fields, payload=()):
+        """Sends a frame. `fields` is JSON text without braces, `payload` the raw parts behind it."""
         if getpid() != self.pid:
             return
-        is_main = get_ident() == self.main
-        if is_main:
-            # A frame begun by a signal handler in the middle of another would break both.
-            if self.is_busy:
-                return
-            # Before the lock is asked for: an interrupt in between would leave it locked for ever.
-            self.is_busy = True
-        self.lock.acquire()
-        try:
-            held = self.held
-            if held is not None:
-                self.held = None
-                if kind == "done":
-                    # The id of the cell is the first of its fields too; what follows it comes along.
-                    fields, payload = held[0] + fields[fields.find(",") :] if "," in fields else held[0], held[1]
-                else:
-                    self._put("result", *held)
-            if soon:
-                self.held = (fields, payload)
-            else:
+        if get_ident() != self.main:
+            with self.lock:
                 self._put(kind, fields, payload)
-            if is_main and payload:
-                self.sent = id(payload[0])
-        finally:
-            self.lock.release()
-            if is_main:
+        elif not self.is_busy:
+            # A frame begun by a signal handler in the middle of another would break both. Set before the lock is asked
+            # for: an interrupt in between would leave it locked for ever.
+            self.is_busy = True
+            try:
+                with self.lock:
+                    self._put(kind, fields, payload)
+                if payload:
+                    self.sent = id(payload[0])
+            finally:
                 self.is_busy = False
-        # Looked up once: in a thread it may be gone a moment later.
-        after_send = self.after_send
-        if after_send is not None:
-            after_send()
+            if self.after_send is not None:
+                self.after_send()
+
+    def hold(self, fields, payload):
+        """Takes a result that goes out as a part of the end of its cell, if nothing else comes first."""
+        if self.held is None and get_ident() == self.main:
+            self.held = (fields, payload)
+        else:
+            self.send("result", fields, payload)
 
     def release(self):
         """Sends what was held back for the end of the cell."""
@@ -126,12 +121,21 @@ class Channel:
                     self._put("result", *held)
 
     def _put(self, kind, fields, payload):
+        held = self.held
+        if held is not None:
+            self.held = None
+            if kind == "done":
+                # The id of the cell is the first of its fields too; what follows it comes along.
+                rest = fields.find(",")
+                fields, payload = held[0] if rest < 0 else held[0] + fields[rest:], held[1]
+            else:
+                self._put("result", *held)
         self.sequence = number = self.sequence + 1
         if not payload:
-            whole = f'{{"n":"{self.nonce}","s":{number},"t":"{kind}",{fields}}}\n'.encode("ascii")
+            whole = f'{self.head}{number},"t":"{kind}",{fields}}}\n'.encode()
         else:
             size = len(payload[0]) if len(payload) == 1 else sum(map(len, payload))
-            whole = f'{{"n":"{self.nonce}","s":{number},"t":"{kind}",{fields},"bytes":{size}}}\n'.encode("ascii")
+            whole = f'{self.head}{number},"t":"{kind}",{fields},"bytes":{size}}}\n'.encode()
             if size > _SMALL:
                 self._write_parts((whole, *payload))
                 return
@@ -153,12 +157,8 @@ class Channel:
 
     def receive(self):
         """The next command, or None when the host is gone."""
-        searched = 0
-        while True:
-            end = self.buffer.find(b"\n", searched)
-            if end >= 0:
-                line, self.buffer = self.buffer[:end], self.buffer[end + 1 :]
-                return _scan(line.decode("utf-8"), 0)[0]
+        end = self.buffer.find(b"\n")
+        while end < 0:
             searched = len(self.buffer)
             try:
                 more = self._read(_MORE_ROOM if searched else _ROOM)
@@ -167,6 +167,9 @@ class Channel:
             if not more:
                 return None
             self.buffer += more
+            end = self.buffer.find(b"\n", searched)
+        line, self.buffer = self.buffer[:end], self.buffer[end + 1 :]
+        return _scan(line.decode(), 0)[0]
 
     def peek(self):
         """The next command, if it is here whole already. It stays."""

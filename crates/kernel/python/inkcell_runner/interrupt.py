@@ -6,6 +6,7 @@ interrupt can never tear the channel.
 """
 
 import _signal
+from _signal import SIGINT, getsignal
 from _thread import get_ident
 from os import fstat, read
 
@@ -41,12 +42,12 @@ class Interrupt:
         self._ticks, self._pause = 0, 1
         # One object, so that it can be known again.
         self._handler = self._on_signal
-        _signal.signal(_signal.SIGINT, self._handler)
+        _signal.signal(SIGINT, self._handler)
 
     def rearm(self):
         """Puts our handler in place, whatever user code has put there."""
         self._main = get_ident()
-        _signal.signal(_signal.SIGINT, self._handler)
+        _signal.signal(SIGINT, self._handler)
 
     def watch(self, read_end, write_end):
         """Takes a pipe from which `remind` learns of signals."""
@@ -83,7 +84,7 @@ class Interrupt:
         """Keeps signals from here on: they are for the command that was read."""
         self._is_pending = False
         self._state = _KEPT
-        if _signal.getsignal(_signal.SIGINT) is not self._handler:
+        if getsignal(SIGINT) is not self._handler:
             self.rearm()
 
     def call(self, code, *args):
@@ -124,7 +125,7 @@ class Interrupt:
         self._state = _IGNORED
         self._is_pending = False
         self._channel.after_send = None
-        if _signal.getsignal(_signal.SIGINT) is not self._handler:
+        if getsignal(SIGINT) is not self._handler:
             # The user's own would hear what comes between two cells, and the system's would end the runner.
             self.rearm()
 
@@ -141,7 +142,7 @@ class Interrupt:
         """Sends the signal again if the handler has not run. A signal that arrives between Python's last check and a
         blocking system call does not end that call. Another thread calls this at intervals while a cell runs."""
         heard = self._heard
-        has_come = _signal.SIGINT in self._take_signals()
+        has_come = SIGINT in self._take_signals()
         if self._unheard != heard:
             # No signal was open, or the handler has run for it.
             self._unheard = heard if has_come else None
@@ -151,8 +152,8 @@ class Interrupt:
         if self._ticks < self._pause or self._state != _RAISED:
             return
         self._ticks, self._pause = 0, min(self._pause * 2, _MAX_PAUSE)
-        if _signal.getsignal(_signal.SIGINT) is self._handler and self._heard == heard:
-            _signal.pthread_kill(self._main, _signal.SIGINT)
+        if getsignal(SIGINT) is self._handler and self._heard == heard:
+            _signal.pthread_kill(self._main, SIGINT)
 
     def _take_signals(self):
         """The numbers of the signals that are in the pipe."""

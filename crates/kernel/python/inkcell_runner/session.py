@@ -10,13 +10,17 @@ import sys
 from _thread import get_ident
 from os import getpid
 
-from .channel import Channel, clean, to_json
+from .channel import Channel, encode, to_json
 from .execute import Executor, bare
 from .interrupt import Interrupt, shielded
 from .streams import Descriptors, Streams
 
 # The names of a longer cell are not looked for: it is data, or made by a program.
 _MAX_NAMED = 200_000
+
+_BUILTINS = builtins.__dict__
+
+_NO_CELL = '"id":null'
 
 _BINARY = ("image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf")
 
@@ -34,7 +38,13 @@ def _text_form(kind, value):
                 return "b", base64.b64decode("".join(value.split()), validate=True)
             except ValueError:
                 pass
-    return "t", clean(value).encode()
+    return "t", encode(value)
+
+
+def _plain_bundle(text):
+    """Fields and payload of a text; most results are one."""
+    raw = encode(text)
+    return f'"parts":[["text/plain","t",{len(raw)}]],"metadata":""', (raw,)
 
 
 class StdinNotImplementedError(RuntimeError):
@@ -52,7 +62,8 @@ class Session:
         self.shell_object = None
         # The interpreter's own IPython, where it runs the cells.
         self.hosted = None
-        self._set_running(None)
+        # The cell that runs, and what every report begins with.
+        self.running, self._tag = None, _NO_CELL
         # It was made ahead of time, in an environment that is known.
         self.is_prepared = False
         self.environment = None
@@ -97,24 +108,17 @@ class Session:
             return
         self.channel.send("stream", f'{self._tag},"name":"{name}"', (data,))
 
-    def _set_running(self, cell):
-        self.running = cell
-        # Every report begins with it.
-        self._tag = '"id":null' if cell is None else f'"id":{cell}'
-
     def flush(self):
         """Hands over what Python and C hold back, so that what follows comes after it."""
-        self.streams.is_sound = False
-        is_sound = self.streams.flush()
+        streams = self.streams
+        streams.is_sound = False
         # A thread of the user's may come here, too, and end its flush after the cell.
-        self.streams.is_sound = is_sound and get_ident() == self.channel.main
+        streams.is_sound = streams.flush() and get_ident() == self.channel.main
         _flush_c()
 
     def _bundle(self, data, metadata):
         if not metadata and len(data) == 1 and type(data.get("text/plain")) is str:
-            # Most results are this.
-            raw = clean(data["text/plain"]).encode()
-            return f'"parts":[["text/plain","t",{len(raw)}]],"metadata":""', (raw,)
+            return _plain_bundle(data["text/plain"])
         parts, payload = [], []
         for kind, value in data.items():
             if isinstance(value, (bytes, bytearray, memoryview)):
@@ -303,11 +307,13 @@ class Session:
     def run_cell(self, request):
         """Runs one request from its start to its end; never raises."""
         self.interrupt.keep()
-        self._set_running(request["id"])
-        silent = request.get("silent", False)
-        self.may_ask = request.get("asks", False)
-        self.wants_names, self.tree = "names" in request and len(request["code"]) <= _MAX_NAMED, None
-        self.returned = None
+        self.running = cell = request["id"]
+        self._tag = f'"id":{cell}'
+        # The host says only what is so.
+        silent = "silent" in request
+        self.may_ask = "asks" in request
+        self.wants_names = "names" in request and len(request["code"]) <= _MAX_NAMED
+        self.tree = self.returned = None
         number = self.count + 1
         self.streams.install()
         error = None
@@ -338,7 +344,7 @@ class Session:
                 text = "\n".join(self._describe(error)[3])
             self.flush()
             if text:
-                os.write(2, clean(text + "\n").encode())
+                os.write(2, encode(text + "\n"))
         finally:
             os._exit(code & 0xFF)
 
@@ -408,10 +414,11 @@ class Session:
         data = metadata = None
         if text is None and not formatting.own_display(value):
             data, metadata = formatting.bundle(value)
+        # No name here may hold an older value: what it says when it goes must come before the flush.
         self._last = (value, *self._last[:2])
         # As IPython: a `_` that the user assigned is left alone.
         given = self._given
-        if "_" not in builtins.__dict__ and (
+        if "_" not in _BUILTINS and (
             namespace.get("_", given[0]) is given[0]
             and namespace.get("__", given[1]) is given[1]
             and namespace.get("___", given[2]) is given[2]
@@ -423,17 +430,19 @@ class Session:
             self.outputs[number] = value
         # Last, so that nothing of the user's runs after it: what was there before may go with a word.
         if text is not None:
-            self.send_result(number, {"text/plain": text}, None)
+            self._hold_result(number, *_plain_bundle(text))
         elif data is not None:
             self.send_result(number, data, metadata)
 
     def send_result(self, number, data, metadata):
         """Reports the value of a cell."""
+        self._hold_result(number, *self._bundle(data, metadata))
+
+    def _hold_result(self, number, fields, payload):
         self.flush()
-        fields, payload = self._bundle(data, metadata)
         self.is_flushed = True
         # The end of the cell follows at once, unless something takes its time; then the flusher sends it.
-        self.channel.send("result", f'{self._tag},"count":{number},{fields}', payload, soon=True)
+        self.channel.hold(f'{self._tag},"count":{number},{fields}', payload)
 
     def _describe(self, error):
         """Class, message, coloured lines, plain lines. Whatever fails on the way, the error is described."""
@@ -492,7 +501,7 @@ class Session:
             )
         self.channel.send("done", self._tag + self._names() if self.wants_names else self._tag)
         self.is_flushed = False
-        self._set_running(None)
+        self.running, self._tag = None, _NO_CELL
         # For the next cell, while the host is busy with this one.
         self.descriptors.restore()
 
@@ -520,7 +529,7 @@ def _flush_c():
     global _flush_all
     if _flush_all is None:
         try:
-            if not _c_may_write():
+            if len(sys.modules) == _modules_seen or not _c_may_write():
                 return
             import _ctypes
 
@@ -541,8 +550,6 @@ def _c_may_write():
     """Whether any C code is loaded that is not Python's own; `_ctypes` itself may be ours."""
     global _modules_seen
     modules = sys.modules
-    if len(modules) == _modules_seen:
-        return False
     _modules_seen = len(modules)
     return "ctypes" in modules or any(map(_is_foreign, list(modules.values())))
 

@@ -186,13 +186,16 @@ class Streams:
         self.is_sound = False
         self._tick = allocate_lock()
         self._tick.acquire()
-        self._make()
         self.stdin = TypedInput(session)
+        self._make()
 
     def _make(self):
-        self.stdout = _stream(self._session, "stdout", 1, io.TextIOWrapper)
-        self.stderr = _stream(self._session, "stderr", 2, _OrderedText)
-        self.stderr._before = self.stdout
+        self.stdout = stdout = _stream(self._session, "stdout", 1, io.TextIOWrapper)
+        self.stderr = stderr = _stream(self._session, "stderr", 2, _OrderedText)
+        stderr._before = stdout
+        # The names by which `sys` knows them.
+        self._names = {"stdout": stdout, "stderr": stderr, "stdin": self.stdin}
+        self._names.update(__stdout__=stdout, __stderr__=stderr, __stdin__=self.stdin)
 
     def renew(self):
         """In a copy of the process: what another thread may have held there is nobody's here."""
@@ -202,23 +205,22 @@ class Streams:
 
     def install(self):
         """Puts the streams in place, whatever the last cell did to them."""
+        stdout, stderr = self.stdout, self.stderr
         try:
-            stdout, stderr = self.stdout, self.stderr
             is_whole = self.is_sound or not (_is_broken(stdout) or _is_broken(stderr))
             for stream in (stdout, stderr):
                 if stream.encoding != "UTF-8" or stream.errors != "backslashreplace":
                     stream.reconfigure(encoding="UTF-8", errors="backslashreplace")
-            self._hold_back(False)
+            if not stdout.line_buffering:
+                stdout.reconfigure(line_buffering=True)
         except (AttributeError, ValueError):
             # Closed, or its buffer was taken away.
             is_whole = False
         if not is_whole:
-            for stream in (self.stdout, self.stderr):
-                _give_up(stream)
+            _give_up(stdout)
+            _give_up(stderr)
             self._make()
-        sys.stdout = sys.__stdout__ = self.stdout
-        sys.stderr = sys.__stderr__ = self.stderr
-        sys.stdin = sys.__stdin__ = self.stdin
+        _state.update(self._names)
         self.is_sound = False
 
     def count(self, size):
@@ -241,21 +243,20 @@ class Streams:
         is_flood = self._writes >= _MANY_WRITES or self._bytes >= _MANY_BYTES
         self._writes = self._bytes = 0
         try:
-            self._hold_back(is_flood)
+            if self.stdout.line_buffering == is_flood:
+                self.stdout.reconfigure(line_buffering=not is_flood)
         except (AttributeError, ValueError):
             # The running cell closed it; the next one gets another.
             pass
 
-    def _hold_back(self, wanted):
-        if self.stdout.line_buffering == wanted:
-            self.stdout.reconfigure(line_buffering=not wanted)
-
     def flush(self):
         """Pushes everything out; what user code put in our place is asked too. Returns whether our own streams are in
         place and took it."""
-        stdout, stderr = streams = self.stdout, self.stderr
-        theirs = (_state.get("stdout"), _state.get("stderr"))
-        if theirs[0] is stdout and theirs[1] is stderr:
+        stdout, stderr = self.stdout, self.stderr
+        streams = (stdout, stderr)
+        if _state.get("stdout") is not stdout or _state.get("stderr") is not stderr:
+            streams = (_state.get("stdout"), _state.get("stderr"), stdout, stderr)
+        else:
             try:
                 stdout.flush()
                 stderr.flush()
@@ -263,8 +264,6 @@ class Streams:
             except Exception:
                 # One of them is seen to below.
                 pass
-        else:
-            streams = theirs + streams
         for stream in streams:
             try:
                 stream.flush()
