@@ -52,6 +52,32 @@ class StdinNotImplementedError(RuntimeError):
 
 
 class Session:
+    # What every cell touches. Python finds up to thirty attributes of an object quickly, and a session has more.
+    __slots__ = (
+        "__dict__",
+        "_given",
+        "_last",
+        "_tag",
+        "capturing",
+        "channel",
+        "count",
+        "descriptors",
+        "executor",
+        "history",
+        "hosted",
+        "interrupt",
+        "is_flushed",
+        "may_ask",
+        "namespace",
+        "outputs",
+        "returned",
+        "running",
+        "shell_object",
+        "streams",
+        "tree",
+        "wants_names",
+    )
+
     def __init__(self, channel, namespace):
         self.channel = channel
         self.namespace = namespace
