@@ -41,38 +41,6 @@ pub use run::{
 };
 pub use wanted::{Helpers, KernelChoice, Wanted};
 
-/// A request to an engine.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Request {
-    /// Runs code in a session.
-    Python(PythonRequest),
-    /// Inspects the names of a session.
-    Inspect(InspectRequest),
-    /// Lists or changes sessions.
-    Kernel(KernelRequest),
-    /// Returns an existing result.
-    Result(ResultRequest),
-    /// Cancels a call. A second cancel stops it by force.
-    Cancel(ExecutionId),
-}
-
-/// The answer to a request. The variant follows the request.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Response {
-    /// The call in its current state.
-    Python(Box<PythonReport>),
-    /// The values, help or completions that were asked for.
-    Inspect(InspectReport),
-    /// The sessions after the request.
-    Kernel(KernelReport),
-    /// A call, or a part of stored output.
-    Result(ResultReport),
-    /// The call will stop.
-    Cancelled(ExecutionId),
-}
-
 /// Code to run in a session.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

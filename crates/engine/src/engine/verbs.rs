@@ -1,4 +1,4 @@
-//! Dispatch of every request, and the kernel verbs: list, start, status, interrupt, restart, stop, keep.
+//! The kernel verbs: list, start, status, interrupt, restart, stop, keep.
 //!
 //! Owns how sessions are reported. `resolve.rs` finds the session of a request; other modules decide how a session
 //! runs code and when one is closed.
@@ -6,11 +6,11 @@
 use std::time::Duration;
 
 use crate::api::{
-    CellReport, EndReport, InterruptFate, KernelReport, KernelRequest, PythonReport, PythonRequest,
-    Request, Response, RunningReport, SessionPhase, SessionRef, SessionReport,
+    CellReport, EndReport, InterruptFate, KernelReport, KernelRequest, RunningReport, SessionPhase,
+    SessionRef, SessionReport,
 };
-use crate::engine::resolve::{LiveSession, Resolution, unknown_session};
-use crate::engine::{CallOptions, Engine};
+use crate::engine::Engine;
+use crate::engine::resolve::{LiveSession, unknown_session};
 use crate::error::{EngineError, SessionError};
 use crate::session::feeds::{KernelChange, SessionEvent, SessionWatch};
 use crate::session::journal::Seq;
@@ -22,39 +22,6 @@ use crate::types::{CallNote, KernelFate, OwnerId, SessionKey};
 const TITLE_CHARS: usize = 80;
 
 impl Engine {
-    /// Carries out any request, for `owner`.
-    pub async fn call(&self, request: Request, owner: OwnerId) -> Result<Response, EngineError> {
-        Ok(match request {
-            Request::Python(request) => {
-                Response::Python(Box::new(self.run_code(request, owner).await?))
-            }
-            Request::Inspect(request) => Response::Inspect(self.inspect(request).await?),
-            Request::Kernel(request) => Response::Kernel(self.kernel(request, owner).await?),
-            Request::Result(request) => Response::Result(self.stored(request).await?),
-            Request::Cancel(id) => {
-                self.find_call(&id)?.cancel();
-                Response::Cancelled(id)
-            }
-        })
-    }
-
-    /// Runs code. The answer comes when the call is over or the caller has waited long enough; then the call goes on,
-    /// and can be asked for by its id.
-    async fn run_code(
-        &self,
-        request: PythonRequest,
-        owner: OwnerId,
-    ) -> Result<PythonReport, EngineError> {
-        let (began, wait) = (tokio::time::Instant::now(), request.wait);
-        let Resolution { chosen, .. } = self.resolve(&request.session_ref(), request.mode).await?;
-        let call = self.submit(request, &chosen, CallOptions::of(owner)).await?;
-        Ok(match wait {
-            // The wait for a place in the registry counts too.
-            Some(wait) => call.wait(wait.saturating_sub(began.elapsed())).await,
-            None => call.settled().await,
-        })
-    }
-
     /// Carries out a kernel verb, for `owner`.
     pub async fn kernel(
         &self,
@@ -62,9 +29,7 @@ impl Engine {
         owner: OwnerId,
     ) -> Result<KernelReport, EngineError> {
         Ok(match request {
-            KernelRequest::List => KernelReport::Sessions(
-                self.sessions().iter().map(|listed| self.report(listed)).collect(),
-            ),
+            KernelRequest::List => KernelReport::Sessions(self.session_reports()),
             KernelRequest::Start(session) => self.start_kernel(&session, owner).await?,
             KernelRequest::Status(session) => {
                 let found = self.find_session(&session).await?;
@@ -172,6 +137,11 @@ impl Engine {
         let notes = [attached.notes, ensure_kernel(&attached.taken).await?].concat();
         let session = Box::new(self.report_of(&key)?);
         Ok(KernelReport::Started { session, notes })
+    }
+
+    /// All sessions as they are now, by name and folder.
+    pub fn session_reports(&self) -> Vec<SessionReport> {
+        self.sessions().iter().map(|listed| self.report(listed)).collect()
     }
 
     fn report_of(&self, key: &SessionKey) -> Result<SessionReport, EngineError> {

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use inkcell_engine::Backends;
 use inkcell_engine::api::{
-    CellKernel, CellSource, KernelMode, PythonReport, PythonRequest, Reading, Request, Response,
-    RunRequest, State, Wanted,
+    CellKernel, CellSource, KernelMode, PythonReport, PythonRequest, Reading, RunRequest, State,
+    Wanted,
 };
 use inkcell_engine::artifact::{ArtifactId, ArtifactLimits, ArtifactsConfig, Scope};
 use inkcell_engine::kernel::{
@@ -40,10 +40,14 @@ pub(crate) async fn run_code(
     request: PythonRequest,
     owner: OwnerId,
 ) -> Result<PythonReport, EngineError> {
-    match engine.call(Request::Python(request), owner).await? {
-        Response::Python(report) => Ok(*report),
-        other => panic!("{other:?}"),
-    }
+    let (began, wait) = (tokio::time::Instant::now(), request.wait);
+    let resolved = engine.resolve(&request.session_ref(), request.mode).await?;
+    let call = engine.submit(request, &resolved.chosen, CallOptions::of(owner)).await?;
+    Ok(match wait {
+        // The wait for a place in the registry counts too.
+        Some(wait) => call.wait(wait.saturating_sub(began.elapsed())).await,
+        None => call.settled().await,
+    })
 }
 
 /// Runs cells of a notebook, and waits as long as the request says.

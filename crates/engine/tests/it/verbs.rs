@@ -1,12 +1,12 @@
-//! The kernel verbs and the one call for all requests, on real kernels.
+//! The kernel verbs, and the results of calls, on real kernels.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use inkcell_engine::api::{
     ArtifactForm, ArtifactFound, ArtifactPart, Inspect, InspectRequest, Inspected, InterruptFate,
-    KernelReport, KernelRequest, PythonReport, Request, Response, ResultReport, ResultRequest,
-    SessionPhase, SessionRef, SessionReport, State, Wanted,
+    KernelReport, KernelRequest, PythonReport, ResultReport, ResultRequest, SessionPhase,
+    SessionRef, SessionReport, State, Wanted,
 };
 use inkcell_engine::kernel::{ForkServer, Origin, RunnerBackend, RunnerConfig, ZygoteState};
 use inkcell_engine::registry::{IdleRule, Keep, SessionName};
@@ -23,10 +23,7 @@ impl Desk {
     }
 
     async fn verb(&self, request: KernelRequest) -> KernelReport {
-        match self.engine.call(Request::Kernel(request), ME).await.expect("a report") {
-            Response::Kernel(report) => report,
-            other => panic!("{other:?}"),
-        }
+        self.engine.kernel(request, ME).await.expect("a report")
     }
 
     async fn list(&self) -> Vec<SessionReport> {
@@ -58,11 +55,7 @@ impl Desk {
     }
 
     async fn python(&self, session: &str, code: &str) -> PythonReport {
-        let request = Request::Python(self.named(session, &[code]));
-        match self.engine.call(request, ME).await.expect("a report") {
-            Response::Python(report) => *report,
-            other => panic!("{other:?}"),
-        }
+        self.ask(self.named(session, &[code])).await
     }
 }
 
@@ -102,8 +95,8 @@ async fn a_session_is_started_seen_and_stopped() {
     let stopped = desk.verb(KernelRequest::Stop(desk.session("work"))).await;
     let KernelReport::Stopped(report) = stopped else { panic!("{stopped:?}") };
     assert_eq!(report.kernel, Some(kernel));
-    let request = Request::Kernel(KernelRequest::Status(desk.session("work")));
-    let Err(error) = desk.engine.call(request, ME).await else { panic!("it is gone") };
+    let request = KernelRequest::Status(desk.session("work"));
+    let Err(error) = desk.engine.kernel(request, ME).await else { panic!("it is gone") };
     assert_eq!(error.to_string(), "there is no session work; there are another");
     desk.engine.shutdown().await;
 }
@@ -293,8 +286,8 @@ async fn a_kept_session_outlives_idle_time() {
     tokio::time::sleep(2 * hour).await;
     let names: Vec<String> = desk.list().await.into_iter().map(|session| session.name.0).collect();
     assert_eq!(names, ["kept"]);
-    let status = Request::Kernel(KernelRequest::Status(desk.session("left")));
-    let Err(error) = desk.engine.call(status, ME).await else { panic!("it is gone") };
+    let status = KernelRequest::Status(desk.session("left"));
+    let Err(error) = desk.engine.kernel(status, ME).await else { panic!("it is gone") };
     let wanted = "there is no session left any more: it was closed because nobody used it ";
     assert!(error.to_string().starts_with(wanted) && error.kind() == Kind::NotFound, "{error}");
     let (_, notes) = desk.start("left").await;
@@ -335,26 +328,26 @@ async fn a_session_of_another_folder_is_another_one() {
 }
 
 #[tokio::test]
-async fn every_request_goes_through_one_call() {
+async fn a_call_is_asked_for_and_its_stored_output_read() {
     let desk = Desk::new();
     let code = format!("{}\nfor n in range(100_000): print('line', n)", wait_for("gate"));
     let mut request = desk.request(&[&code]);
     request.wait = Some(Duration::ZERO);
     let begun = desk.ask(request).await;
     desk.touch("gate");
-    let stored = |request| desk.engine.call(Request::Result(request), ME);
+    let stored = |request| desk.engine.stored(request);
     let wait = Some(Duration::from_secs(120));
     let ended =
         stored(ResultRequest::Execution { id: begun.execution.clone(), wait }).await.expect("it");
-    let Response::Result(ResultReport::Execution(report)) = ended else { panic!("{ended:?}") };
+    let ResultReport::Execution(report) = ended else { panic!("{ended:?}") };
     let id = report.cells[0].output.artifact.as_ref().expect("an artifact").id.clone();
     let part = |part| ResultRequest::Artifact {
         id: format!("artifact://{id}"),
         part,
         form: ArtifactForm::Clean,
     };
-    let found = |response: Response| match response {
-        Response::Result(ResultReport::Artifact(report)) => report.found,
+    let found = |report: ResultReport| match report {
+        ResultReport::Artifact(report) => report.found,
         other => panic!("{other:?}"),
     };
     let lines = ArtifactPart::Lines { start: 99_999, end: None };
@@ -394,10 +387,7 @@ async fn every_request_goes_through_one_call() {
         SessionRef { session: None, cwd: desk.dir.path().to_owned(), wanted: Wanted::default() };
     let what = Inspect::Name { name: "n".to_owned() };
     let look = InspectRequest { session, what, wait: None };
-    let Response::Inspect(seen) = desk.engine.call(Request::Inspect(look), ME).await.expect("n")
-    else {
-        panic!("n")
-    };
+    let seen = desk.engine.inspect(look).await.expect("n");
     assert!(
         matches!(seen.seen, Inspected::Name(digest) if digest.variable.preview.as_deref() == Some("99999"))
     );
@@ -405,7 +395,7 @@ async fn every_request_goes_through_one_call() {
     let mut endless = desk.request(&["import time\nwhile True: time.sleep(0.01)"]);
     endless.wait = Some(Duration::ZERO);
     let begun = desk.ask(endless).await;
-    desk.engine.call(Request::Cancel(begun.execution.clone()), ME).await.expect("it is known");
+    desk.engine.find_call(&begun.execution).expect("it is known").cancel();
     assert_eq!(desk.end(&begun).await.state, State::Cancelled);
     desk.engine.shutdown().await;
 }

@@ -5,7 +5,7 @@
 use std::io::{self, IsTerminal as _};
 use std::sync::{Arc, Mutex};
 
-use inkcell_engine::api::{KernelRequest, Request};
+use inkcell_engine::api::KernelRequest;
 
 use crate::app::python;
 use crate::args;
@@ -90,7 +90,7 @@ fn warm_up(talk: &Shared) {
             return;
         }
         let start = KernelRequest::Start(talk.reference());
-        talk.client.ask(Ask::Engine(Request::Kernel(start)))
+        talk.client.ask(Ask::Kernel(start))
     };
     if let Ok(mut asked) = asked {
         // An error is reported when a cell is run.

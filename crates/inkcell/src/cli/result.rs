@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use inkcell_engine::EngineError;
 use inkcell_engine::Kind;
-use inkcell_engine::api::{
-    ExecutionId, PythonReport, Request, Response, ResultReport, ResultRequest,
-};
+use inkcell_engine::api::{ExecutionId, PythonReport, ResultReport, ResultRequest};
 use inkcell_engine::artifact::{
     Artifact, ArtifactError, ArtifactState, JsonFound, JsonKind, JsonPath, Scope, SearchPattern,
     is_text_kind,
@@ -80,8 +78,8 @@ fn execution(
         }
         let request = ResultRequest::Execution { id: ExecutionId(id.to_owned()), wait };
         let client = Client::of_host(found, settings);
-        match client.answer(Ask::Engine(Request::Result(request))) {
-            Ok(Answer::Engine(Response::Result(ResultReport::Execution(report)))) => {
+        match client.answer(Ask::Result(request)) {
+            Ok(Answer::Result(ResultReport::Execution(report))) => {
                 return Ok(Some(*report));
             }
             Ok(_) | Err(Failure::Told { kind: Kind::NotFound | Kind::Unavailable, .. }) => {}

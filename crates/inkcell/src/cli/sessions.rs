@@ -2,7 +2,7 @@
 //!
 //! Owns the list of all hosts' sessions. The wording about a session is in `view/sessions`.
 
-use inkcell_engine::api::{KernelReport, KernelRequest, Request, Response, SessionRef};
+use inkcell_engine::api::{KernelReport, KernelRequest, SessionRef};
 use serde_json::{Value, json};
 
 use crate::args::OneSession;
@@ -80,8 +80,8 @@ fn ask(verb: Verb, met: &HostSession, settings: &Settings) -> Result<KernelRepor
         Verb::Stop => KernelRequest::Stop(session),
     };
     let client = Client::of_host(met.found.clone(), settings);
-    match client.answer(Ask::Engine(Request::Kernel(request)))? {
-        Answer::Engine(Response::Kernel(report)) => Ok(report),
+    match client.answer(Ask::Kernel(request))? {
+        Answer::Kernel(report) => Ok(report),
         _ => Err(Failure::Pipe),
     }
 }

@@ -8,9 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread::ScopedJoinHandle;
 
 use inkcell_engine::Kind;
-use inkcell_engine::api::{
-    KernelReport, KernelRequest, Request, Response, SessionRef, SessionReport, Wanted,
-};
+use inkcell_engine::api::{KernelReport, KernelRequest, SessionRef, SessionReport, Wanted};
 use inkcell_engine::is_notebook_path;
 use inkcell_engine::registry::SessionName;
 
@@ -197,10 +195,10 @@ pub(crate) fn ask_all(
 /// The sessions of every host that answers.
 pub(crate) fn everywhere(settings: &Settings) -> AllSessions {
     let mut all = AllSessions { sessions: Vec::new(), silent: Vec::new() };
-    let list = || Ask::Engine(Request::Kernel(KernelRequest::List));
+    let list = || Ask::Kernel(KernelRequest::List);
     for (found, answer) in ask_all(list, settings) {
         match answer {
-            Ok(Some(Answer::Engine(Response::Kernel(KernelReport::Sessions(sessions))))) => {
+            Ok(Some(Answer::Kernel(KernelReport::Sessions(sessions)))) => {
                 let met = |session| HostSession { found: found.clone(), session };
                 all.sessions.extend(sessions.into_iter().map(met));
             }

@@ -6,7 +6,6 @@ use std::io;
 use std::sync::Arc;
 
 use inkcell_engine::Engine;
-use inkcell_engine::api::{KernelReport, KernelRequest, Request, Response};
 use inkcell_engine::kernel::EnvMode;
 use rmcp::ServiceExt as _;
 use tokio::io::BufReader;
@@ -85,22 +84,26 @@ pub(super) async fn answer(
             caller.engine.must_be_copyable(&session).await?;
             Ok(Answer::Nothing)
         }
-        Ask::Engine(request) => {
-            let caller = Caller::of(host, surroundings, &KernelOptions::default())?;
+        Ask::Inspect(request) => {
+            let engine = Caller::of(host, surroundings, &KernelOptions::default())?.engine;
+            talk.unless_given_up(engine.inspect(request)).await.map(Answer::Inspect)
+        }
+        Ask::Kernel(request) => {
+            let engine = Caller::of(host, surroundings, &KernelOptions::default())?.engine;
             let owner = host.new_owner();
-            let answered = tokio::select! {
-                answered = caller.engine.call(request, owner) => answered,
-                () = talk.cancelled(1) => return Err(Failure::Pipe),
-                () = talk.gone.cancelled() => return Err(Failure::Pipe),
-            };
+            let report = talk.unless_given_up(engine.kernel(request, owner)).await;
             host.engine.release(owner);
-            Ok(Answer::Engine(answered?))
+            report.map(Answer::Kernel)
+        }
+        Ask::Result(request) => {
+            let engine = Caller::of(host, surroundings, &KernelOptions::default())?.engine;
+            talk.unless_given_up(engine.stored(request)).await.map(Answer::Result)
         }
         Ask::Watch { session, from } => {
             watch::answer(host, &session, from, talk).await?;
             Ok(Answer::Nothing)
         }
-        Ask::Status => status(host).await.map(Answer::Status),
+        Ask::Status => Ok(Answer::Status(status(host))),
         Ask::Shutdown => {
             host.ending.cancel();
             host.engine.shutdown().await;
@@ -111,23 +114,18 @@ pub(super) async fn answer(
     }
 }
 
-async fn status(host: &Host) -> Result<HostStatus, Failure> {
-    let list = Request::Kernel(KernelRequest::List);
-    let listed = host.engine.call(list, host.new_owner()).await?;
-    let sessions = match listed {
-        Response::Kernel(KernelReport::Sessions(sessions)) => sessions,
-        _ => Vec::new(),
-    };
+fn status(host: &Host) -> HostStatus {
+    let sessions = host.engine.session_reports();
     let running = sessions.iter().filter_map(|session| session.running.as_ref()?.execution.clone());
     let Hello { version, pid } = Hello::own();
-    Ok(HostStatus {
+    HostStatus {
         version,
         pid,
         age_seconds: host.started.elapsed().as_secs(),
         sessions: sessions.len(),
         clients: host.clients().saturating_sub(1),
         running: running.collect(),
-    })
+    }
 }
 
 /// Hands the connection over to an agent's client: its sessions are the host's and stay when it goes.

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use inkcell_engine::Kind;
 use inkcell_engine::api::{
-    CellReport, ExecutionId, PythonReport, PythonRequest, Request, Response, RunRequest, SessionRef,
+    CellReport, ExecutionId, InspectReport, InspectRequest, KernelReport, KernelRequest,
+    PythonReport, PythonRequest, ResultReport, ResultRequest, RunRequest, SessionRef,
 };
 use inkcell_engine::feeds::{FailedEdit, NotebookEdit, SessionEvent};
 use inkcell_engine::kernel::{Death, EnvPattern, ExecEvent, InputReply, KernelEvent};
@@ -79,8 +80,12 @@ pub(crate) enum Ask {
     Run(RunAsk),
     /// Report whether the kernel of a session can be copied. The session runs nothing more from then on.
     Copies(SessionName),
-    /// A request that needs no more than one answer.
-    Engine(Request),
+    /// Inspect the names of a session.
+    Inspect(InspectRequest),
+    /// List or change sessions.
+    Kernel(KernelRequest),
+    /// Return an existing result.
+    Result(ResultRequest),
     /// Follow the events of a session.
     Watch {
         session: SessionRef,
@@ -231,7 +236,10 @@ impl HostEvent {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answer {
     Python(Box<PythonDone>),
-    Engine(Response),
+    Inspect(InspectReport),
+    /// The sessions after the request.
+    Kernel(KernelReport),
+    Result(ResultReport),
     Status(HostStatus),
     /// The request has no result to report.
     Nothing,

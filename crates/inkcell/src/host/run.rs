@@ -57,11 +57,7 @@ pub(super) async fn answer(
             None => Ok(resolved.chosen),
         }
     };
-    let chosen = tokio::select! {
-        chosen = choose => chosen?,
-        () = talk.cancelled(1) => return Err(Failure::Pipe),
-        () = talk.gone.cancelled() => return Err(Failure::Pipe),
-    };
+    let chosen = talk.unless_given_up(choose).await?;
     log::stage("interpreter chosen");
     let prepared = prepared(opened, &chosen, &files).await.map_err(&refused)?;
     for line in about(&chosen, (attention, &kernel), named, settings) {

@@ -7,15 +7,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use inkcell_engine::Engine;
 use inkcell_engine::kernel::InputReply;
 use inkcell_engine::registry::OwnerId;
+use inkcell_engine::{Engine, EngineError};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::frames::{FromHost, HostEvent};
+use crate::exit::Failure;
 use crate::mcp::Calls;
 use crate::settings::Profile;
 
@@ -97,6 +98,18 @@ impl Talk {
         let mut cancels = self.cancels.clone();
         if cancels.wait_for(|so_far| *so_far >= times).await.is_err() {
             std::future::pending::<()>().await;
+        }
+    }
+
+    /// Waits for an answer until the client cancels the call or goes away.
+    pub(super) async fn unless_given_up<T>(
+        &self,
+        answer: impl Future<Output = Result<T, EngineError>>,
+    ) -> Result<T, Failure> {
+        tokio::select! {
+            answer = answer => Ok(answer?),
+            () = self.cancelled(1) => Err(Failure::Pipe),
+            () = self.gone.cancelled() => Err(Failure::Pipe),
         }
     }
 }

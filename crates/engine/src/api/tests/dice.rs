@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStringExt;
 
 use inkcell_kernel::{DeathCause, InputMode, Rung, Stray, StrayFate};
 
+use super::{AnyReport, AnyRequest};
 use crate::api::*;
 use crate::output::{
     Counts, ImageItem, JsonItem, Mark, Notice, Part, RichItem, RichKind, Stored, Truncation,
@@ -136,9 +137,9 @@ impl Dice {
         }
     }
 
-    pub(super) fn request(&mut self) -> Request {
+    pub(super) fn any_request(&mut self) -> AnyRequest {
         match self.below(5) {
-            0 => Request::Python(self.python()),
+            0 => AnyRequest::Python(self.python()),
             1 => {
                 let what = match self.below(5) {
                     0 => Inspect::Variables { limit: self.maybe(|dice| dice.number() as u32) },
@@ -148,9 +149,9 @@ impl Dice {
                     _ => Inspect::Complete { code: self.text(), cursor: self.maybe(Dice::place) },
                 };
                 let (session, wait) = (self.session(), self.maybe(Dice::time));
-                Request::Inspect(InspectRequest { session, what, wait })
+                AnyRequest::Inspect(InspectRequest { session, what, wait })
             }
-            2 => Request::Kernel(match self.below(7) {
+            2 => AnyRequest::Kernel(match self.below(7) {
                 0 => KernelRequest::List,
                 1 => KernelRequest::Start(self.session()),
                 2 => KernelRequest::Status(self.session()),
@@ -159,11 +160,11 @@ impl Dice {
                 5 => KernelRequest::Stop(self.session()),
                 _ => KernelRequest::Keep { session: self.session(), keep: self.keep() },
             }),
-            3 if self.flag() => Request::Result(ResultRequest::Execution {
+            3 => AnyRequest::Result(ResultRequest::Execution {
                 id: self.id(),
                 wait: self.maybe(Dice::time),
             }),
-            3 => {
+            _ => {
                 let part = match self.below(4) {
                     0 => ArtifactPart::Whole { offset: self.count() },
                     1 => ArtifactPart::Lines { start: self.place(), end: self.maybe(Dice::place) },
@@ -172,17 +173,16 @@ impl Dice {
                 };
                 let forms = [ArtifactForm::Clean, ArtifactForm::Raw];
                 let form = forms[usize::from(self.text().len().is_multiple_of(2))];
-                Request::Result(ResultRequest::Artifact { id: self.text(), part, form })
+                AnyRequest::Result(ResultRequest::Artifact { id: self.text(), part, form })
             }
-            _ => Request::Cancel(self.id()),
         }
     }
 
-    pub(super) fn response(&mut self) -> Response {
+    pub(super) fn any_report(&mut self) -> AnyReport {
         match self.below(6) {
-            0 | 1 => Response::Python(Box::new(self.report())),
-            2 => Response::Inspect(InspectReport { session: self.name(), seen: self.seen() }),
-            3 => Response::Kernel(match self.below(5) {
+            0 | 1 => AnyReport::Python(Box::new(self.report())),
+            2 => AnyReport::Inspect(InspectReport { session: self.name(), seen: self.seen() }),
+            3 => AnyReport::Kernel(match self.below(5) {
                 0 => KernelReport::Sessions(self.some(Dice::listed)),
                 1 => KernelReport::Session(Box::new(self.listed())),
                 2 => KernelReport::Started {
@@ -198,9 +198,8 @@ impl Dice {
                 },
                 _ => KernelReport::Stopped(Box::new(self.listed())),
             }),
-            4 if self.flag() => Response::Cancelled(self.id()),
-            4 => Response::Result(ResultReport::Execution(Box::new(self.report()))),
-            _ => Response::Result(ResultReport::Artifact(Box::new(self.artifact()))),
+            4 => AnyReport::Result(ResultReport::Execution(Box::new(self.report()))),
+            _ => AnyReport::Result(ResultReport::Artifact(Box::new(self.artifact()))),
         }
     }
 

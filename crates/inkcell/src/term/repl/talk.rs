@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use inkcell_engine::api::{
     CellSource, Inspect, InspectRequest, Inspected, KernelMode, KernelReport, KernelRequest,
-    PythonRequest, Reading, Request, Response, SessionRef, Wanted,
+    PythonRequest, Reading, SessionRef, Wanted,
 };
 use inkcell_engine::kernel::InputMode;
 use inkcell_engine::registry::SessionName;
@@ -82,24 +82,17 @@ impl Talk {
     /// Inspects names of the session.
     pub(crate) fn inspect(&mut self, what: Inspect) -> Result<Inspected, Failure> {
         let request = InspectRequest { session: self.reference(), what, wait: Some(LOOK) };
-        match self.answer(&Request::Inspect(request))? {
-            Response::Inspect(report) => Ok(report.seen),
+        match self.client.answer(Ask::Inspect(request))? {
+            Answer::Inspect(report) => Ok(report.seen),
             other => Err(unexpected(&other)),
         }
     }
 
     /// Runs a session command, such as a restart.
     pub(crate) fn verb(&mut self, verb: KernelRequest) -> Result<KernelReport, Failure> {
-        match self.answer(&Request::Kernel(verb))? {
-            Response::Kernel(report) => Ok(report),
+        match self.client.answer(Ask::Kernel(verb))? {
+            Answer::Kernel(report) => Ok(report),
             other => Err(unexpected(&other)),
-        }
-    }
-
-    fn answer(&self, request: &Request) -> Result<Response, Failure> {
-        match self.client.answer(Ask::Engine(request.clone()))? {
-            Answer::Engine(response) => Ok(response),
-            _ => Err(Failure::Pipe),
         }
     }
 
@@ -115,7 +108,7 @@ impl Talk {
     }
 }
 
-fn unexpected(response: &Response) -> Failure {
-    let problem = format!("the host answered something else: {response:?}");
+fn unexpected(answer: &Answer) -> Failure {
+    let problem = format!("the host answered something else: {answer:?}");
     Failure::Io("cannot understand the host", std::io::Error::other(problem))
 }

@@ -5,8 +5,7 @@
 use std::time::{Duration, Instant};
 
 use inkcell_engine::api::{
-    CellReport, CellSource, ExecutionId, PythonReport, Request, Response, ResultReport,
-    ResultRequest, State,
+    CellReport, CellSource, ExecutionId, PythonReport, ResultReport, ResultRequest, State,
 };
 use inkcell_engine::kernel::{ExecEvent, InputReply};
 use inkcell_engine::output::{OutputLimits, OutputSink, Spill};
@@ -176,8 +175,8 @@ impl<'a> Cells<'a> {
     /// The report of the call so far.
     fn report(&self) -> Option<PythonReport> {
         let request = ResultRequest::Execution { id: self.execution.clone()?, wait: None };
-        match (self.host)(Ask::Engine(Request::Result(request))) {
-            Ok(Answer::Engine(Response::Result(ResultReport::Execution(report)))) => Some(*report),
+        match (self.host)(Ask::Result(request)) {
+            Ok(Answer::Result(ResultReport::Execution(report))) => Some(*report),
             _ => None,
         }
     }

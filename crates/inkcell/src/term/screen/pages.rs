@@ -2,9 +2,7 @@
 //!
 //! Owns the choice of the page. The lines come from the host that has the output.
 
-use inkcell_engine::api::{
-    ArtifactForm, ArtifactFound, ArtifactPart, Request, Response, ResultReport, ResultRequest,
-};
+use inkcell_engine::api::{ArtifactForm, ArtifactFound, ArtifactPart, ResultReport, ResultRequest};
 
 use crate::client::Client;
 use crate::exit::Failure;
@@ -106,10 +104,8 @@ pub(crate) fn stored_lines(
     let number = |line: u64| usize::try_from(line).unwrap_or(usize::MAX);
     let part = ArtifactPart::Lines { start: number(first), end: Some(number(last)) };
     let (id, form) = (artifact.to_owned(), ArtifactForm::Clean);
-    let request = Request::Result(ResultRequest::Artifact { id, part, form });
-    let Ok(Answer::Engine(Response::Result(ResultReport::Artifact(report)))) =
-        host(Ask::Engine(request))
-    else {
+    let request = ResultRequest::Artifact { id, part, form };
+    let Ok(Answer::Result(ResultReport::Artifact(report))) = host(Ask::Result(request)) else {
         return None;
     };
     let ArtifactFound::Lines { pieces, total_lines, .. } = report.found else { return None };

@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use inkcell_engine::api::{
-    CellChoice, KernelRequest, PythonReport, Request, RunRequest, SessionRef, Wanted,
+    CellChoice, KernelRequest, PythonReport, RunRequest, SessionRef, Wanted,
 };
 use inkcell_engine::registry::SessionName;
 
@@ -320,7 +320,7 @@ impl Asking {
             self.inbox.put(Input::Told("there is no kernel yet; x runs a cell".to_owned()));
             return Ok(());
         };
-        let asked = client.ask(Ask::Engine(Request::Kernel(what(session.clone()))))?;
+        let asked = client.ask(Ask::Kernel(what(session.clone())))?;
         let inbox = self.inbox.clone();
         listen("kernel", move || answered(asked, &inbox))
     }

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use inkcell_engine::api::{
-    CellChoice, CellSide, KernelMode, KernelRequest, Request, RunStart, SessionRef, Wanted,
+    CellChoice, CellSide, KernelMode, KernelRequest, RunStart, SessionRef, Wanted,
 };
 use inkcell_engine::notebook::{CellKind, Notebook, Parameters};
 use inkcell_engine::registry::SessionName;
@@ -108,11 +108,11 @@ impl Prefix {
 
     /// The request to end its kernel.
     pub(super) fn end(&self) -> Ask {
-        Ask::Engine(Request::Kernel(KernelRequest::Stop(SessionRef {
+        Ask::Kernel(KernelRequest::Stop(SessionRef {
             session: Some(self.session.clone()),
             cwd: self.cwd.clone(),
             wanted: Wanted::default(),
-        })))
+        }))
     }
 }
 
