@@ -6,8 +6,8 @@
 
 use super::scan::{MAX_DEPTH, TOO_DEEP};
 
-/// The longest number or word, in bytes.
-const MAX_WORD_BYTES: u64 = 8192;
+/// The longest number or word, in bytes, if spellings are shorter still.
+const MAX_WORD_BYTES: usize = 8192;
 /// Bytes of a string that are checked one by one before `memchr` takes over: most strings are short.
 const NEAR: usize = 16;
 
@@ -96,7 +96,7 @@ pub struct JsonFault {
 pub struct JsonLimits {
     /// The most objects and arrays around a value.
     pub depth: usize,
-    /// The longest token whose spelling is returned, in bytes.
+    /// The longest token whose spelling is returned, in bytes. A longer number is a fault.
     pub spelled: usize,
 }
 
@@ -206,7 +206,8 @@ impl JsonScanner {
                 }
                 Next::Word(kind) => {
                     let length = block.iter().take_while(|byte| is_word(**byte)).count();
-                    if self.at + length as u64 - self.start > MAX_WORD_BYTES {
+                    let limit = self.limits.spelled.max(MAX_WORD_BYTES) as u64;
+                    if self.at + length as u64 - self.start > limit {
                         return Err(self.misfit("a number is too long"));
                     }
                     if length == block.len() {
@@ -435,9 +436,9 @@ pub struct JsonTokens<'a> {
     scanner: Option<JsonScanner>,
 }
 
-/// The tokens of a text in memory that holds one value.
+/// The tokens of a text in memory that holds one value. Takes every text that is JSON, whatever it is made of.
 pub fn json_tokens(text: &[u8]) -> JsonTokens<'_> {
-    let limits = JsonLimits { depth: usize::MAX, spelled: 0 };
+    let limits = JsonLimits { depth: usize::MAX, spelled: usize::MAX };
     JsonTokens { text, rest: text, scanner: Some(JsonScanner::new(0, limits)) }
 }
 

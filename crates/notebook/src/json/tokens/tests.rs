@@ -92,6 +92,7 @@ fn faults_name_the_byte_that_does_not_fit() {
     assert_eq!(fault(&deep), (LIMITS.depth as u64, "values are nested too deep"));
     let long = format!("[{}]", "1".repeat(9000));
     assert_eq!(fault(&long), (1, "a number is too long"));
+    assert!(json_tokens(long.as_bytes()).all(|token| token.is_ok()));
 }
 
 /// F-041: brackets cost a bit each, and no stack.

@@ -83,6 +83,9 @@ fn a_key_that_is_given_twice_is_refused() {
         assert_eq!((id, code), (Some(5), -32600), "{inner}");
         assert!(message.contains("given twice"), "{inner}: {message}");
     }
+    // Behind a number of any length.
+    let long = format!(r#"{{"a":0.{}1,"name":"a","name":"b"}}"#, "0".repeat(20_000));
+    assert!(refused(&twice(&long)).2.contains("given twice"));
     let (id, _, message) = refused(r#"{"jsonrpc":"2.0","id":5,"id":6,"method":"ping"}"#);
     assert!(id.is_none() && message.contains("\"id\""), "{message}");
     let (id, _, _) = refused(r#"{"jsonrpc":"2.0","method":"ping","method":"tools/list","id":5}"#);
