@@ -25,12 +25,12 @@ use crate::kernels::{Backends, Chosen, Kernels, KernelsConfig};
 use crate::output::OutputLimits;
 use crate::session::feeds::Feeds;
 use crate::session::registry::{Limits, Listed, Registry};
-use crate::session::{Policy, ResetEnd, Session};
+use crate::session::{Policy, Session};
 use crate::store::{ArtifactOwner, Artifacts, ArtifactsConfig};
 use crate::types::{ExecutionId, Keep, OwnerId, SessionKey, SessionName};
 
 pub use resolve::Resolution;
-pub use submit::{CallOptions, Work};
+pub use submit::{Assignment, CallOptions, Request};
 
 /// The configuration of an engine. It has no defaults.
 #[derive(Clone)]
@@ -194,28 +194,6 @@ impl Engine {
         &self.shared.artifacts
     }
 
-    /// Interrupts the running code of a session.
-    pub fn interrupt(&self, key: &SessionKey) -> Result<(), EngineError> {
-        self.session(key)?.interrupt();
-        Ok(())
-    }
-
-    /// Gives a session a new kernel.
-    pub async fn restart(&self, key: &SessionKey) -> Result<(), EngineError> {
-        self.must_be_ours(key)?;
-        match self.session(key)?.reset().await {
-            ResetEnd::Done => Ok(()),
-            ResetEnd::Refused => Err(SessionError::ResetInProgress(key.name.clone()).into()),
-        }
-    }
-
-    /// Ends a session and its kernel; returns when both are gone. Running code is stopped.
-    pub async fn close(&self, key: &SessionKey) -> Result<(), EngineError> {
-        self.session(key)?;
-        self.shared.registry.close(key).await;
-        Ok(())
-    }
-
     /// Removes an owner and leaves its sessions to the limits.
     pub fn release(&self, owner: OwnerId) {
         self.shared.registry.release(owner);
@@ -253,14 +231,13 @@ impl Engine {
         found.ok_or_else(|| unknown_session(key, &self.sessions()))
     }
 
-    /// Begins a call in the kernel to which its request was resolved. When this returns, the call has its place in the
-    /// queue of its session.
-    pub async fn submit(
+    /// Submits a request. When this returns, the request has its place: a call or a question in the queue of its
+    /// session, unless the question waits for no call; and a verb, which waits for none, has reached its session.
+    pub async fn submit<R: Request>(
         &self,
-        work: impl Into<Work>,
-        chosen: &Chosen,
+        request: R,
         options: CallOptions,
-    ) -> Result<CallHandle, EngineError> {
-        self.begin(work.into(), chosen, options).await
+    ) -> Result<R::Handle, EngineError> {
+        request.begin(self, options).await
     }
 }

@@ -90,7 +90,7 @@
 //! let opened = opened_run(request, &files).await?;
 //! let resolved = engine.resolve(&opened.session_ref(), opened.mode()).await?;
 //! let run = prepared(opened, &resolved.chosen, &files).await?;
-//! let call = engine.submit(run, &resolved.chosen, CallOptions::of(OwnerId(1))).await?;
+//! let call = engine.submit(run.on(&resolved.chosen), CallOptions::of(OwnerId(1))).await?;
 //! let report = call.settled().await;
 //! assert_eq!(report.state, State::Done);
 //! assert_eq!(report.cells[0].output.text(), "2\n");
@@ -116,14 +116,14 @@ pub mod session;
 pub mod store;
 pub mod types;
 
-pub use call::{CallEvent, CallHandle, Lent, RunningRun, Tapped};
+pub use call::{AnswerHandle, CallEvent, CallHandle, Lent, RunningRun, Tapped};
 pub use edit::operations;
 pub use edit::{
     Backup, Base, Cleaning, FileEffect, FilesConfig, IdEditPart, IdEditRequest, IdEditResult,
     IdEdited, IfMissing, IndexEditRequest, IndexEditResult, KernelDefaults, KernelMetadata, Mode,
     Notebooks, Opened, SaveOptions, Saved, SavedBytes, parse_notebook, parse_ops,
 };
-pub use engine::{CallOptions, Engine, EngineConfig, Resolution, Work};
+pub use engine::{Assignment, CallOptions, Engine, EngineConfig, Request, Resolution};
 pub use error::{CellDifference, CellFate, EngineError, InspectError, NextStep, SessionError};
 pub use files::{FileNote, Force, PathBase, Roots, is_notebook_path};
 pub use inkcell_kernel as kernel;

@@ -21,6 +21,10 @@ pub struct InspectRequest {
     /// The time limit; the default is a few seconds.
     #[serde(default, with = "crate::types::encoding::seconds_option")]
     pub wait: Option<Duration>,
+    /// How long the question waits for the calls that the session already has; then the kernel counts as busy. Later
+    /// calls wait for the answer. Without it, the question waits for no call.
+    #[serde(default, with = "crate::types::encoding::seconds_option")]
+    pub behind: Option<Duration>,
 }
 
 /// The object of an inspection. A `name` is a variable with attributes and constant subscripts, such as

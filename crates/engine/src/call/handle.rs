@@ -1,6 +1,7 @@
-//! A submitted call as its caller sees it: the handle, and the extras that the caller lends to its code.
+//! A submitted request as its caller sees it: the handle of a call, the handle of an answer, and the extras that the
+//! caller lends to code.
 //!
-//! Owns both shapes. The caller decides what lent variables mean and what is held. A handle keeps the call's record
+//! Owns these shapes. The caller decides what lent variables mean and what is held. A handle keeps the call's record
 //! even after the engine drops its results to make room.
 
 use std::any::Any;
@@ -8,6 +9,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use inkcell_kernel::InputReply;
 use tokio_util::sync::CancellationToken;
 
@@ -70,6 +73,35 @@ impl CallHandle {
             return Ok(());
         }
         Err(SessionError::NothingAsked(self.id().clone()).into())
+    }
+}
+
+/// A question or a kernel verb that has its place, and whose answer comes. Dropping the handle gives the answer up.
+pub struct AnswerHandle<T> {
+    answer: BoxFuture<'static, Result<T, EngineError>>,
+}
+
+impl<T: Send + 'static> AnswerHandle<T> {
+    pub(crate) fn new(
+        answer: impl Future<Output = Result<T, EngineError>> + Send + 'static,
+    ) -> AnswerHandle<T> {
+        AnswerHandle { answer: answer.boxed() }
+    }
+
+    /// An answer that is there already.
+    pub(crate) fn ready(answer: T) -> AnswerHandle<T> {
+        AnswerHandle::new(std::future::ready(Ok(answer)))
+    }
+
+    /// Waits for the answer.
+    pub async fn answer(self) -> Result<T, EngineError> {
+        self.answer.await
+    }
+}
+
+impl<T> fmt::Debug for AnswerHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AnswerHandle")
     }
 }
 

@@ -37,7 +37,7 @@ use crate::types::{CallNote, Generation, Kind, State};
 pub(crate) use conductor::{CellStart, Conductor, Onward};
 pub use executions::{CallEvent, RunningRun};
 pub(crate) use executions::{Executions, Record};
-pub use handle::{CallHandle, Lent};
+pub use handle::{AnswerHandle, CallHandle, Lent};
 pub(crate) use tap::Tap;
 pub use tap::Tapped;
 

@@ -14,42 +14,38 @@ use crate::api::{
     Help, HelperList, Inspect, InspectReport, InspectRequest, Inspected, RunningReport,
     TableDigest, VariableDigest, VariableList,
 };
-use crate::engine::Engine;
+use crate::call::AnswerHandle;
 use crate::engine::resolve::LiveSession;
+use crate::engine::{CallOptions, Engine, Request};
 use crate::error::{EngineError, InspectError};
 use crate::session::{AskEnd, Session};
 
 /// The time limit of an inspection if the request has none. A kernel limits itself to a few seconds.
 const LIMIT: Duration = Duration::from_secs(10);
 
-impl Engine {
-    /// Inspects the names of a session. It starts no kernel and waits for no cell.
-    pub async fn inspect(&self, request: InspectRequest) -> Result<InspectReport, EngineError> {
-        let found = self.find_session(&request.session).await?;
-        self.look(found, request).await
-    }
+impl Request for InspectRequest {
+    type Handle = AnswerHandle<InspectReport>;
 
-    /// Like [`Engine::inspect`], but after the calls that the session already has. If they do not end within `limit`,
-    /// the kernel counts as busy. Later calls wait until the inspection is done. `entered` is called when the
-    /// inspection has its place in the queue.
-    pub async fn inspect_behind(
-        &self,
-        request: InspectRequest,
-        limit: Duration,
-        entered: impl FnOnce(),
-    ) -> Result<InspectReport, EngineError> {
-        let found = self.find_session(&request.session).await?;
-        let session = found.session.clone();
+    /// The question starts no kernel. It enters the queue of the session only if it waits for calls.
+    async fn begin(self, engine: &Engine, _: CallOptions) -> Result<Self::Handle, EngineError> {
+        let found = engine.find_session(&self.session).await?;
+        let (engine, session) = (engine.clone(), found.session.clone());
+        let Some(limit) = self.behind else {
+            return Ok(AnswerHandle::new(async move { engine.look(found, self).await }));
+        };
         let waiting = session.enter();
-        entered();
-        let turn = tokio::time::timeout(limit, waiting.granted()).await.ok().and_then(Result::ok);
-        let report = self.look(found, request).await;
-        drop(turn);
-        // Wait, so that a caller does not see the session busy with this inspection.
-        session.settled().await;
-        report
+        Ok(AnswerHandle::new(async move {
+            let turn = tokio::time::timeout(limit, waiting.granted()).await;
+            let report = engine.look(found, self).await;
+            drop(turn);
+            // Wait, so that a caller does not see the session busy with this inspection.
+            session.settled().await;
+            report
+        }))
     }
+}
 
+impl Engine {
     async fn look(
         &self,
         found: LiveSession,

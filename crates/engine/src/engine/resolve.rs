@@ -72,13 +72,13 @@ impl Engine {
         if let Some(listed) = in_the_way.filter(|_| !is_live) {
             let had = describe_kernel(&listed.key);
             if !has_something_to_lose(&listed.state) {
-                self.close(&listed.key).await?;
+                self.registry().close(&listed.key).await;
                 return Ok((key, chosen));
             }
             if !matches!(chosen.kernel.insists, Insists::Language(_)) || listed.state.is_busy {
                 return Err(SessionError::OtherKernel { name: key.name, had }.into());
             }
-            self.close(&listed.key).await?;
+            self.registry().close(&listed.key).await;
             chosen.notes.push(RunNote::ReplacedKernel { had });
         }
         if wanted.helpers == Helpers::None && self.has_helpers(&key) {

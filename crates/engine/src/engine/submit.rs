@@ -1,6 +1,7 @@
-//! The start of a call: its record, its session, and the variables of its code.
+//! The one way in: every request takes its place here, and its caller gets a handle.
 //!
-//! Owns the order of these steps. `call/` runs the call; `resolve.rs` has decided which kernel it gets.
+//! Owns the start of a call: its record, its session, and the variables of its code, in this order. `call/` runs the
+//! call; `resolve.rs` has decided which kernel it gets. `inspect.rs` asks questions, `verbs.rs` carries out the verbs.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
@@ -23,29 +24,61 @@ use crate::session::registry::{AttachError, Attachment};
 use crate::store::ArtifactSession;
 use crate::types::{Loss, OwnerId, SessionKey, State};
 
-/// The work of a call.
-pub enum Work {
-    /// Code from the caller.
-    Code(PythonRequest),
-    /// Cells of a notebook, with their outputs written back.
-    Notebook(Box<PreparedRun>),
+/// A request that [`Engine::submit`] takes: code or a run of a notebook with its kernel ([`Assignment`]), a question
+/// about the names of a session ([`InspectRequest`](crate::api::InspectRequest)), or a kernel verb
+/// ([`KernelRequest`](crate::api::KernelRequest)).
+pub trait Request {
+    /// What the caller gets for it: a [`CallHandle`], or an [`AnswerHandle`](crate::AnswerHandle).
+    type Handle;
+
+    /// Takes the place of the request.
+    fn begin(
+        self,
+        engine: &Engine,
+        options: CallOptions,
+    ) -> impl Future<Output = Result<Self::Handle, EngineError>> + Send;
 }
 
-impl From<PythonRequest> for Work {
-    fn from(request: PythonRequest) -> Work {
-        Work::Code(request)
+/// Work with the kernel to which it was resolved.
+pub struct Assignment<'a, W> {
+    work: W,
+    chosen: &'a Chosen,
+}
+
+impl PythonRequest {
+    /// This code, to be run in this kernel.
+    pub fn on(self, chosen: &Chosen) -> Assignment<'_, PythonRequest> {
+        Assignment { work: self, chosen }
     }
 }
 
-impl From<PreparedRun> for Work {
-    fn from(run: PreparedRun) -> Work {
-        Work::Notebook(Box::new(run))
+impl PreparedRun {
+    /// These cells of a notebook, to be run in this kernel.
+    pub fn on(self, chosen: &Chosen) -> Assignment<'_, PreparedRun> {
+        Assignment { work: self, chosen }
     }
 }
 
-/// The owner of a call, its listener, and the extras for its code.
+impl Request for Assignment<'_, PythonRequest> {
+    type Handle = CallHandle;
+
+    async fn begin(self, engine: &Engine, options: CallOptions) -> Result<CallHandle, EngineError> {
+        engine.begin_call(self.work, None, self.chosen, options).await
+    }
+}
+
+impl Request for Assignment<'_, PreparedRun> {
+    type Handle = CallHandle;
+
+    async fn begin(self, engine: &Engine, options: CallOptions) -> Result<CallHandle, EngineError> {
+        let PreparedRun { request, run } = self.work;
+        engine.begin_call(request, Some(Box::new(run)), self.chosen, options).await
+    }
+}
+
+/// The owner of a request; for code, a listener and extras.
 pub struct CallOptions {
-    /// The owner that uses the session through this call.
+    /// The owner that uses the session through this request.
     pub owner: OwnerId,
     /// Receives all events of the cells. A receiver that does not read blocks the cells.
     pub tap: Option<mpsc::Sender<Tapped>>,
@@ -54,27 +87,22 @@ pub struct CallOptions {
 }
 
 impl CallOptions {
-    /// A call of this owner without a listener and without extras.
+    /// A request of this owner without a listener and without extras.
     pub fn of(owner: OwnerId) -> CallOptions {
         CallOptions { owner, tap: None, lent: Lent::default() }
     }
 }
 
 impl Engine {
-    pub(super) async fn begin(
+    /// Begins a call. When this returns, the call has its place in the queue of its session.
+    async fn begin_call(
         &self,
-        work: Work,
+        request: PythonRequest,
+        notebook: Option<Box<dyn Conductor>>,
         chosen: &Chosen,
         CallOptions { owner, tap, lent }: CallOptions,
     ) -> Result<CallHandle, EngineError> {
         let shared = &self.shared;
-        let (request, notebook): (_, Option<Box<dyn Conductor>>) = match work {
-            Work::Code(request) => (request, None),
-            Work::Notebook(prepared) => {
-                let PreparedRun { request, run } = *prepared;
-                (request, Some(Box::new(run)))
-            }
-        };
         let mut beside = Participants { tap: tap.map(Tap::new), notebook };
         // A session of this name may have begun since the request was resolved.
         let key = self.key(request.session.as_ref(), &request.cwd, Some(&chosen.kernel));

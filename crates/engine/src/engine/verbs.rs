@@ -9,76 +9,93 @@ use crate::api::{
     CellReport, EndReport, InterruptFate, KernelReport, KernelRequest, RunningReport, SessionPhase,
     SessionRef, SessionReport,
 };
-use crate::engine::Engine;
+use crate::call::AnswerHandle;
 use crate::engine::resolve::{LiveSession, unknown_session};
+use crate::engine::{CallOptions, Engine, Request};
 use crate::error::{EngineError, SessionError};
 use crate::session::feeds::{KernelChange, SessionEvent, SessionWatch};
 use crate::session::journal::Seq;
 use crate::session::registry::Listed;
-use crate::session::{CellEnd, NotRun, Session, SessionState};
+use crate::session::{CellEnd, NotRun, ResetEnd, Session, SessionState};
 use crate::types::{CallNote, KernelFate, OwnerId, SessionKey};
 
 /// The length limit of a running cell's first line, in characters.
 const TITLE_CHARS: usize = 80;
 
-impl Engine {
-    /// Carries out a kernel verb, for `owner`.
-    pub async fn kernel(
-        &self,
-        request: KernelRequest,
-        owner: OwnerId,
-    ) -> Result<KernelReport, EngineError> {
-        Ok(match request {
-            KernelRequest::List => KernelReport::Sessions(self.session_reports()),
-            KernelRequest::Start(session) => self.start_kernel(&session, owner).await?,
-            KernelRequest::Status(session) => {
-                let found = self.find_session(&session).await?;
-                KernelReport::Session(Box::new(self.report_of(&found.key)?))
+impl Request for KernelRequest {
+    type Handle = AnswerHandle<KernelReport>;
+
+    /// The verb waits for no call. The handle waits for what follows: a kernel that starts, or code that ends.
+    async fn begin(
+        self,
+        engine: &Engine,
+        options: CallOptions,
+    ) -> Result<Self::Handle, EngineError> {
+        let session = match &self {
+            KernelRequest::List => {
+                let all = engine.session_reports();
+                return Ok(AnswerHandle::ready(KernelReport::Sessions(all)));
             }
-            KernelRequest::Interrupt(session) => {
-                let found = self.find_session(&session).await?;
-                // Make the report first, so that it has the interrupted code.
-                let mut session = Box::new(self.report_of(&found.key)?);
-                let (fate, next) = self.see_interrupted(&found).await;
-                session.running = session.running.or(next);
-                KernelReport::Interrupted { session, fate }
+            KernelRequest::Start(session) => {
+                return engine.start_kernel(session, options.owner).await;
             }
-            KernelRequest::Restart(session) => {
-                let found = self.find_session(&session).await?;
-                self.restart(&found.key).await?;
-                self.publish(&found.key, KernelChange::Restarted);
-                let notes = ensure_kernel(&found.session).await?;
-                let session = Box::new(self.report_of(&found.key)?);
-                KernelReport::Started { session, notes }
+            KernelRequest::Status(session)
+            | KernelRequest::Interrupt(session)
+            | KernelRequest::Restart(session)
+            | KernelRequest::Stop(session)
+            | KernelRequest::Keep { session, .. } => session,
+        };
+        let found = engine.find_session(session).await?;
+        if let KernelRequest::Keep { keep, .. } = self {
+            engine.registry().keep(&found.key, keep);
+        }
+        // An interrupted or closed session is reported as it was before.
+        let report = Box::new(engine.report_of(&found.key)?);
+        Ok(match self {
+            KernelRequest::Interrupt(_) => engine.interrupt(found, report),
+            KernelRequest::Restart(_) => {
+                engine.restart(&found).await?;
+                engine.when_started(found, Vec::new())
             }
-            KernelRequest::Stop(session) => {
-                let found = self.find_session(&session).await?;
-                let report = self.report_of(&found.key)?;
-                self.close(&found.key).await?;
-                self.publish(&found.key, KernelChange::Stopped);
-                KernelReport::Stopped(Box::new(report))
+            KernelRequest::Stop(_) => {
+                engine.registry().close(&found.key).await;
+                engine.publish(&found.key, KernelChange::Stopped);
+                AnswerHandle::ready(KernelReport::Stopped(report))
             }
-            KernelRequest::Keep { session, keep } => {
-                let found = self.find_session(&session).await?;
-                self.registry().keep(&found.key, keep);
-                KernelReport::Session(Box::new(self.report_of(&found.key)?))
-            }
+            _ => AnswerHandle::ready(KernelReport::Session(report)),
         })
     }
+}
 
-    /// Interrupts the code that runs or is about to run. Reports the outcome, and in the second case the code.
-    async fn see_interrupted(&self, found: &LiveSession) -> (InterruptFate, Option<RunningReport>) {
-        let LiveSession { key, session } = found;
+impl Engine {
+    /// Takes the kernel of a session away. The next use starts another.
+    async fn restart(&self, LiveSession { key, session }: &LiveSession) -> Result<(), EngineError> {
+        self.must_be_ours(key)?;
+        let ResetEnd::Done = session.reset().await else {
+            return Err(SessionError::ResetInProgress(key.name.clone()).into());
+        };
+        self.publish(key, KernelChange::Restarted);
+        Ok(())
+    }
+
+    /// Interrupts the code that runs or is about to run; `report` is from before. The answer has the outcome, and in the
+    /// second case the code.
+    fn interrupt(
+        &self,
+        LiveSession { key, session }: LiveSession,
+        mut report: Box<SessionReport>,
+    ) -> AnswerHandle<KernelReport> {
         // A run of empty code only starts a kernel.
         let running = session.state().running.filter(|running| !running.code.is_empty());
         let cell = match &running {
-            Some(running) => self.executions().cell_in(key, &running.code),
-            None => self.executions().next_in(key),
+            Some(running) => self.executions().cell_in(&key, &running.code),
+            None => self.executions().next_in(&key),
         };
         session.interrupt();
-        self.publish(key, KernelChange::Interrupted);
+        self.publish(&key, KernelChange::Interrupted);
         if running.is_none() && cell.is_none() {
-            return (InterruptFate::NothingRan, None);
+            let fate = InterruptFate::NothingRan;
+            return AnswerHandle::ready(KernelReport::Interrupted { session: report, fate });
         }
         let next = cell.as_ref().and_then(|(record, index)| {
             let source = record.cell(*index)?.source;
@@ -86,7 +103,8 @@ impl Engine {
             let execution = Some(record.execution.clone());
             Some(RunningReport { execution, title, elapsed: Duration::ZERO })
         });
-        let over = async {
+        report.running = report.running.or(next);
+        let over = async move {
             if let Some(running) = running {
                 let mut state = session.watch();
                 let is_over = |state: &SessionState| {
@@ -100,12 +118,14 @@ impl Engine {
                 None => None,
             }
         };
-        let fate = match tokio::time::timeout(InterruptFate::WAIT, over).await {
-            Ok(Some(cell)) if !is_interrupted(&cell) => InterruptFate::Ended(cell.state),
-            Ok(_) => InterruptFate::Interrupted,
-            Err(_) => InterruptFate::StillRunning,
-        };
-        (fate, next)
+        AnswerHandle::new(async move {
+            let fate = match tokio::time::timeout(InterruptFate::WAIT, over).await {
+                Ok(Some(cell)) if !is_interrupted(&cell) => InterruptFate::Ended(cell.state),
+                Ok(_) => InterruptFate::Interrupted,
+                Err(_) => InterruptFate::StillRunning,
+            };
+            Ok(KernelReport::Interrupted { session: report, fate })
+        })
     }
 
     /// Watches the events of a session from this entry on, or from the oldest that is remembered. While it is watched,
@@ -130,13 +150,25 @@ impl Engine {
         &self,
         session: &SessionRef,
         owner: OwnerId,
-    ) -> Result<KernelReport, EngineError> {
+    ) -> Result<AnswerHandle<KernelReport>, EngineError> {
         let name = session.session.as_ref();
         let (key, chosen) = self.place(name, &session.cwd, &session.wanted).await?;
         let attached = self.attach(&key, owner, &chosen, None).await?;
-        let notes = [attached.notes, ensure_kernel(&attached.taken).await?].concat();
-        let session = Box::new(self.report_of(&key)?);
-        Ok(KernelReport::Started { session, notes })
+        Ok(self.when_started(LiveSession { key, session: attached.taken }, attached.notes))
+    }
+
+    /// The answer of a session once it has a kernel.
+    fn when_started(
+        &self,
+        LiveSession { key, session }: LiveSession,
+        notes: Vec<CallNote>,
+    ) -> AnswerHandle<KernelReport> {
+        let engine = self.clone();
+        AnswerHandle::new(async move {
+            let notes = [notes, ensure_kernel(&session).await?].concat();
+            let session = Box::new(engine.report_of(&key)?);
+            Ok(KernelReport::Started { session, notes })
+        })
     }
 
     /// All sessions as they are now, by name and folder.

@@ -46,7 +46,7 @@ impl<'a> Asker<'a> {
         let chosen = desk.engine.choose(&request.cwd, &Wanted::default()).await.expect("a kernel");
         let (tap, events) = mpsc::channel(16);
         let options = CallOptions { tap: Some(tap), ..CallOptions::of(ME) };
-        let call = desk.engine.submit(request, &chosen, options).await.expect("it begins");
+        let call = desk.engine.submit(request.on(&chosen), options).await.expect("it begins");
         let id = call.id().clone();
         Asker { desk, id, events }
     }

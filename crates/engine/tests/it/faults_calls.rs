@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use inkcell_engine::api::{
-    CellKernel, EndReport, ExecutionId, PythonReport, PythonRequest, SessionRef, State, Wanted,
+    CellKernel, EndReport, ExecutionId, KernelRequest, PythonReport, PythonRequest, SessionRef,
+    State, Wanted,
 };
 use inkcell_engine::kernel::ForkServer;
 use inkcell_engine::registry::{IdleRule, SessionName};
@@ -87,8 +88,8 @@ async fn of_many_resets_at_once_one_wins() {
     desk.run(&["kept = 1"]).await;
     let begun = desk.begin(&[&format!("open('begun', 'w').close()\n{}", wait_for("never"))]).await;
     desk.seen("begun").await;
-    let key = desk.key();
-    let resets = futures_util::future::join_all((0..20).map(|_| desk.engine.restart(&key))).await;
+    let resets = (0..20).map(|_| desk.act(KernelRequest::Restart));
+    let resets = futures_util::future::join_all(resets).await;
     let won = resets.iter().filter(|reset| reset.is_ok()).count();
     assert_eq!(won, 1, "{resets:?}");
     for refused in resets.iter().filter_map(|reset| reset.as_ref().err()) {
@@ -284,9 +285,9 @@ async fn step(desk: &Desk, session: &str, model: &mut Model, op: Op) -> Result<(
         Op::Exit => "import os\nos._exit(3)".to_owned(),
         Op::TimeOut => "import time\ntime.sleep(60)".to_owned(),
         Op::Reset => {
-            let name = SessionName(session.to_owned());
-            let key = desk.engine.key(Some(&name), desk.dir.path(), None);
-            desk.engine.restart(&key).await.map_err(|error| error.to_string())?;
+            let session = Some(SessionName(session.to_owned()));
+            let verb = |here| KernelRequest::Restart(SessionRef { session, ..here });
+            desk.act(verb).await.map_err(|error| error.to_string())?;
             *model = Model::default();
             return Ok(());
         }

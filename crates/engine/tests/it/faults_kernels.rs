@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use inkcell_engine::api::{EndReport, PythonRequest, State};
+use inkcell_engine::api::{EndReport, KernelRequest, PythonRequest, State};
 use inkcell_engine::kernel::{EnvMode, EnvRules, ParentEnv};
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -37,7 +37,7 @@ async fn a_memory_bomb_ends_its_cell_and_nothing_else() {
 async fn interrupts_that_race_with_calls_harm_nothing() {
     let desk = Desk::new();
     assert_eq!(told(&desk.run(&["kept = 1\nkept"]).await), "1");
-    let (key, mut struck) = (desk.key(), 0);
+    let mut struck = 0;
     for round in 0..300 {
         let call = desk.run(&["for n in range(2000): pass"]);
         let interrupts = async {
@@ -45,7 +45,7 @@ async fn interrupts_that_race_with_calls_harm_nothing() {
                 tokio::task::yield_now().await;
             }
             for _ in 0..=round % 2 {
-                desk.engine.interrupt(&key).expect("the session is there");
+                desk.act(KernelRequest::Interrupt).await.expect("the session is there");
             }
         };
         let (report, ()) = tokio::join!(call, interrupts);

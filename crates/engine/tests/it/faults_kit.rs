@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use inkcell_engine::Backends;
 use inkcell_engine::api::{
-    CellKernel, CellSource, KernelMode, PythonReport, PythonRequest, Reading, RunRequest, State,
-    Wanted,
+    CellKernel, CellSource, KernelMode, KernelRequest, PythonReport, PythonRequest, Reading,
+    RunRequest, SessionRef, State, Wanted,
 };
 use inkcell_engine::artifact::{ArtifactId, ArtifactLimits, ArtifactsConfig, Scope};
 use inkcell_engine::kernel::{
@@ -18,8 +18,8 @@ use inkcell_engine::output::{ModelOutput, OutputLimits};
 use inkcell_engine::registry::{IdleRule, Limits, OwnerId, SessionKey, SessionName};
 use inkcell_engine::session::{Policy, Retry};
 use inkcell_engine::{
-    CallOptions, Engine, EngineConfig, EngineError, KernelsConfig, RunFiles, opened_run, prepared,
-    system_random,
+    AnswerHandle, CallOptions, Engine, EngineConfig, EngineError, KernelsConfig, Request, RunFiles,
+    opened_run, prepared, system_random,
 };
 use inkcell_testkit::wait::until_async;
 use tempfile::TempDir;
@@ -42,12 +42,20 @@ pub(crate) async fn run_code(
 ) -> Result<PythonReport, EngineError> {
     let (began, wait) = (tokio::time::Instant::now(), request.wait);
     let resolved = engine.resolve(&request.session_ref(), request.mode).await?;
-    let call = engine.submit(request, &resolved.chosen, CallOptions::of(owner)).await?;
+    let call = engine.submit(request.on(&resolved.chosen), CallOptions::of(owner)).await?;
     Ok(match wait {
         // The wait for a place in the registry counts too.
         Some(wait) => call.wait(wait.saturating_sub(began.elapsed())).await,
         None => call.settled().await,
     })
+}
+
+/// Submits a question or a kernel verb, and waits for its answer.
+pub(crate) async fn answer<T: Send + 'static>(
+    engine: &Engine,
+    request: impl Request<Handle = AnswerHandle<T>>,
+) -> Result<T, EngineError> {
+    engine.submit(request, CallOptions::of(ME)).await?.answer().await
 }
 
 /// Runs cells of a notebook, and waits as long as the request says.
@@ -61,7 +69,7 @@ pub(crate) async fn run_notebook(
     let opened = opened_run(request, files).await?;
     let resolved = engine.resolve(&opened.session_ref(), opened.mode()).await?;
     let run = prepared(opened, &resolved.chosen, files).await?;
-    let call = engine.submit(run, &resolved.chosen, CallOptions::of(owner)).await?;
+    let call = engine.submit(run.on(&resolved.chosen), CallOptions::of(owner)).await?;
     Ok(match wait {
         Some(wait) => call.wait(wait).await,
         None => call.settled().await,
@@ -158,6 +166,19 @@ impl Desk {
 
     pub(crate) async fn ask(&self, request: PythonRequest) -> PythonReport {
         run_code(&self.engine, request, ME).await.expect("a report")
+    }
+
+    /// The session of the folder.
+    pub(crate) fn here(&self) -> SessionRef {
+        SessionRef { session: None, cwd: self.dir.path().to_owned(), wanted: Wanted::default() }
+    }
+
+    /// Lets a kernel verb act on the session of the folder, and waits for nothing that follows.
+    pub(crate) async fn act(
+        &self,
+        verb: impl FnOnce(SessionRef) -> KernelRequest,
+    ) -> Result<(), EngineError> {
+        self.engine.submit(verb(self.here()), CallOptions::of(ME)).await.map(drop)
     }
 
     /// Runs cells in the session of the folder.

@@ -3,31 +3,30 @@
 use std::time::Duration;
 
 use inkcell_engine::api::{
-    Inspect, InspectRequest, Inspected, RunningReport, SessionRef, State, TableDigest, Variable,
-    VariableDigest, Wanted,
+    Inspect, InspectRequest, Inspected, KernelRequest, RunningReport, State, TableDigest, Variable,
+    VariableDigest,
 };
 use inkcell_engine::kernel::Shell;
 use inkcell_engine::registry::SessionName;
 use inkcell_engine::session::Loss;
 use inkcell_engine::{EngineError, InspectError, Kind, SessionError};
 
-use crate::faults_kit::{Desk, LONG, text, told, wait_for};
+use crate::faults_kit::{Desk, LONG, answer, text, told, wait_for};
 
 impl Desk {
-    fn here(&self) -> SessionRef {
-        SessionRef { session: None, cwd: self.dir.path().to_owned(), wanted: Wanted::default() }
+    fn question(&self, what: Inspect, wait: Duration) -> InspectRequest {
+        InspectRequest { session: self.here(), what, wait: Some(wait), behind: None }
     }
 
     async fn look(&self, what: Inspect) -> Result<Inspected, EngineError> {
-        let request = InspectRequest { session: self.here(), what, wait: Some(LONG) };
-        let report = self.engine.inspect(request).await?;
+        let report = answer(&self.engine, self.question(what, LONG)).await?;
         assert_eq!(report.session, SessionName("default".to_owned()));
         Ok(report.seen)
     }
 
     async fn look_behind(&self, what: Inspect, limit: Duration) -> Result<Inspected, EngineError> {
-        let request = InspectRequest { session: self.here(), what, wait: Some(LONG) };
-        Ok(self.engine.inspect_behind(request, limit, || {}).await?.seen)
+        let request = InspectRequest { behind: Some(limit), ..self.question(what, LONG) };
+        Ok(answer(&self.engine, request).await?.seen)
     }
 
     async fn refused(&self, what: Inspect) -> InspectError {
@@ -282,7 +281,7 @@ async fn there_must_be_something_to_look_at() {
     );
     // An inspection does not deliver the note: the next call still does.
     assert_eq!(desk.run(&["1"]).await.cells[0].notes.len(), 1);
-    desk.engine.restart(&desk.key()).await.expect("it is there");
+    desk.act(KernelRequest::Restart).await.expect("it is there");
     assert!(matches!(desk.refused(named("x")).await, InspectError::NoKernel { .. }));
     desk.engine.shutdown().await;
 }
@@ -322,12 +321,8 @@ async fn a_question_that_hangs_or_kills_is_answered() {
         def hang():\n    while True: time.sleep(0.01)\npkgutil.iter_modules = hang";
     told(&desk.run(&[code]).await);
     let what = Inspect::Complete { code: "import nu".to_owned(), cursor: None };
-    let request = InspectRequest {
-        session: desk.here(),
-        what: what.clone(),
-        wait: Some(Duration::from_millis(300)),
-    };
-    let hung = desk.engine.inspect(request).await;
+    let question = desk.question(what.clone(), Duration::from_millis(300));
+    let hung = answer(&desk.engine, question).await;
     assert!(matches!(hung, Err(EngineError::Inspect(InspectError::TimedOut { .. }))), "{hung:?}");
     let die = "pkgutil.iter_modules = lambda: os._exit(7)\nkept_too";
     assert_eq!(told(&desk.run(&[die]).await), "1");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use inkcell_engine::api::{ExecutionId, PythonRequest, State, Wanted};
+use inkcell_engine::api::{ExecutionId, KernelRequest, PythonRequest, State, Wanted};
 use inkcell_engine::{CallOptions, Lent};
 use tokio_util::sync::CancellationToken;
 
@@ -28,7 +28,7 @@ fn lent(values: [&str; 4]) -> Lent {
 async fn begin(desk: &Desk, request: PythonRequest, lent: Lent) -> ExecutionId {
     let chosen = desk.engine.choose(&request.cwd, &Wanted::default()).await.expect("a Python");
     let options = CallOptions { lent, ..CallOptions::of(ME) };
-    let call = desk.engine.submit(request, &chosen, options).await.expect("it begins");
+    let call = desk.engine.submit(request.on(&chosen), options).await.expect("it begins");
     call.id().clone()
 }
 
@@ -113,12 +113,12 @@ async fn that_code_is_made_to_stop_is_told_before_it_has() {
         desk.seen("begun").await;
         let restart = async {
             if way == "restarted" {
-                desk.engine.restart(&desk.key()).await.expect("a new kernel");
+                desk.act(KernelRequest::Restart).await.expect("a new kernel");
             }
         };
         match way {
             "taken back" => desk.engine.find_call(&id).expect("it is known").cancel(),
-            "interrupted" => desk.engine.interrupt(&desk.key()).expect("it is known"),
+            "interrupted" => desk.act(KernelRequest::Interrupt).await.expect("it is known"),
             _ => {}
         }
         let heard = async {

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use inkcell_engine::Backends;
 use inkcell_engine::api::{
-    CellKernel, CellSource, EndReport, ExecutionId, KernelMode, PythonReport, PythonRequest,
-    Reading, State, Wanted,
+    CellKernel, CellSource, EndReport, ExecutionId, KernelMode, KernelRequest, PythonReport,
+    PythonRequest, Reading, State, Wanted,
 };
 use inkcell_engine::artifact::{ArtifactId, ArtifactLimits, ArtifactsConfig, Scope};
 use inkcell_engine::kernel::{
@@ -23,7 +23,7 @@ use inkcell_engine::{
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 
-use crate::faults_kit::run_code;
+use crate::faults_kit::{answer, run_code};
 
 const ME: OwnerId = OwnerId(1);
 
@@ -217,7 +217,7 @@ async fn a_caller_that_taps_gets_everything() {
     let chosen = desk.engine.choose(&request.cwd, &Wanted::default()).await.expect("a kernel");
     let (sender, mut receiver) = mpsc::channel(1);
     let options = CallOptions { tap: Some(sender), ..CallOptions::of(ME) };
-    let call = desk.engine.submit(request, &chosen, options).await.expect("an id");
+    let call = desk.engine.submit(request.on(&chosen), options).await.expect("an id");
     let mut texts = [Vec::new(), Vec::new()];
     while let Some((cell, event)) = receiver.recv().await {
         if let KernelEvent::Exec { event: ExecEvent::Stream { data, .. }, .. } = event {
@@ -243,7 +243,7 @@ async fn a_caller_that_goes_away_ends_its_call() {
     let chosen = desk.engine.choose(&request.cwd, &Wanted::default()).await.expect("a kernel");
     let (sender, mut receiver) = mpsc::channel(1);
     let options = CallOptions { tap: Some(sender), ..CallOptions::of(ME) };
-    let call = desk.engine.submit(request, &chosen, options).await.expect("an id");
+    let call = desk.engine.submit(request.on(&chosen), options).await.expect("an id");
     receiver.recv().await.expect("something");
     drop(receiver);
     let report = call.settled().await;
@@ -283,7 +283,7 @@ async fn nothing_is_left_after_the_engine() {
         let chosen = desk.engine.choose(&request.cwd, &Wanted::default()).await.expect("a kernel");
         let (sender, mut receiver) = mpsc::channel(8);
         let options = CallOptions { tap: Some(sender), ..CallOptions::of(ME) };
-        let call = desk.engine.submit(request, &chosen, options).await.expect("an id");
+        let call = desk.engine.submit(request.on(&chosen), options).await.expect("an id");
         let pid = loop {
             let (_, event) = receiver.recv().await.expect("an event");
             if let KernelEvent::Exec { event: ExecEvent::Stream { data, .. }, .. } = event {
@@ -335,8 +335,8 @@ async fn the_next_session_of_the_same_name_has_its_file_too() {
         for _ in 0..20 {
             let report = run_code(&engine, request.clone(), ME).await.expect("a report");
             assert_eq!(texts(&report), ["True\n"]);
-            let key = engine.key(None, &request.cwd, None);
-            engine.close(&key).await.expect("it is there");
+            let stop = KernelRequest::Stop(request.session_ref());
+            answer(&engine, stop).await.expect("it is there");
         }
     });
     often.await.expect("they all have");

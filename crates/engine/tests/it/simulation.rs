@@ -17,12 +17,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use inkcell_engine::Backends;
-use inkcell_engine::api::Wanted;
+use inkcell_engine::api::{KernelRequest, SessionRef, Wanted};
 use inkcell_engine::artifact::ArtifactLimits;
 use inkcell_engine::output::OutputLimits;
 use inkcell_engine::registry::{IdleRule, Limits, OwnerId};
 use inkcell_engine::session::{Policy, Retry};
-use inkcell_engine::{Engine, EngineConfig, system_random};
+use inkcell_engine::{CallOptions, Engine, EngineConfig, system_random};
 use inkcell_testkit::need::stride;
 use inkcell_testkit::scripted::ScriptedBackend;
 
@@ -225,7 +225,10 @@ async fn chaos(world: Arc<World>, mut dice: Dice) {
     loop {
         tokio::time::sleep(dice.pause(Duration::from_secs(30))).await;
         let folder = dice.pick(&world.folders[..world.folders.len() - 1]).clone();
-        let key = engine.key(None, &folder, None);
+        let session = SessionRef { session: None, cwd: folder, wanted: Wanted::default() };
+        let act = |verb: fn(SessionRef) -> KernelRequest| {
+            engine.submit(verb(session), CallOptions::of(OwnerId(0)))
+        };
         match dice.below(100) {
             0..25 => {
                 if let Some(kernel) = world.backend.log.some_kernel(&mut dice) {
@@ -233,12 +236,12 @@ async fn chaos(world: Arc<World>, mut dice: Dice) {
                     world.backend.scripted.kill(kernel, cause);
                 }
             }
-            25..45 => drop(engine.interrupt(&key)),
+            25..45 => drop(act(KernelRequest::Interrupt).await),
             45..60 => {
                 world.renewed();
-                let _ = engine.restart(&key).await;
+                drop(act(KernelRequest::Restart).await);
             }
-            60..66 if !world.is_calm => drop(engine.close(&key).await),
+            60..66 if !world.is_calm => drop(act(KernelRequest::Stop).await),
             66..80 => {
                 world.jumps.fetch_add(1, Ordering::Relaxed);
                 tokio::time::advance(dice.pause(Duration::from_secs(7200))).await;

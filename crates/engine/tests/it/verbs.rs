@@ -14,7 +14,7 @@ use inkcell_engine::session::{CallNote, CloseReason, Loss};
 use inkcell_engine::{EngineError, Kind, SessionError};
 use inkcell_testkit::wait::until_async;
 
-use crate::faults_kit::{Desk, LONG, ME, run_code, told, wait_for};
+use crate::faults_kit::{Desk, LONG, ME, answer, run_code, told, wait_for};
 
 impl Desk {
     fn session(&self, name: &str) -> SessionRef {
@@ -23,7 +23,7 @@ impl Desk {
     }
 
     async fn verb(&self, request: KernelRequest) -> KernelReport {
-        self.engine.kernel(request, ME).await.expect("a report")
+        answer(&self.engine, request).await.expect("a report")
     }
 
     async fn list(&self) -> Vec<SessionReport> {
@@ -96,7 +96,7 @@ async fn a_session_is_started_seen_and_stopped() {
     let KernelReport::Stopped(report) = stopped else { panic!("{stopped:?}") };
     assert_eq!(report.kernel, Some(kernel));
     let request = KernelRequest::Status(desk.session("work"));
-    let Err(error) = desk.engine.kernel(request, ME).await else { panic!("it is gone") };
+    let Err(error) = answer(&desk.engine, request).await else { panic!("it is gone") };
     assert_eq!(error.to_string(), "there is no session work; there are another");
     desk.engine.shutdown().await;
 }
@@ -287,7 +287,7 @@ async fn a_kept_session_outlives_idle_time() {
     let names: Vec<String> = desk.list().await.into_iter().map(|session| session.name.0).collect();
     assert_eq!(names, ["kept"]);
     let status = KernelRequest::Status(desk.session("left"));
-    let Err(error) = desk.engine.kernel(status, ME).await else { panic!("it is gone") };
+    let Err(error) = answer(&desk.engine, status).await else { panic!("it is gone") };
     let wanted = "there is no session left any more: it was closed because nobody used it ";
     assert!(error.to_string().starts_with(wanted) && error.kind() == Kind::NotFound, "{error}");
     let (_, notes) = desk.start("left").await;
@@ -312,7 +312,7 @@ async fn a_session_of_another_folder_is_another_one() {
         KernelRequest::Stop(elsewhere.clone()),
         KernelRequest::Keep { session: elsewhere.clone(), keep: Keep::Always },
     ] {
-        let Err(error) = desk.engine.kernel(request, ME).await else { panic!("not this one") };
+        let Err(error) = answer(&desk.engine, request).await else { panic!("not this one") };
         let EngineError::Session(SessionError::NoSession { known, .. }) = &error else {
             panic!("{error:?}")
         };
@@ -383,11 +383,9 @@ async fn a_call_is_asked_for_and_its_stored_output_read() {
     };
     assert_eq!(stored(bad).await.expect_err("no id").kind(), Kind::Invalid);
 
-    let session =
-        SessionRef { session: None, cwd: desk.dir.path().to_owned(), wanted: Wanted::default() };
-    let what = Inspect::Name { name: "n".to_owned() };
-    let look = InspectRequest { session, what, wait: None };
-    let seen = desk.engine.inspect(look).await.expect("n");
+    let (session, what) = (desk.here(), Inspect::Name { name: "n".to_owned() });
+    let look = InspectRequest { session, what, wait: None, behind: None };
+    let seen = answer(&desk.engine, look).await.expect("n");
     assert!(
         matches!(seen.seen, Inspected::Name(digest) if digest.variable.preview.as_deref() == Some("99999"))
     );

@@ -5,8 +5,8 @@
 use std::io;
 use std::sync::Arc;
 
-use inkcell_engine::Engine;
 use inkcell_engine::kernel::EnvMode;
+use inkcell_engine::{AnswerHandle, CallOptions, Engine, Request};
 use rmcp::ServiceExt as _;
 use tokio::io::BufReader;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -85,15 +85,10 @@ pub(super) async fn answer(
             Ok(Answer::Nothing)
         }
         Ask::Inspect(request) => {
-            let engine = Caller::of(host, surroundings, &KernelOptions::default())?.engine;
-            talk.unless_given_up(engine.inspect(request)).await.map(Answer::Inspect)
+            submitted(host, surroundings, request, talk).await.map(Answer::Inspect)
         }
         Ask::Kernel(request) => {
-            let engine = Caller::of(host, surroundings, &KernelOptions::default())?.engine;
-            let owner = host.new_owner();
-            let report = talk.unless_given_up(engine.kernel(request, owner)).await;
-            host.engine.release(owner);
-            report.map(Answer::Kernel)
+            submitted(host, surroundings, request, talk).await.map(Answer::Kernel)
         }
         Ask::Result(request) => {
             let engine = Caller::of(host, surroundings, &KernelOptions::default())?.engine;
@@ -112,6 +107,21 @@ pub(super) async fn answer(
         // A connection that has become a client's own never comes here.
         Ask::Mcp(_) => Ok(Answer::Nothing),
     }
+}
+
+/// Submits a question or a kernel verb, and waits for its answer as long as the client does.
+async fn submitted<T: Send + 'static>(
+    host: &Host,
+    surroundings: Surroundings,
+    request: impl Request<Handle = AnswerHandle<T>>,
+    talk: Talk,
+) -> Result<T, Failure> {
+    let engine = Caller::of(host, surroundings, &KernelOptions::default())?.engine;
+    let owner = host.new_owner();
+    let answer = async { engine.submit(request, CallOptions::of(owner)).await?.answer().await };
+    let answer = talk.unless_given_up(answer).await;
+    host.engine.release(owner);
+    answer
 }
 
 fn status(host: &Host) -> HostStatus {

@@ -58,7 +58,7 @@ pub(super) async fn answer(
     let owner = host.new_owner();
     let began = Instant::now();
     let options = CallOptions { tap, ..CallOptions::of(owner) };
-    let call = engine.submit(request, &chosen, options).await?;
+    let call = engine.submit(request.on(&chosen), options).await?;
     if detached == Detached::Yes {
         host.engine.release(owner);
         return Ok(PythonDone { report: call.report(), took: began.elapsed(), python });

@@ -65,7 +65,7 @@ pub(super) async fn answer(
     }
     let owner = host.new_owner();
     let began = Instant::now();
-    let call = engine.submit(prepared, &chosen, CallOptions::of(owner)).await?;
+    let call = engine.submit(prepared.on(&chosen), CallOptions::of(owner)).await?;
     let mut seen = call.report();
     let done = |report| PythonDone { report, took: began.elapsed(), python: Value::Null };
     if detached == Detached::Yes {

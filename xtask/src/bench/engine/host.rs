@@ -120,7 +120,8 @@ impl Task {
         };
         let resolved = engine.resolve(&request.session_ref(), request.mode).await?;
         let options = CallOptions::of(OwnerId(1));
-        let report = engine.submit(request, &resolved.chosen, options).await?.wait(LIMIT).await;
+        let call = engine.submit(request.on(&resolved.chosen), options).await?;
+        let report = call.wait(LIMIT).await;
         if report.state != State::Done {
             bail!("the cell ended as {:?}: {:?}", report.state, report.cells[0].end);
         }

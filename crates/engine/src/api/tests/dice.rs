@@ -149,7 +149,8 @@ impl Dice {
                     _ => Inspect::Complete { code: self.text(), cursor: self.maybe(Dice::place) },
                 };
                 let (session, wait) = (self.session(), self.maybe(Dice::time));
-                AnyRequest::Inspect(InspectRequest { session, what, wait })
+                let behind = self.maybe(Dice::time);
+                AnyRequest::Inspect(InspectRequest { session, what, wait, behind })
             }
             2 => AnyRequest::Kernel(match self.below(7) {
                 0 => KernelRequest::List,

@@ -148,7 +148,7 @@ impl<'a> Probe<'a> {
         };
         let resolved = engine.resolve(&request.session_ref(), request.mode).await?;
         let options = CallOptions::of(OWNER);
-        let call = engine.submit(request, &resolved.chosen, options).await?;
+        let call = engine.submit(request.on(&resolved.chosen), options).await?;
         Ok(call.settled().await)
     }
 

@@ -5,6 +5,7 @@
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use inkcell_engine::CallOptions;
 use inkcell_engine::api::{KernelReport, KernelRequest};
 use inkcell_engine::registry::Keep;
 use schemars::JsonSchema;
@@ -90,8 +91,10 @@ fn call(
             Action::Keep => KernelRequest::Keep { session, keep: Keep::Always },
             Action::Unkeep => KernelRequest::Keep { session, keep: Keep::WhileUsed },
         };
+        let options = CallOptions::of(context.owner);
+        let acted = async { desk.engine.submit(request, options).await?.answer().await };
         let report = tokio::select! {
-            report = desk.engine.kernel(request, context.owner) => report?,
+            report = acted => report?,
             // A kernel may take long to start.
             () = context.cancel.cancelled() => return Err(running::aborted()),
         };

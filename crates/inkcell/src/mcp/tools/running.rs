@@ -142,7 +142,7 @@ async fn begin(desk: &Desk, code: Code, owner: OwnerId) -> Result<Begun, ToolErr
     }
     let lent = admitted(desk, &key, &request.cwd, owner, &mut asides).await?;
     let options = CallOptions { lent, ..CallOptions::of(owner) };
-    let call = desk.engine.submit(request, &chosen, options).await?;
+    let call = desk.engine.submit(request.on(&chosen), options).await?;
     Ok(Begun { call, asides })
 }
 
@@ -167,7 +167,7 @@ async fn begin_notebook(
     let mut asides = Vec::new();
     let lent = admitted(desk, &key, prepared.cwd(), owner, &mut asides).await?;
     let options = CallOptions { lent, ..CallOptions::of(owner) };
-    let call = desk.engine.submit(prepared, &chosen, options).await?;
+    let call = desk.engine.submit(prepared.on(&chosen), options).await?;
     Ok(Begun { call, asides })
 }
 

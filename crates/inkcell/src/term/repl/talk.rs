@@ -81,7 +81,8 @@ impl Talk {
 
     /// Inspects names of the session.
     pub(crate) fn inspect(&mut self, what: Inspect) -> Result<Inspected, Failure> {
-        let request = InspectRequest { session: self.reference(), what, wait: Some(LOOK) };
+        let request =
+            InspectRequest { session: self.reference(), what, wait: Some(LOOK), behind: None };
         match self.client.answer(Ask::Inspect(request))? {
             Answer::Inspect(report) => Ok(report.seen),
             other => Err(unexpected(&other)),
