@@ -1,11 +1,12 @@
 //! The parts of a tool: its shape, its environment and its answer.
 //!
-//! Owns the shape of every tool, the turns of its calls, and the bridge by which code calls tools. It must not know
-//! a single tool.
+//! Owns the shape of every tool, the turns of its calls, their way into the engine, and the bridge by which code calls
+//! tools. It must not know a single tool.
 
 mod bridge;
 mod guarded;
 mod reply;
+mod submit;
 mod turns;
 pub(crate) mod weight;
 
@@ -25,6 +26,7 @@ use crate::settings::Settings;
 pub(crate) use bridge::Bridge;
 pub(crate) use guarded::guarded;
 pub(crate) use reply::{Content, Fault, ToolError, ToolReply};
+pub(crate) use submit::Begun;
 pub(crate) use turns::{Order, Turn, Turns};
 
 /// One tool. Its schema is made from the struct that is decoded, so the two cannot differ.

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use inkcell_engine::CallOptions;
 use inkcell_engine::api::{Inspect, InspectRequest};
 use inkcell_engine::notebook::visible_line;
 use schemars::JsonSchema;
@@ -96,7 +95,7 @@ fn call(
         let session = reference(desk, session.as_deref(), cwd.as_deref())?;
         let request = InspectRequest { session, what, wait: None, behind: Some(BEHIND) };
         let inspected = async {
-            let question = desk.engine.submit(request, CallOptions::of(context.owner)).await?;
+            let question = desk.ask(request, context.owner).await?;
             // The question has its place in the session, so the next request may take its own.
             context.turn.iter().for_each(Turn::begin);
             question.answer().await

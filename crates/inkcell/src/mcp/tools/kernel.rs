@@ -5,7 +5,6 @@
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use inkcell_engine::CallOptions;
 use inkcell_engine::api::{KernelReport, KernelRequest};
 use inkcell_engine::registry::Keep;
 use schemars::JsonSchema;
@@ -91,8 +90,7 @@ fn call(
             Action::Keep => KernelRequest::Keep { session, keep: Keep::Always },
             Action::Unkeep => KernelRequest::Keep { session, keep: Keep::WhileUsed },
         };
-        let options = CallOptions::of(context.owner);
-        let acted = async { desk.engine.submit(request, options).await?.answer().await };
+        let acted = async { desk.ask(request, context.owner).await?.answer().await };
         let report = tokio::select! {
             report = acted => report?,
             // A kernel may take long to start.

@@ -26,8 +26,8 @@ pub(crate) mod test_desk;
 mod wanted;
 
 use super::desk::{
-    CallContext, Content, Desk, Fault, Hints, Order, Progress, ToolError, ToolReply, ToolSpec,
-    Turn, weight,
+    Begun, CallContext, Content, Desk, Fault, Hints, Order, Progress, ToolError, ToolReply,
+    ToolSpec, Turn, weight,
 };
 
 pub(crate) use decode::{Alias, decode, schema};

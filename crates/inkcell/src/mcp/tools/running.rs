@@ -1,26 +1,23 @@
-//! One call of code: begun in its session, followed while it runs, cancelled when its caller gives it up.
+//! One call of code: begun at its desk, followed while it runs, cancelled when its caller gives it up.
 //!
 //! Owns the two clocks of a call: how long its code may take, and how long its caller waits. The tools supply the
 //! code, and `answer.rs` makes the answer.
 
-use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use inkcell_engine::api::{
-    CellSource, KernelMode, PythonReport, PythonRequest, Reading, RunRequest, Wanted,
-};
+use inkcell_engine::api::{CellSource, PythonReport, PythonRequest, Reading, RunRequest, Wanted};
 use inkcell_engine::journal::Seq;
 use inkcell_engine::kernel::InputMode;
-use inkcell_engine::registry::{OwnerId, SessionKey};
+use inkcell_engine::registry::OwnerId;
 use inkcell_engine::{
-    CHEAP_SAVE, CallHandle, CallOptions, EngineError, Kind, Lent, Resolution, RunFiles,
-    SessionError, opened_run, prepared,
+    CHEAP_SAVE, CallHandle, EngineError, Kind, Resolution, RunFiles, SessionError, opened_run,
+    prepared,
 };
 use tokio::time::Instant;
 
 use super::progress::Teller;
-use super::session::{Place, notebook, profile};
-use super::{CallContext, Desk, ToolError, Turn, files};
+use super::session::{Place, notebook};
+use super::{Begun, CallContext, Desk, ToolError, Turn, files};
 use crate::settings::size_policy;
 
 /// How long a caller waits for an answer when it does not say (B:X-02).
@@ -56,12 +53,6 @@ pub(crate) enum GivenUp {
     TakenBack,
     /// It goes on: somebody else has begun it.
     GoesOn,
-}
-
-/// A call that has begun, with what its caller must be told besides.
-struct Begun {
-    call: CallHandle,
-    asides: Vec<String>,
 }
 
 /// Runs code until it is over or its caller has waited long enough.
@@ -122,28 +113,24 @@ fn patience(desk: &Desk, wait: Option<Duration>, timeout: Option<Duration>) -> O
 
 async fn begin(desk: &Desk, code: Code, owner: OwnerId) -> Result<Begun, ToolError> {
     let Place { name, cwd, is_generated } = code.place;
-    let mode = mode(desk);
     let request = PythonRequest {
         cells: code.cells,
         session: name,
         cwd,
         wanted: code.wanted,
-        mode,
+        mode: desk.kernel_mode(),
         timeout: code.timeout,
         wait: code.wait,
         reading: Reading::Bounded,
         input: InputMode::Refuse,
     };
     let resolved = desk.engine.resolve(&request.session_ref(), request.mode).await?;
-    let Resolution { key, chosen } = resolved;
-    let mut asides = Vec::new();
+    let (Resolution { key, chosen }, cwd) = (resolved, request.cwd.clone());
+    let mut begun = desk.submit_call(request.on(&chosen), (&key, &cwd), owner).await?;
     if is_generated {
-        asides.push(format!("session {}", key.name));
+        begun.asides.insert(0, format!("session {}", key.name));
     }
-    let lent = admitted(desk, &key, &request.cwd, owner, &mut asides).await?;
-    let options = CallOptions { lent, ..CallOptions::of(owner) };
-    let call = desk.engine.submit(request.on(&chosen), options).await?;
-    Ok(Begun { call, asides })
+    Ok(begun)
 }
 
 async fn begin_notebook(
@@ -158,40 +145,14 @@ async fn begin_notebook(
         cheap_save: CHEAP_SAVE,
     };
     let path = request.path.clone();
-    let request = RunRequest { mode: mode(desk), reading: Reading::Bounded, ..request };
+    let request = RunRequest { mode: desk.kernel_mode(), reading: Reading::Bounded, ..request };
     let opened = opened_run(request, &files).await?;
     let resolved = desk.engine.resolve(&opened.session_ref(), opened.mode()).await?;
     let Resolution { key, chosen } = resolved;
     let prepared = prepared(opened, &chosen, &files).await;
     let prepared = prepared.map_err(|error| under_way(desk, &path, error))?;
-    let mut asides = Vec::new();
-    let lent = admitted(desk, &key, prepared.cwd(), owner, &mut asides).await?;
-    let options = CallOptions { lent, ..CallOptions::of(owner) };
-    let call = desk.engine.submit(prepared.on(&chosen), options).await?;
-    Ok(Begun { call, asides })
-}
-
-fn mode(desk: &Desk) -> KernelMode {
-    desk.settings.calls(profile(desk)).kernel_mode
-}
-
-/// What code is lent that may run in this session.
-async fn admitted(
-    desk: &Desk,
-    key: &SessionKey,
-    cwd: &Path,
-    owner: OwnerId,
-    asides: &mut Vec<String>,
-) -> Result<Lent, ToolError> {
-    let mode = mode(desk);
-    if mode == KernelMode::Session && desk.bridge.is_waited_for_in(key) {
-        return Err(waits_for_itself(key));
-    }
-    let is_first = desk.engine.sessions().iter().all(|listed| listed.key != *key);
-    if is_first || mode == KernelMode::PerCall {
-        asides.extend(desk.settings.decided_by_project(cwd));
-    }
-    Ok(desk.bridge.lend(desk, key, mode, owner).await)
+    let cwd = prepared.cwd().to_owned();
+    desk.submit_call(prepared.on(&chosen), (&key, &cwd), owner).await
 }
 
 /// Why a notebook cannot be run now. A run that is under way is named, so that it can be waited for.
@@ -204,16 +165,6 @@ fn under_way(desk: &Desk, path: &str, error: EngineError) -> ToolError {
         told.next = Some(format!("wait for it with result, id: \"{}\"", running.execution.0));
     }
     told
-}
-
-/// What is said to code that wants to run code where it runs itself (B:X-40).
-fn waits_for_itself(key: &SessionKey) -> ToolError {
-    let message = format!(
-        "session {} is busy: it runs the code that asks for this and waits for the answer",
-        key.name
-    );
-    let next = Some("run the code in the cell itself, or in another session".to_owned());
-    ToolError { kind: Kind::Busy, message, next }
 }
 
 /// Waits for a call that has begun, telling how far it is.
