@@ -224,6 +224,29 @@ fn calls_begin_in_one_place() {
     assert_eq!(places, ["engine/submit.rs"]);
 }
 
+/// One request path: requests enter an engine where it lives, in its host, or at the desk of its tools.
+#[test]
+fn requests_enter_an_engine_in_few_places() {
+    let submits = |code: &str| {
+        let code: String = code.split_whitespace().collect();
+        code.contains(".submit(") || code.contains("Engine::submit")
+    };
+    let is_home =
+        |file: &str| ["app/", "client/", "host/"].iter().any(|room| file.starts_with(room));
+    let all: Vec<_> = files("inkcell").into_iter().filter(|(_, code)| submits(code)).collect();
+    assert!(all.iter().any(|(file, _)| file == "host/answer.rs"), "the host submits requests");
+    let mut others: Vec<_> =
+        all.iter().map(|(file, _)| &**file).filter(|file| !is_home(file)).collect();
+    others.sort_unstable();
+    let known = [
+        // Tries kernels in engines of its own.
+        "cli/doctor/kernels.rs",
+        // Tools run beside their engine, and lend their code what no socket carries.
+        "mcp/desk/submit.rs",
+    ];
+    assert_eq!(others, known, "elsewhere, ask a client or the desk");
+}
+
 /// Each folder of the product is in the map that a newcomer reads.
 #[test]
 fn the_architecture_names_every_folder() {
