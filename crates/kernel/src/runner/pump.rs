@@ -236,6 +236,8 @@ impl Pump {
                 self.intent.turn.end_cell();
                 self.exec(Some(id), ExecEvent::Finished(outcome)).await;
                 self.current = None;
+                // The reader of the event goes first.
+                tokio::task::yield_now().await;
                 self.child.reap_orphans();
             }
             Frame::Comm { name, parts, .. } => self.hear_widget(&name, &parts, payload),
