@@ -82,9 +82,6 @@ fn subcommand(name: &'static str) -> Command {
     let operations: Vec<&Operation> =
         OPERATIONS.iter().filter(|operation| operation.command == name).collect();
     let mut command = Command::new(name);
-    if let Some(first) = operations.first() {
-        command = command.about(first.about).aliases(first.command_aliases);
-    }
     let mut seen: Vec<&str> = Vec::new();
     for field in operations.iter().flat_map(|operation| operation.fields) {
         if seen.contains(&field.name) {
@@ -96,7 +93,11 @@ fn subcommand(name: &'static str) -> Command {
     if PLACE_FIELDS.iter().all(|place| seen.contains(place)) {
         command = command.group(ArgGroup::new("place").args(PLACE_FIELDS).multiple(false));
     }
-    command
+    // Arguments that are added as a group bring an explanation too, so this one comes last.
+    match operations.first() {
+        Some(first) => command.about(first.about).aliases(first.command_aliases),
+        None => command,
+    }
 }
 
 fn with_argument(command: Command, field: &Field) -> Command {
