@@ -164,8 +164,8 @@ impl Engine {
     }
 }
 
-/// The wishes of a request in this session. A notebook's own session has no helpers, whoever begins it: its cells must
-/// mean here what they mean in Jupyter.
+/// The wishes of a request in this session. A notebook's own session never has helpers: its cells must mean here what they
+/// mean in Jupyter.
 fn wishes_in(session: Option<&SessionName>, wanted: &Wanted) -> Wanted {
     let is_notebook = session
         .is_some_and(|SessionName(name)| is_notebook_path(name) && Path::new(name).is_absolute());

@@ -80,7 +80,7 @@ impl Progress {
         self.is_stopping = true;
     }
 
-    /// Updates the display.
+    /// Shows new events and the elapsed time of the running cell.
     pub(crate) fn tick(&mut self) -> io::Result<()> {
         self.tell_news()?;
         let Some(status) = &mut self.status else { return Ok(()) };
