@@ -44,7 +44,9 @@ impl FromArgMatches for Op {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Op, Error> {
         let (name, given) =
             matches.subcommand().ok_or_else(|| Error::new(ErrorKind::MissingSubcommand))?;
-        Ok(match Op::commands().into_iter().find(|known| *known == name) {
+        let known = Op::commands().into_iter().find(|known| *known == name);
+        // After `--`, a word is no subcommand even if it names one. Then the rest of the words has an empty id.
+        Ok(match known.filter(|_| !given.contains_id("")) {
             Some(known) => Op::Known(known, given.clone()),
             None => {
                 let rest = given.get_many::<String>("").into_iter().flatten().cloned();
