@@ -25,11 +25,16 @@ enum Found {
     New(u64),
 }
 
+/// Whether a call names the new file beside the notebook. Versions are written in the same way, by their whole path.
+fn is_beside(call: &Call) -> bool {
+    call.line.contains("\".inkcell-")
+}
+
 impl Disk {
     fn after(&mut self, call: &Call, folder: i64) {
         let is_temp = |fd: Option<i64>| self.temp.is_some_and(|(temp, _, _)| fd == Some(temp));
         match call.name.as_str() {
-            "openat" if call.line.contains(".inkcell-") => {
+            "openat" if is_beside(call) => {
                 assert!(
                     call.line.contains("O_EXCL") && call.line.contains("O_NOFOLLOW"),
                     "{call:?}"
@@ -54,7 +59,7 @@ impl Disk {
                 }
             }
             "fsync" if call.fd() == Some(folder) => self.is_folder_synced = self.is_renamed,
-            name if name.starts_with("rename") && call.line.contains(".inkcell-") => {
+            name if name.starts_with("rename") && is_beside(call) => {
                 self.is_renamed = true;
             }
             _ => {}
@@ -93,8 +98,7 @@ fn a_power_cut_leaves_the_old_or_the_new_file() {
         let args = ["edit", "nb.ipynb", "replace", "aaaa1111", "--source", "z = 26"];
         let calls = trace::record(&env, &args, FILE_CALLS);
         let size = env.get("nb.ipynb").len() as u64;
-        let temp =
-            calls.iter().find(|call| call.name == "openat" && call.line.contains(".inkcell-"));
+        let temp = calls.iter().find(|call| call.name == "openat" && is_beside(call));
         let folder = temp.and_then(Call::fd).expect("it is made in the folder of the notebook");
 
         let mut disk = Disk::default();
