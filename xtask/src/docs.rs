@@ -164,7 +164,7 @@ fn render_tools(tools: &mut dyn FnMut(&str) -> Result<String>) -> Result<String>
 }
 
 #[derive(Deserialize)]
-struct Listed {
+struct SettingsList {
     settings: Vec<Setting>,
 }
 
@@ -187,7 +187,7 @@ struct Elsewhere {
 }
 
 fn render_settings(listed: &str) -> Result<String> {
-    let listed: Listed = serde_json::from_str(listed).context("the list of settings")?;
+    let listed: SettingsList = serde_json::from_str(listed).context("the list of settings")?;
     if listed.settings.is_empty() {
         bail!("`inkcell settings` lists none");
     }

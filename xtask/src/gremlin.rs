@@ -19,9 +19,9 @@ use anyhow::{Context as _, Result, bail};
 use rustix::process::Signal;
 use serde_json::json;
 
-use self::action::{Action, Blow, Ending, Fetched, Progress};
-use self::log::{Log, Timed};
-use self::processes::{Spared, Taken};
+use self::action::{Action, Blow, Ending, FetchTarget, Progress};
+use self::log::{Log, TimedAction};
+use self::processes::{ProcessUsage, SparedProcesses};
 use self::server::Server;
 use self::world::World;
 use crate::workspace::Workspace;
@@ -113,8 +113,8 @@ impl Gremlin {
         while Instant::now() < self.until {
             let actions = plan::round(seed, number);
             let at = Duration::ZERO;
-            let actions: Vec<Timed> =
-                actions.into_iter().map(|action| Timed { at, action }).collect();
+            let actions: Vec<TimedAction> =
+                actions.into_iter().map(|action| TimedAction { at, action }).collect();
             self.round(&actions)?;
             number += 1;
         }
@@ -128,12 +128,12 @@ impl Gremlin {
         rounds.iter().try_for_each(|actions| self.round(actions))
     }
 
-    fn round(&mut self, actions: &[Timed]) -> Result<()> {
+    fn round(&mut self, actions: &[TimedAction]) -> Result<()> {
         let number = self.sum.rounds;
         let mark = format!("{}-{number}", self.mark);
         self.log.begin(number);
         let began = Instant::now();
-        let [Timed { action: Action::Start { tools }, .. }, rest @ ..] = actions else {
+        let [TimedAction { action: Action::Start { tools }, .. }, rest @ ..] = actions else {
             bail!("a round does not begin with a start");
         };
         self.log.action(&actions[0].action)?;
@@ -142,7 +142,7 @@ impl Gremlin {
         let first = server.taken()?;
         let mut round = Round { world, server, mark, first };
         let mut how = Ending::Leave;
-        for Timed { at, action } in rest {
+        for TimedAction { at, action } in rest {
             // When the time is over, skip the rest of the round, but not its end.
             if Instant::now() > self.until && !matches!(action, Action::End { .. }) {
                 continue;
@@ -173,7 +173,7 @@ struct Round {
     world: World,
     server: Server,
     mark: String,
-    first: Taken,
+    first: ProcessUsage,
 }
 
 impl Round {
@@ -195,10 +195,10 @@ impl Round {
                 let made_up = "x0000000000".to_owned();
                 let artifact = server.last_artifact.clone().unwrap_or_else(|| "0".repeat(16));
                 let id = match what {
-                    Fetched::Execution => server.last_execution.clone().unwrap_or(made_up),
-                    Fetched::Artifact => format!("artifact://{artifact}"),
-                    Fetched::MadeUp => made_up,
-                    Fetched::Resource => {
+                    FetchTarget::Execution => server.last_execution.clone().unwrap_or(made_up),
+                    FetchTarget::Artifact => format!("artifact://{artifact}"),
+                    FetchTarget::MadeUp => made_up,
+                    FetchTarget::Resource => {
                         let params = json!({"uri": format!("artifact://{artifact}")});
                         let number = server.ask("resources/read", &params);
                         return Ok(Some(format!("request {number}")));
@@ -249,7 +249,7 @@ impl Round {
         if !matches!(after, Action::Settle) {
             return Ok(());
         }
-        let Taken { memory_kib, descriptors, threads } = self.server.taken()?;
+        let ProcessUsage { memory_kib, descriptors, threads } = self.server.taken()?;
         let memory_kib = memory_kib.saturating_sub(self.first.memory_kib);
         let descriptors = descriptors.saturating_sub(self.first.descriptors);
         let threads = threads.saturating_sub(self.first.threads);
@@ -266,7 +266,7 @@ impl Round {
 
     /// Ends the server, and checks what it leaves behind.
     fn end(&mut self, how: Ending) -> Result<Duration> {
-        let mut spared = Spared::None;
+        let mut spared = SparedProcesses::None;
         match how {
             Ending::Leave => self.server.leave(),
             Ending::HalfLine => {
@@ -280,7 +280,7 @@ impl Round {
             Ending::Terminate => self.server.signal(Signal::TERM),
             Ending::Kill => {
                 // A killed server cannot end processes that left the group of their kernel (F-020).
-                spared = Spared::OutsideOf(processes::kernel_groups(&self.mark));
+                spared = SparedProcesses::OutsideOf(processes::kernel_groups(&self.mark));
                 self.server.signal(Signal::KILL);
             }
         }

@@ -28,7 +28,7 @@ const WHO: &str = "import sys; print(sys.implementation.name, *sys.version_info[
 
 /// An interpreter that reported its version.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Found {
+struct FoundPython {
     path: PathBuf,
     version: Version,
 }
@@ -120,7 +120,7 @@ fn tell_depth(tests: &mut Command, depth: Depth) {
 }
 
 /// Runs the conformance suite with kernels of this interpreter as found.
-fn conformance(workspace: &Workspace, one: &Found, depth: Depth) -> Result<()> {
+fn conformance(workspace: &Workspace, one: &FoundPython, depth: Depth) -> Result<()> {
     let modules = if depth == Depth::All { Vec::new() } else { TIERS.to_vec() };
     let selection = Selection { binary: Some("conformance"), modules, ..Selection::default() };
     let tell = |tests: &mut Command| {
@@ -131,11 +131,11 @@ fn conformance(workspace: &Workspace, one: &Found, depth: Depth) -> Result<()> {
 }
 
 /// Finds the first interpreter of each supported minor version.
-fn one_of_each(candidates: impl IntoIterator<Item = PathBuf>) -> BTreeMap<u32, Found> {
+fn one_of_each(candidates: impl IntoIterator<Item = PathBuf>) -> BTreeMap<u32, FoundPython> {
     let mut found = BTreeMap::new();
     for path in candidates {
         if let Some(version) = ask(&path).filter(|version| SUPPORTED.contains(&version.minor)) {
-            found.entry(version.minor).or_insert(Found { path, version });
+            found.entry(version.minor).or_insert(FoundPython { path, version });
         }
     }
     found
@@ -186,7 +186,7 @@ fn children(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Prepares an environment of this interpreter with pytest.
-fn environment(workspace: &Workspace, base: &Found) -> Result<PathBuf> {
+fn environment(workspace: &Workspace, base: &FoundPython) -> Result<PathBuf> {
     let dir = format!("target/test-env-3.{}", base.version.minor);
     let environment =
         Environment { dir: &dir, requirements: REQUIREMENTS, modules: "pytest, xdist" };
@@ -229,7 +229,10 @@ mod tests {
         ];
         let found = one_of_each(candidates);
         assert_eq!(found.len(), 1, "{found:?}");
-        assert_eq!(found[&9], Found { path: first, version: Version { minor: 9, micro: 18 } });
+        assert_eq!(
+            found[&9],
+            FoundPython { path: first, version: Version { minor: 9, micro: 18 } }
+        );
     }
 
     #[test]

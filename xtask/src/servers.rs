@@ -13,7 +13,7 @@ use crate::pythons;
 use crate::workspace::Workspace;
 
 /// Variables for tests, and warnings that must not be overlooked.
-pub(crate) struct Prepared {
+pub(crate) struct ServerSetup {
     /// For each server, the variable with its interpreter, or the variable that excuses its absence.
     pub(crate) told: Vec<(&'static str, OsString)>,
     pub(crate) loud: Vec<String>,
@@ -74,15 +74,15 @@ pub(crate) fn jupyter(workspace: &Workspace) -> Result<PathBuf> {
 }
 
 /// Prepares no server: tests that need one are skipped.
-pub(crate) fn none() -> Prepared {
+pub(crate) fn none() -> ServerSetup {
     let excused = SERVERS.iter().map(|server| (server.excuse, "1".into()));
-    Prepared { told: excused.collect(), loud: Vec::new() }
+    ServerSetup { told: excused.collect(), loud: Vec::new() }
 }
 
 /// Prepares all servers. Without a matching interpreter, a server is skipped with a warning. A failed installation of
 /// packages is an error.
-pub(crate) fn prepare(workspace: &Workspace) -> Result<Prepared> {
-    let mut prepared = Prepared { told: Vec::new(), loud: Vec::new() };
+pub(crate) fn prepare(workspace: &Workspace) -> Result<ServerSetup> {
+    let mut prepared = ServerSetup { told: Vec::new(), loud: Vec::new() };
     // In parallel, because most of the time is spent waiting for packages.
     let made: Vec<_> = std::thread::scope(|threads| {
         let prepare = |server: &'static Server| threads.spawn(move || server.prepare(workspace));

@@ -76,7 +76,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
 /// Parts that tests need from outside this checkout.
 struct Surroundings {
     python: PathBuf,
-    servers: servers::Prepared,
+    servers: servers::ServerSetup,
     tracing: Tracing,
     can_mount: bool,
     skipped: PathBuf,

@@ -17,14 +17,14 @@ use std::time::Duration;
 use inkcell_kernel::{Backend, BackendKind, Kernelspecs, Origin};
 use tokio_util::task::TaskTracker;
 
-use crate::api::Wanted;
+use crate::api::KernelWishes;
 use crate::call::{CallHandle, Executions, RunningRun};
 use crate::engine::resolve::unknown_session;
 use crate::error::{EngineError, SessionError};
-use crate::kernels::{Backends, Chosen, Kernels, KernelsConfig};
+use crate::kernels::{Backends, Kernels, KernelsConfig, ResolvedKernel};
 use crate::output::OutputLimits;
 use crate::session::feeds::Feeds;
-use crate::session::registry::{Limits, Listed, Registry};
+use crate::session::registry::{Limits, Registry, SessionEntry};
 use crate::session::{Policy, Session};
 use crate::store::{ArtifactOwner, Artifacts, ArtifactsConfig};
 use crate::types::{ExecutionId, Keep, OwnerId, SessionKey, SessionName};
@@ -108,7 +108,11 @@ impl Engine {
     }
 
     /// Chooses the kernel for code in this folder.
-    pub async fn choose(&self, cwd: &Path, wanted: &Wanted) -> Result<Chosen, EngineError> {
+    pub async fn choose(
+        &self,
+        cwd: &Path,
+        wanted: &KernelWishes,
+    ) -> Result<ResolvedKernel, EngineError> {
         self.kernels.choose(cwd, wanted).await
     }
 
@@ -124,8 +128,12 @@ impl Engine {
 
     /// The same choice with copies of this session's kernel: they have run what it has run. The session stays until it
     /// is closed, and runs no more code.
-    pub async fn copying(&self, chosen: Chosen, name: &SessionName) -> Result<Chosen, EngineError> {
-        Ok(Chosen { backend: self.copies(name).await?, ..chosen })
+    pub async fn copying(
+        &self,
+        chosen: ResolvedKernel,
+        name: &SessionName,
+    ) -> Result<ResolvedKernel, EngineError> {
+        Ok(ResolvedKernel { backend: self.copies(name).await?, ..chosen })
     }
 
     /// Checks whether the kernel of this session can be copied. The session runs no more code then. No other session is
@@ -162,7 +170,7 @@ impl Engine {
     }
 
     /// Lists the sessions that exist now, also those without a kernel, sorted by name and folder.
-    pub fn sessions(&self) -> Vec<Listed> {
+    pub fn sessions(&self) -> Vec<SessionEntry> {
         self.shared.registry.list()
     }
 

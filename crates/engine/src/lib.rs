@@ -116,12 +116,12 @@ pub mod session;
 pub mod store;
 pub mod types;
 
-pub use call::{AnswerHandle, CallEvent, CallHandle, Lent, RunningRun, Tapped};
+pub use call::{AnswerHandle, CallEvent, CallExtras, CallHandle, RunningRun, TapEvent};
 pub use edit::operations;
 pub use edit::{
     Backup, Base, Cleaning, FileEffect, FilesConfig, IdEditPart, IdEditRequest, IdEditResult,
     IdEdited, IfMissing, IndexEditRequest, IndexEditResult, KernelDefaults, KernelMetadata, Mode,
-    Notebooks, Opened, SaveOptions, Saved, SavedBytes, parse_notebook, parse_ops,
+    Notebooks, OpenNotebook, SaveOptions, SavedBytes, SavedChange, parse_notebook, parse_ops,
 };
 pub use engine::{Assignment, CallOptions, Engine, EngineConfig, Request, Resolution};
 pub use error::{CellDifference, CellFate, EngineError, InspectError, NextStep, SessionError};
@@ -129,8 +129,8 @@ pub use files::{FileNote, Force, PathBase, Roots, is_notebook_path};
 pub use inkcell_kernel as kernel;
 pub use inkcell_notebook as notebook;
 pub use kernels::{
-    Backends, Check, Chosen, ChosenKernel, GatewayChoice, KernelsConfig, Needed, Preflight,
-    ProjectKernels,
+    BackendNeeds, Backends, Check, ChosenKernel, GatewayChoice, KernelsConfig, Preflight,
+    ProjectKernels, ResolvedKernel,
 };
 pub use run::{
     CHEAP_SAVE, ExecutionTrace, LastRuns, OpenCell, OpenedRun, PreparedRun, RanCell, Records,

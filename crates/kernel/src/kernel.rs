@@ -40,7 +40,7 @@ pub trait Backend: Send + Sync {
         &'a self,
         spec: &'a KernelSpec,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Launched, LaunchError>>;
+    ) -> BoxFuture<'a, Result<LaunchedKernel, LaunchError>>;
 
     /// Ends and reaps the processes that were started ahead of time, such as a fork server.
     fn close(&self) -> BoxFuture<'_, ()> {
@@ -153,7 +153,7 @@ impl Prelude {
 }
 
 /// A kernel that just started: the handle that commands it and the stream of its events.
-pub struct Launched {
+pub struct LaunchedKernel {
     /// The handle that takes commands.
     pub kernel: Box<dyn Kernel>,
     /// The events of the kernel, up to its death.
@@ -166,20 +166,20 @@ pub trait Kernel: Send {
     fn info(&self) -> &KernelInfo;
 
     /// Posts code to run. At most one request is open at a time.
-    fn execute(&mut self, request: CodeRequest) -> Result<(), Gone>;
+    fn execute(&mut self, request: CodeRequest) -> Result<(), KernelGone>;
 
     /// Answers the input request of an execution that may ask. Has no effect if the execution does not wait for input.
-    fn reply_input(&mut self, exec: ExecId, reply: InputReply) -> Result<(), Gone>;
+    fn reply_input(&mut self, exec: ExecId, reply: InputReply) -> Result<(), KernelGone>;
 
     /// Posts a question about the user's names. A kernel that runs code may answer that it is busy. A caller can
     /// interrupt a slow one as it can a cell.
-    fn ask(&mut self, id: AskId, question: Question) -> Result<(), Gone>;
+    fn ask(&mut self, id: AskId, question: Question) -> Result<(), KernelGone>;
 
     /// Interrupts the code or question that runs.
-    fn interrupt(&mut self) -> Result<(), Gone>;
+    fn interrupt(&mut self) -> Result<(), KernelGone>;
 
     /// Ends a kernel that ignored interrupts. Its death has that cause.
-    fn force(&mut self, force: StopSignal) -> Result<(), Gone>;
+    fn force(&mut self, force: StopSignal) -> Result<(), KernelGone>;
 
     /// Makes a backend whose kernels are copies of this one: each has its state, in a process of its own. The
     /// kernel must be idle, and runs nothing from then on. Most kernels cannot be copied.
@@ -263,7 +263,7 @@ pub enum Origin {
 /// The error of a command to a kernel that has ended. Its last event gives the cause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("the kernel is gone")]
-pub struct Gone;
+pub struct KernelGone;
 
 /// A request to run code.
 #[derive(Clone, PartialEq, Eq)]

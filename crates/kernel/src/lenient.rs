@@ -7,10 +7,10 @@
 use std::borrow::Cow;
 
 /// Result of reading a part of a message.
-pub(crate) type Read<T> = Result<T, serde_json::Error>;
+pub(crate) type ContentResult<T> = Result<T, serde_json::Error>;
 
 /// Reads JSON text. If that fails, repairs the text and reads it once more.
-pub(crate) fn read<T>(raw: &[u8], parse: impl Fn(&str) -> Read<T>) -> Read<T> {
+pub(crate) fn read<T>(raw: &[u8], parse: impl Fn(&str) -> ContentResult<T>) -> ContentResult<T> {
     // Check the text as a whole first: that is many times faster than a search for bytes to
     // replace.
     let text = std::str::from_utf8(raw).map_or_else(|_| String::from_utf8_lossy(raw), Cow::from);

@@ -102,7 +102,7 @@ pub use environ::{
     withheld_hint, withheld_hint_for,
 };
 pub use error::LaunchError;
-pub use error::gateway::{GatewayError, Named, Refused, TokenSent, Whose};
+pub use error::gateway::{GatewayError, GatewayName, RefusalCause, TokenSent, Whose};
 pub use event::{
     BodyNames, CodeNames, Death, DeathCause, DisplayId, ExecEvent, ExecId, FileRead, KernelEvent,
     MimeBundle, MimeData, Name, Outcome, PyError, Stray, StrayFate, StreamName, WidgetStates,
@@ -116,9 +116,9 @@ pub use gateway::{
     user_of,
 };
 pub use kernel::{
-    Backend, BackendKind, CodeRequest, Gone, History, InputMode, InputReply, Kernel, KernelEvents,
-    KernelInfo, KernelSpec, Launched, NamesWanted, NoCopies, Origin, Prelude, Shell, Startup,
-    StopSignal,
+    Backend, BackendKind, CodeRequest, History, InputMode, InputReply, Kernel, KernelEvents,
+    KernelGone, KernelInfo, KernelSpec, LaunchedKernel, NamesWanted, NoCopies, Origin, Prelude,
+    Shell, Startup, StopSignal,
 };
 pub use kernelspec::{
     InterruptMode, Kernelspec, KernelspecError, KernelspecSearch, Kernelspecs, PrefixKind,
@@ -128,11 +128,11 @@ pub use ladder::{Ladder, Rung};
 pub use new_file::{NewFile, replace_file};
 pub use process::{check_cwd, reap_ended, return_free_memory, return_large_blocks, spawn_detached};
 pub use python::{
-    Candidates, DEFAULT_PROBE_TIMEOUT, EnvSetup, Existing, FindError, Finder, Interpreter,
-    ManagedEnv, ModuleError, ModuleSearch, OLDEST, Probed, ProjectModules, PythonCandidate,
-    PythonVersion, Reason, Search, SetupDone, SetupError, SetupEvent, SetupStep, SetupTool,
-    Sighted, SkipReason, Skipped, Unasked, Workspace, candidates, find_modules, probe,
-    set_up_environment,
+    Candidates, DEFAULT_PROBE_TIMEOUT, EnvSetup, Existing, FindError, Finder, FoundInterpreter,
+    Interpreter, ManagedEnv, ModuleError, ModuleSearch, OLDEST, ProjectModules, PythonCandidate,
+    PythonFacts, PythonVersion, Reason, Search, SetupDone, SetupError, SetupEvent, SetupStep,
+    SetupTool, SkipReason, SkippedCandidate, UnrunPython, Workspace, candidates, find_modules,
+    probe, set_up_environment,
 };
 pub use question::{Answer, AskId, Question};
 pub use runner::{ForkServer, RunnerBackend, RunnerConfig};

@@ -14,15 +14,15 @@ use rustix::rand::{GetRandomFlags, getrandom};
 #[derive(Debug)]
 pub struct NewFile {
     file: File,
-    beside: Beside,
+    beside: BesidePath,
     place: PathBuf,
 }
 
 /// A name to remove, unless its file was moved away.
 #[derive(Debug)]
-struct Beside(Option<PathBuf>);
+struct BesidePath(Option<PathBuf>);
 
-impl Drop for Beside {
+impl Drop for BesidePath {
     fn drop(&mut self) {
         if let Some(path) = self.0.take() {
             // A file that stays is useless and does no harm.
@@ -45,7 +45,7 @@ impl NewFile {
         // Not even a link that another program has put there is followed.
         let file =
             OpenOptions::new().read(true).append(true).create_new(true).mode(mode).open(&beside)?;
-        Ok(NewFile { file, beside: Beside(Some(beside)), place: place.to_owned() })
+        Ok(NewFile { file, beside: BesidePath(Some(beside)), place: place.to_owned() })
     }
 
     /// The open file, to fill it.

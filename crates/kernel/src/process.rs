@@ -221,12 +221,12 @@ pub(crate) fn kill_group(leader: u32, signal: Signal) {
 }
 
 /// The end of a process that another process waited for.
-pub(crate) struct Reaped(DeathCause);
+pub(crate) struct ReapedStatus(DeathCause);
 
-impl Reaped {
+impl ReapedStatus {
     /// Reads the status that `wait` returns.
-    pub(crate) fn from_raw(status: i32) -> Reaped {
-        Reaped(cause(ExitStatus::from_raw(status)))
+    pub(crate) fn from_raw(status: i32) -> ReapedStatus {
+        ReapedStatus(cause(ExitStatus::from_raw(status)))
     }
 }
 
@@ -243,7 +243,7 @@ enum Parent {
     /// This process, the host.
     Us(Child),
     /// The fork server, which reports the end of the runner as long as it lives itself.
-    Zygote(Option<oneshot::Receiver<Reaped>>),
+    Zygote(Option<oneshot::Receiver<ReapedStatus>>),
 }
 
 impl Process {
@@ -253,7 +253,7 @@ impl Process {
     }
 
     /// A child of the fork server.
-    pub(crate) fn forked(pid: u32, end: oneshot::Receiver<Reaped>) -> Process {
+    pub(crate) fn forked(pid: u32, end: oneshot::Receiver<ReapedStatus>) -> Process {
         Process { pid, parent: Parent::Zygote(Some(end)), ended: None }
     }
 
@@ -272,7 +272,7 @@ impl Process {
             self.ended = match &mut self.parent {
                 Parent::Us(child) => child.try_wait().ok().flatten().map(cause),
                 Parent::Zygote(end) => match end.as_mut().map(oneshot::Receiver::try_recv) {
-                    Some(Ok(Reaped(cause))) => Some(cause),
+                    Some(Ok(ReapedStatus(cause))) => Some(cause),
                     // The fork server has ended without a report, so we take the status.
                     Some(Err(oneshot::error::TryRecvError::Closed)) => {
                         *end = None;
@@ -310,7 +310,7 @@ impl Process {
             let mut is_silent = false;
             if let Some(end) = end.take() {
                 match tokio::time::timeout(Duration::from_secs(3), end).await {
-                    Ok(Ok(Reaped(cause))) => self.ended = Some(cause),
+                    Ok(Ok(ReapedStatus(cause))) => self.ended = Some(cause),
                     Ok(Err(_)) => {}
                     Err(_) => is_silent = true,
                 }

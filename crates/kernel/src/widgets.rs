@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::event::WidgetStates;
-use crate::lenient::{self, Read};
+use crate::lenient::{self, ContentResult};
 
 /// Target name of the comm channels of widgets.
 const TARGET: &str = "jupyter.widget";
@@ -87,13 +87,17 @@ struct Comm {
     data: Value,
 }
 
-fn comm(content: &[u8]) -> Read<Comm> {
+fn comm(content: &[u8]) -> ContentResult<Comm> {
     lenient::read(content, |text| serde_json::from_str(text))
 }
 
 impl Widgets {
     /// Handles `comm_open`. Returns the id of the channel if it belongs to no widget.
-    pub(crate) fn open(&mut self, content: &[u8], buffers: &[Bytes]) -> Read<Option<String>> {
+    pub(crate) fn open(
+        &mut self,
+        content: &[u8],
+        buffers: &[Bytes],
+    ) -> ContentResult<Option<String>> {
         let Comm { comm_id, target_name, data } = comm(content)?;
         if target_name != TARGET {
             return Ok(Some(comm_id));
@@ -109,14 +113,14 @@ impl Widgets {
     }
 
     /// Handles `comm_msg`, which updates a widget.
-    pub(crate) fn message(&mut self, content: &[u8], buffers: &[Bytes]) -> Read<()> {
+    pub(crate) fn message(&mut self, content: &[u8], buffers: &[Bytes]) -> ContentResult<()> {
         let Comm { comm_id, data, .. } = comm(content)?;
         self.update(&comm_id, data, buffers, content.len());
         Ok(())
     }
 
     /// Handles `comm_close`, which removes a widget.
-    pub(crate) fn close(&mut self, content: &[u8]) -> Read<()> {
+    pub(crate) fn close(&mut self, content: &[u8]) -> ContentResult<()> {
         let Comm { comm_id, .. } = comm(content)?;
         if let Some(model) = self.models.remove(&comm_id) {
             self.is_changed |= model.has_name();
@@ -178,7 +182,7 @@ impl Widgets {
     }
 
     /// Adds output to the widget that captures it.
-    pub(crate) fn take(&mut self, request: &str, kind: &str, content: &[u8]) -> Read<()> {
+    pub(crate) fn take(&mut self, request: &str, kind: &str, content: &[u8]) -> ContentResult<()> {
         let content: Map<String, Value> =
             lenient::read(content, |text| serde_json::from_str(text))?;
         let has_room = self.has_room(content.values().map(weight).sum());
@@ -265,7 +269,7 @@ impl Model {
 
     fn stored(&mut self) -> Arc<str> {
         #[derive(Serialize)]
-        struct Stored<'a> {
+        struct StoredModel<'a> {
             #[serde(skip_serializing_if = "Vec::is_empty")]
             buffers: Vec<&'a Buffer>,
             model_module: Option<&'a Value>,
@@ -277,7 +281,7 @@ impl Model {
             return Arc::clone(stored);
         }
         let state = &self.state;
-        let stored = Stored {
+        let stored = StoredModel {
             buffers: self.buffers.values().collect(),
             model_module: state.get("_model_module"),
             model_module_version: state.get("_model_module_version"),

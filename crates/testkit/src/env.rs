@@ -25,7 +25,7 @@ pub struct TestEnv {
 
 /// The exit and the output of a command.
 #[derive(Debug)]
-pub struct Ran {
+pub struct CommandOutput {
     /// Exit code; none if a signal ended the command.
     pub code: Option<i32>,
     /// The signal that ended the command, if one did.
@@ -116,12 +116,12 @@ impl TestEnv {
     }
 
     /// Runs the executable with empty standard input.
-    pub fn run(&self, args: &[&str]) -> Ran {
+    pub fn run(&self, args: &[&str]) -> CommandOutput {
         self.run_with(args, b"")
     }
 
     /// Runs the executable with this standard input.
-    pub fn run_with(&self, args: &[&str], input: impl AsRef<[u8]>) -> Ran {
+    pub fn run_with(&self, args: &[&str], input: impl AsRef<[u8]>) -> CommandOutput {
         let mut command = self.inkcell();
         command.args(args);
         finish(command, input)
@@ -136,16 +136,16 @@ impl TestEnv {
     }
 }
 
-impl Ran {
+impl CommandOutput {
     /// Asserts that the command succeeded.
     #[track_caller]
-    pub fn ok(self) -> Ran {
+    pub fn ok(self) -> CommandOutput {
         self.exits(0)
     }
 
     /// Asserts that the command ended with this code.
     #[track_caller]
-    pub fn exits(self, code: i32) -> Ran {
+    pub fn exits(self, code: i32) -> CommandOutput {
         assert_eq!(self.code, Some(code), "stdout: {}\nstderr: {}", self.stdout, self.stderr);
         self
     }
@@ -179,12 +179,16 @@ fn redact_versions(text: &str) -> String {
 }
 
 /// Runs a command to its end, within the usual time limit.
-pub fn finish(command: Command, input: impl AsRef<[u8]>) -> Ran {
+pub fn finish(command: Command, input: impl AsRef<[u8]>) -> CommandOutput {
     finish_within(command, input, LIMIT)
 }
 
 /// Runs a command to its end; one that takes longer than `limit` is killed and the test fails.
-pub fn finish_within(mut command: Command, input: impl AsRef<[u8]>, limit: Duration) -> Ran {
+pub fn finish_within(
+    mut command: Command,
+    input: impl AsRef<[u8]>,
+    limit: Duration,
+) -> CommandOutput {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let shown = format!("{command:?}");
     let mut child = command.spawn().unwrap_or_else(|error| panic!("{shown}: {error}"));
@@ -198,7 +202,7 @@ pub fn finish_within(mut command: Command, input: impl AsRef<[u8]>, limit: Durat
     let bytes = received(&stdout, end, &mut child, &shown);
     let stderr = received(&stderr, end, &mut child, &shown);
     let status = child.wait().expect("the command ended");
-    Ran {
+    CommandOutput {
         code: status.code(),
         signal: status.signal(),
         stdout: String::from_utf8_lossy(&bytes).into_owned(),

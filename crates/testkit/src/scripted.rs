@@ -18,8 +18,9 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use inkcell_kernel::{
     Answer, AskId, Backend, BackendKind, CodeRequest, Death, DeathCause, DisplayId, ExecEvent,
-    ExecId, Gone, InputReply, Kernel, KernelEvents, KernelInfo, KernelSpec, LaunchError, Launched,
-    MimeBundle, MimeData, Origin, Outcome, PyError, Question, StopSignal, StreamName,
+    ExecId, InputReply, Kernel, KernelEvents, KernelGone, KernelInfo, KernelSpec, LaunchError,
+    LaunchedKernel, MimeBundle, MimeData, Origin, Outcome, PyError, Question, StopSignal,
+    StreamName,
 };
 use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -146,7 +147,7 @@ pub struct KernelNumber(pub u32);
 
 /// A request to a backend or to one of its kernels.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Asked {
+pub enum ScriptRequest {
     /// Launch a kernel in this folder.
     Launch(PathBuf),
     /// Run code, as the request says.
@@ -174,7 +175,7 @@ pub struct ScriptedBackend {
 #[derive(Default)]
 struct Shared {
     plan: Mutex<Plan>,
-    asked: watch::Sender<Vec<(KernelNumber, Asked)>>,
+    asked: watch::Sender<Vec<(KernelNumber, ScriptRequest)>>,
 }
 
 #[derive(Default)]
@@ -192,7 +193,7 @@ impl Shared {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn note(&self, number: KernelNumber, asked: Asked) {
+    fn note(&self, number: KernelNumber, asked: ScriptRequest) {
         self.asked.send_modify(|all| all.push((number, asked)));
     }
 
@@ -257,14 +258,14 @@ impl ScriptedBackend {
     }
 
     /// All requests so far, in order.
-    pub fn asked(&self) -> Vec<(KernelNumber, Asked)> {
+    pub fn asked(&self) -> Vec<(KernelNumber, ScriptRequest)> {
         self.shared.asked.borrow().clone()
     }
 
     /// Waits until this many requests match.
-    pub async fn asked_for(&self, count: usize, is_wanted: impl Fn(&Asked) -> bool) {
+    pub async fn asked_for(&self, count: usize, is_wanted: impl Fn(&ScriptRequest) -> bool) {
         let mut asked = self.shared.asked.subscribe();
-        let enough = |all: &Vec<(KernelNumber, Asked)>| {
+        let enough = |all: &Vec<(KernelNumber, ScriptRequest)>| {
             all.iter().filter(|(_, asked)| is_wanted(asked)).count() >= count
         };
         asked.wait_for(enough).await.expect("the backend is there as long as this borrow");
@@ -277,7 +278,7 @@ impl ScriptedBackend {
         let number = KernelNumber(u32::try_from(plan.kernels.len()).expect("few kernels"));
         let launch = plan.launches.pop_front().unwrap_or(Launch::Work);
         drop(plan);
-        self.shared.note(number, Asked::Launch(spec.cwd.clone()));
+        self.shared.note(number, ScriptRequest::Launch(spec.cwd.clone()));
         (number, launch)
     }
 
@@ -285,7 +286,7 @@ impl ScriptedBackend {
         &self,
         spec: &KernelSpec,
         cancel: &CancellationToken,
-    ) -> Result<Launched, LaunchError> {
+    ) -> Result<LaunchedKernel, LaunchError> {
         let (number, launch) = self.begin(spec);
         let wait = async {
             match launch {
@@ -315,7 +316,7 @@ impl ScriptedBackend {
         Ok(self.launched(number, spec))
     }
 
-    fn launched(&self, number: KernelNumber, spec: &KernelSpec) -> Launched {
+    fn launched(&self, number: KernelNumber, spec: &KernelSpec) -> LaunchedKernel {
         let (orders, queue) = mpsc::unbounded_channel();
         let (sender, events) = KernelEvents::channel(EVENT_QUEUE);
         let state = State::default();
@@ -330,7 +331,7 @@ impl ScriptedBackend {
             origin: Origin::Started { reason: "a script says so".to_owned() },
         };
         let kernel = ScriptedKernel { number, info, shared: self.shared.clone(), orders, state };
-        Launched { kernel: Box::new(kernel), events }
+        LaunchedKernel { kernel: Box::new(kernel), events }
     }
 }
 
@@ -343,7 +344,7 @@ impl Backend for ScriptedBackend {
         &'a self,
         spec: &'a KernelSpec,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Launched, LaunchError>> {
+    ) -> BoxFuture<'a, Result<LaunchedKernel, LaunchError>> {
         self.start(spec, cancel).boxed()
     }
 }
@@ -367,12 +368,12 @@ struct ScriptedKernel {
 
 impl ScriptedKernel {
     /// Records a request, and passes it on if the kernel exists.
-    fn post(&self, asked: Asked, order: Order) -> Result<(), Gone> {
+    fn post(&self, asked: ScriptRequest, order: Order) -> Result<(), KernelGone> {
         self.shared.note(self.number, asked);
         if self.state.is_gone.load(Ordering::SeqCst) {
-            return Err(Gone);
+            return Err(KernelGone);
         }
-        self.orders.send(order).map_err(|_| Gone)
+        self.orders.send(order).map_err(|_| KernelGone)
     }
 }
 
@@ -381,7 +382,7 @@ impl Kernel for ScriptedKernel {
         &self.info
     }
 
-    fn execute(&mut self, request: CodeRequest) -> Result<(), Gone> {
+    fn execute(&mut self, request: CodeRequest) -> Result<(), KernelGone> {
         let order = Order::Execute {
             exec: request.exec,
             history: request.history,
@@ -390,30 +391,30 @@ impl Kernel for ScriptedKernel {
         let is_gone = self.state.is_gone.load(Ordering::SeqCst);
         let was_busy = self.state.is_busy.swap(true, Ordering::SeqCst);
         assert!(is_gone || !was_busy, "two requests are open at once: {request:?}");
-        self.post(Asked::Execute(request), order)
+        self.post(ScriptRequest::Execute(request), order)
     }
 
-    fn reply_input(&mut self, exec: ExecId, reply: InputReply) -> Result<(), Gone> {
-        self.post(Asked::ReplyInput(exec, reply.clone()), Order::Input(reply))
+    fn reply_input(&mut self, exec: ExecId, reply: InputReply) -> Result<(), KernelGone> {
+        self.post(ScriptRequest::ReplyInput(exec, reply.clone()), Order::Input(reply))
     }
 
-    fn ask(&mut self, id: AskId, question: Question) -> Result<(), Gone> {
+    fn ask(&mut self, id: AskId, question: Question) -> Result<(), KernelGone> {
         let is_busy = self.state.is_busy.load(Ordering::SeqCst);
         let answer = if is_busy { Answer::Busy } else { self.shared.answer() };
-        self.post(Asked::Ask(id, question), Order::Answer { id, answer })
+        self.post(ScriptRequest::Ask(id, question), Order::Answer { id, answer })
     }
 
-    fn interrupt(&mut self) -> Result<(), Gone> {
-        self.post(Asked::Interrupt, Order::Interrupt)
+    fn interrupt(&mut self) -> Result<(), KernelGone> {
+        self.post(ScriptRequest::Interrupt, Order::Interrupt)
     }
 
-    fn force(&mut self, force: StopSignal) -> Result<(), Gone> {
-        self.post(Asked::Force(force), Order::Force(force))
+    fn force(&mut self, force: StopSignal) -> Result<(), KernelGone> {
+        self.post(ScriptRequest::Force(force), Order::Force(force))
     }
 
     fn shutdown(self: Box<Self>, grace: Duration) -> BoxFuture<'static, Death> {
         async move {
-            self.shared.note(self.number, Asked::Shutdown(grace));
+            self.shared.note(self.number, ScriptRequest::Shutdown(grace));
             let takes = self.shared.plan().shutdown_takes;
             tokio::time::sleep(takes.min(grace + Duration::from_secs(2))).await;
             let _ = self.orders.send(Order::Die(DeathCause::Shutdown));
@@ -426,7 +427,7 @@ impl Kernel for ScriptedKernel {
 
 impl Drop for ScriptedKernel {
     fn drop(&mut self) {
-        self.shared.note(self.number, Asked::Drop);
+        self.shared.note(self.number, ScriptRequest::Drop);
         self.state.stop.cancel();
     }
 }

@@ -14,7 +14,7 @@ use super::measure::{Process, Rounds, Rows, Size};
 use super::notebook_file::write_cells;
 use super::peers;
 use super::stale::stale;
-use super::table::{Column, Goal, PROCESS, Shown, Table};
+use super::table::{Column, Goal, PROCESS, Statistic, Table};
 use super::wide::wide;
 
 const NOTES: &[&str] = &[
@@ -110,7 +110,7 @@ fn many(arena: &Arena, size: &Size) -> Result<Table> {
             write_cells(&dir.join(format!("{number:02}.ipynb")), cells)
         })
     };
-    let times = Column("times the batch", Shown::Times("ms", BATCH));
+    let times = Column("times the batch", Statistic::Times("ms", BATCH));
     let columns = [&PROCESS[..], &[times]].concat();
     let title = "20 notebooks of 10 cells, two at a time";
     let mut table = Table::measure("many", title, columns, || {
@@ -151,7 +151,7 @@ fn matrix(arena: &Arena, size: &Size) -> Result<Table> {
         let cells = cells.iter().map(|(source, has_defaults)| (source.as_str(), *has_defaults));
         write_cells(&dir.join("m.ipynb"), cells)
     };
-    let times = Column("times the shared", Shown::Times("ms", SHARED));
+    let times = Column("times the shared", Statistic::Times("ms", SHARED));
     let columns = [&PROCESS[..], &[times]].concat();
     let title = "20 combinations with 3 s that all have in common";
     let mut table = Table::measure("matrix", title, columns, || {

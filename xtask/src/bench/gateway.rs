@@ -13,7 +13,7 @@ use super::family::Family;
 use super::jupyter::{Jupyter, Sort};
 use super::measure::Size;
 use super::peers;
-use super::table::{CLIENT_MEMORY, Column, Goal, MS, MS_P99, Shown, Table, US_P99};
+use super::table::{CLIENT_MEMORY, Column, Goal, MS, MS_P99, Statistic, Table, US_P99};
 use crate::servers;
 
 const NOTES: &[&str] = &[
@@ -115,9 +115,9 @@ fn trip(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
             let clients = all(&Task { count: 10, ..server_task(arena, &server, Job::Trip, code) });
             let mut columns = US_P99.to_vec();
             columns.extend([
-                Column("client's CPU µs", Shown::Median("cpu_us")),
-                Column("quicker than websocket-client", Shown::Under("us", USUAL[0])),
-                Column("quicker than it with QUICKACK", Shown::Under("us", QUICK[0])),
+                Column("client's CPU µs", Statistic::Median("cpu_us")),
+                Column("quicker than websocket-client", Statistic::Under("us", USUAL[0])),
+                Column("quicker than it with QUICKACK", Statistic::Under("us", QUICK[0])),
             ]);
             let title = format!("round trip of `{code}` in a warm kernel, {server_name}");
             let mut table = Table::measure("trip", title, columns, || {
@@ -159,13 +159,13 @@ fn output(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
         clients.push(Client::ours(OURS_LIMITED, held_back));
         let mut columns = MS.to_vec();
         columns.extend([
-            Column("MB/s", Shown::Median("mb_s")),
-            Column("client's CPU ms", Shown::Median("cpu_ms")),
-            Column("parts", Shown::Median("messages")),
-            Column("least bytes lost", Shown::Least("lost")),
-            Column("most bytes lost", Shown::Most("lost")),
-            Column("told", Shown::Least("notices")),
-            Column("times websocket-client", Shown::Times("ms", USUAL[0])),
+            Column("MB/s", Statistic::Median("mb_s")),
+            Column("client's CPU ms", Statistic::Median("cpu_ms")),
+            Column("parts", Statistic::Median("messages")),
+            Column("least bytes lost", Statistic::Least("lost")),
+            Column("most bytes lost", Statistic::Most("lost")),
+            Column("told", Statistic::Least("notices")),
+            Column("times websocket-client", Statistic::Times("ms", USUAL[0])),
         ]);
         let what = title.clone();
         let mut table = Table::measure("output", title, columns, || {
@@ -193,9 +193,9 @@ fn start(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
         let clients = all(&server_task(arena, &server, Job::Start, "1+1"));
         let mut columns = MS_P99.to_vec();
         columns.extend([
-            Column("of that ready ms", Shown::Median("ready_ms")),
-            Column("times websocket-client", Shown::Times("ms", USUAL[0])),
-            Column("times it with QUICKACK", Shown::Times("ms", QUICK[0])),
+            Column("of that ready ms", Statistic::Median("ready_ms")),
+            Column("times websocket-client", Statistic::Times("ms", USUAL[0])),
+            Column("times it with QUICKACK", Statistic::Times("ms", QUICK[0])),
         ]);
         let title = format!("a new kernel to the value of `1+1`, {server_name}");
         tables.push(Table::measure("start", title, columns, || {
@@ -215,8 +215,8 @@ fn clients(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
     let clients = [peer(USUAL, 0, &task), peer(USUAL, 1, &task), Client::ours(OURS, task)];
     let mut columns = CLIENT_MEMORY.to_vec();
     columns.extend([
-        Column("all, times websocket-client", Shown::Times("mib", USUAL[0])),
-        Column("growth, times websocket-client", Shown::Times("grown_mib", USUAL[0])),
+        Column("all, times websocket-client", Statistic::Times("mib", USUAL[0])),
+        Column("growth, times websocket-client", Statistic::Times("grown_mib", USUAL[0])),
     ]);
     let title = format!("memory of a client's process with one kernel, and with {count} more");
     let mut table =

@@ -24,7 +24,7 @@ use super::measure::{Process, Row, Rows, Size, Turn, interleave};
 use super::notebook_file::write_pair;
 use super::peers;
 use super::run::{LIBRARIES, Subject};
-use super::table::{Column, Goal, PROCESS, Shown, Table};
+use super::table::{Column, Goal, PROCESS, Statistic, Table};
 use crate::workspace::Workspace;
 
 const NOTES: &[&str] = &[
@@ -99,8 +99,8 @@ impl Setting {
 fn against(heading: &'static str, base: Contender) -> Vec<Column> {
     let mut columns = PROCESS.to_vec();
     columns.extend([
-        Column(heading, Shown::Times("ms", base.name)),
-        Column("by the least", Shown::LeastTimes("ms", base.name)),
+        Column(heading, Statistic::Times("ms", base.name)),
+        Column("by the least", Statistic::LeastTimes("ms", base.name)),
     ]);
     columns
 }
@@ -176,7 +176,7 @@ fn attach(setting: &Setting, size: &Size) -> Result<Table> {
         Ok(if megabytes > 0.0 { Ok(()) } else { Err("who watched saw nothing".to_owned()) })
     };
     let mut columns = against("times nobody attached", ALONE);
-    columns.push(Column("seen MB", Shown::Median("seen_mb")));
+    columns.push(Column("seen MB", Statistic::Median("seen_mb")));
     let title = format!("code that prints {megabytes} MB");
     let mut table = Table::measure("attach", title, columns, || {
         arena.run_in_turn(&processes, size.rounds(9, 1), before, after)

@@ -17,7 +17,7 @@ use super::arena::ask_host;
 use super::family::Family;
 use super::measure::Rows;
 use super::peers;
-use super::table::{Column, Goal, MS_P99, Shown, Table};
+use super::table::{Column, Goal, MS_P99, Statistic, Table};
 use crate::python_env::Environment;
 use crate::workspace::Workspace;
 
@@ -111,22 +111,22 @@ fn rows(found: &Value) -> Result<Rows> {
 /// Measures one job and makes a table with its goals.
 fn table(job: Job, take: impl FnOnce() -> Result<Rows>) -> Result<Table> {
     let mut columns = MS_P99.to_vec();
-    columns.push(Column("times inkcell", Shown::Times("ms", INKCELL)));
+    columns.push(Column("times inkcell", Statistic::Times("ms", INKCELL)));
     let (name, title) = match job {
         Job::Start => {
             columns.extend([
-                Column("RSS MiB", Shown::Most("rss_mib")),
-                Column("PSS MiB", Shown::Most("pss_mib")),
-                Column("first call ms", Shown::Median("first_call_ms")),
-                Column("RSS then MiB", Shown::Most("called_mib")),
-                Column("ends ms", Shown::Median("end_ms")),
+                Column("RSS MiB", Statistic::Most("rss_mib")),
+                Column("PSS MiB", Statistic::Most("pss_mib")),
+                Column("first call ms", Statistic::Median("first_call_ms")),
+                Column("RSS then MiB", Statistic::Most("called_mib")),
+                Column("ends ms", Statistic::Median("end_ms")),
             ]);
             ("start", "a new server until it has listed its tools")
         }
         Job::Call => {
             columns.extend([
-                Column("RSS at the end MiB", Shown::Most("rss_mib")),
-                Column("PSS MiB", Shown::Most("pss_mib")),
+                Column("RSS at the end MiB", Statistic::Most("rss_mib")),
+                Column("PSS MiB", Statistic::Most("pss_mib")),
             ]);
             ("call", "a call of a server that is there")
         }

@@ -21,7 +21,7 @@ use super::family::fail_unless_met;
 use super::measure::{Process, Rounds, Rows};
 use super::notebook_file::{SOURCE_AFTER, SOURCE_BEFORE, cell_count, settle, target_index};
 use super::peers;
-use super::table::{Column, Goal, PROCESS, Shown, Table, load};
+use super::table::{Column, Goal, PROCESS, Statistic, Table, load};
 use crate::child;
 use crate::workspace::Workspace;
 
@@ -232,9 +232,9 @@ fn table(
     let mebibytes = subject.bytes as f64 / 1024.0 / 1024.0;
     let mut columns = PROCESS.to_vec();
     columns.extend([
-        Column("peak / file", Shown::MostShare(SHARE)),
-        Column("time / floor", Shown::Times("ms", FLOOR)),
-        Column("quicker than nbformat", Shown::Under("ms", NBFORMAT)),
+        Column("peak / file", Statistic::MostShare(SHARE)),
+        Column("time / floor", Statistic::Times("ms", FLOOR)),
+        Column("quicker than nbformat", Statistic::Under("ms", NBFORMAT)),
     ]);
     let title = format!("{} MB ({mebibytes:.1} MiB)", subject.megabytes);
     Table::measure(job, title, columns, || {

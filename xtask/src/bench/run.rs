@@ -19,7 +19,7 @@ use super::contender::{
 use super::family::{Family, RoundsArg};
 use super::measure::{Row, Rows, Size};
 use super::peers;
-use super::table::{Column, Goal, PROCESS, Shown, Table};
+use super::table::{Column, Goal, PROCESS, Statistic, Table};
 use crate::system::{self, Tracing};
 use crate::workspace::Workspace;
 use crate::{child, servers};
@@ -86,7 +86,7 @@ fn compare(
     Table::measure(part, title, columns, || arena.run_notebooks(contenders, size.rounds(rounds, 1)))
 }
 
-const TIMES_RUN: Column = Column("times inkcell run", Shown::Times("ms", RUN.name));
+const TIMES_RUN: Column = Column("times inkcell run", Statistic::Times("ms", RUN.name));
 
 fn analysis(arena: &Arena, size: &Size) -> Result<Table> {
     let subject = Subject::analysis();
@@ -111,7 +111,7 @@ fn analysis_goals(table: &Table) -> Vec<Goal> {
 }
 
 fn serve(arena: &Arena, size: &Size) -> Result<Table> {
-    let times = Column("times the tool", Shown::Times("ms", served::SERVED));
+    let times = Column("times the tool", Statistic::Times("ms", served::SERVED));
     let columns = [&PROCESS[..3], &[times]].concat();
     let title = "the same by a server that is there";
     let mut table = Table::measure("served", title, columns, || {
@@ -148,7 +148,7 @@ fn durable(arena: &Arena, size: &Size) -> Result<Table> {
         }
     }
     table.columns.truncate(3);
-    table.columns.push(Column("a cell ms", Shown::Median("cell_ms")));
+    table.columns.push(Column("a cell ms", Statistic::Median("cell_ms")));
     let ratio = table.times("cell_ms", PAPERMILL.name, RUN.name);
     table.goals = vec![Goal::at_least("200 cells, less for each than papermill", ratio, 20.0)];
     Ok(table)
@@ -158,10 +158,10 @@ fn written(arena: &Arena, size: &Size) -> Result<Table> {
     let megabytes = size.pick(50, 5);
     let title = format!("100 cells that print {megabytes} MB");
     let columns = vec![
-        Column("size in the end MB", Shown::Median("size")),
-        Column("to its folder MB", Shown::Median("beside")),
-        Column("to the state folder MB", Shown::Median("state")),
-        Column("times the size", Shown::Median("times")),
+        Column("size in the end MB", Statistic::Median("size")),
+        Column("to its folder MB", Statistic::Median("beside")),
+        Column("to the state folder MB", Statistic::Median("state")),
+        Column("times the size", Statistic::Median("times")),
     ];
     let mut table =
         Table::measure("written", title, columns, || written_rows(arena, size, megabytes))?;
@@ -217,7 +217,7 @@ fn flood(_arena: &Arena, size: &Size) -> Result<Table> {
     child::capture(arena.command(&arena.inkcell, &arena.work()).args(["gateway", "stop"]))?;
     let mut table = table?;
     table.columns.pop();
-    table.columns.push(Column("times nbclient", Shown::Times("ms", NBCLIENT.name)));
+    table.columns.push(Column("times nbclient", Statistic::Times("ms", NBCLIENT.name)));
     table.goals = flood_goals(&table);
     Ok(table)
 }

@@ -11,7 +11,7 @@ use super::arena::Arena;
 use super::contender::Contender;
 use super::measure::Size;
 use super::notebook_file::{settle, write_cells};
-use super::table::{Column, Goal, PROCESS, Shown, Table};
+use super::table::{Column, Goal, PROCESS, Statistic, Table};
 
 const RECORDED: Contender =
     Contender::quick("read --outline, with records", &["{inkcell}", "read", "--outline", RAN]);
@@ -37,7 +37,7 @@ pub(super) fn stale(arena: &Arena, size: &Size) -> Result<Table> {
     must_be_fresh(arena, &dir)?;
     let processes: Vec<_> =
         [RECORDED, UNKNOWN].iter().filter_map(|row| arena.process(row, &[])).collect();
-    let times = Column("times without", Shown::Times("ms", UNKNOWN.name));
+    let times = Column("times without", Statistic::Times("ms", UNKNOWN.name));
     let columns = [&PROCESS[..], &[times]].concat();
     let title = "the outline of 1,000 cells that were run";
     let mut table = Table::measure("stale", title, columns, || {

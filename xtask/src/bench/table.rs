@@ -21,10 +21,10 @@ pub(super) struct Table {
 
 /// A column: its heading, and the figure with the statistic that it shows.
 #[derive(Clone, Copy)]
-pub(super) struct Column(pub(super) &'static str, pub(super) Shown);
+pub(super) struct Column(pub(super) &'static str, pub(super) Statistic);
 
 #[derive(Clone, Copy)]
-pub(super) enum Shown {
+pub(super) enum Statistic {
     Count(&'static str),
     Median(&'static str),
     Least(&'static str),
@@ -42,28 +42,29 @@ pub(super) enum Shown {
 
 /// First columns of most tables: the number of samples, and their times.
 pub(super) const MS: [Column; 3] = [
-    Column("n", Shown::Count("ms")),
-    Column("median ms", Shown::Median("ms")),
-    Column("min ms", Shown::Least("ms")),
+    Column("n", Statistic::Count("ms")),
+    Column("median ms", Statistic::Median("ms")),
+    Column("min ms", Statistic::Least("ms")),
 ];
 
 /// The same columns with the time that one sample in a hundred exceeds.
-pub(super) const MS_P99: [Column; 4] = [MS[0], MS[1], MS[2], Column("p99 ms", Shown::P99("ms"))];
+pub(super) const MS_P99: [Column; 4] =
+    [MS[0], MS[1], MS[2], Column("p99 ms", Statistic::P99("ms"))];
 
 /// The same columns in microseconds, for times below a millisecond.
 pub(super) const US_P99: [Column; 4] = [
-    Column("n", Shown::Count("us")),
-    Column("median µs", Shown::Median("us")),
-    Column("min µs", Shown::Least("us")),
-    Column("p99 µs", Shown::P99("us")),
+    Column("n", Statistic::Count("us")),
+    Column("median µs", Statistic::Median("us")),
+    Column("min µs", Statistic::Least("us")),
+    Column("p99 µs", Statistic::P99("us")),
 ];
 
 /// Memory of a client's process.
 pub(super) const CLIENT_MEMORY: [Column; 4] = [
-    Column("n", Shown::Count("mib")),
-    Column("RSS with one MiB", Shown::Median("before_mib")),
-    Column("RSS with all MiB", Shown::Median("mib")),
-    Column("grown by MiB", Shown::Median("grown_mib")),
+    Column("n", Statistic::Count("mib")),
+    Column("RSS with one MiB", Statistic::Median("before_mib")),
+    Column("RSS with all MiB", Statistic::Median("mib")),
+    Column("grown by MiB", Statistic::Median("grown_mib")),
 ];
 
 /// Figures of whole processes.
@@ -71,8 +72,8 @@ pub(super) const PROCESS: [Column; 5] = [
     MS[0],
     MS[1],
     MS[2],
-    Column("CPU ms", Shown::Median("cpu_ms")),
-    Column("peak MiB", Shown::Most("peak_mib")),
+    Column("CPU ms", Statistic::Median("cpu_ms")),
+    Column("peak MiB", Statistic::Most("peak_mib")),
 ];
 
 impl Table {
@@ -131,17 +132,17 @@ impl Table {
         self.to_best(figure, name, others).map(|part| 1.0 / part)
     }
 
-    fn shown(&self, name: &str, row: &Row, shown: Shown) -> String {
+    fn shown(&self, name: &str, row: &Row, shown: Statistic) -> String {
         match shown {
-            Shown::Count(figure) => row.count(figure).to_string(),
-            Shown::Median(figure) => cell(row.median(figure), ""),
-            Shown::Least(figure) => cell(row.least(figure), ""),
-            Shown::Most(figure) => cell(row.most(figure), ""),
-            Shown::P99(figure) => cell(row.p99(figure), ""),
-            Shown::MostShare(figure) => cell(row.most(figure), "x"),
-            Shown::Times(figure, base) => cell(self.times(figure, name, base), "x"),
-            Shown::LeastTimes(figure, base) => cell(self.least_times(figure, name, base), "x"),
-            Shown::Under(figure, base) => cell(self.times(figure, base, name), "x"),
+            Statistic::Count(figure) => row.count(figure).to_string(),
+            Statistic::Median(figure) => cell(row.median(figure), ""),
+            Statistic::Least(figure) => cell(row.least(figure), ""),
+            Statistic::Most(figure) => cell(row.most(figure), ""),
+            Statistic::P99(figure) => cell(row.p99(figure), ""),
+            Statistic::MostShare(figure) => cell(row.most(figure), "x"),
+            Statistic::Times(figure, base) => cell(self.times(figure, name, base), "x"),
+            Statistic::LeastTimes(figure, base) => cell(self.least_times(figure, name, base), "x"),
+            Statistic::Under(figure, base) => cell(self.times(figure, base, name), "x"),
         }
     }
 

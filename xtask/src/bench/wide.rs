@@ -11,7 +11,7 @@ use super::arena::Arena;
 use super::batch::{check, in_folders, shell};
 use super::measure::Size;
 use super::notebook_file::write_cells;
-use super::table::{Column, Goal, PROCESS, Shown, Table};
+use super::table::{Column, Goal, PROCESS, Statistic, Table};
 
 /// The number of notebooks, and the number of cells in each.
 const MANY: usize = 64;
@@ -50,7 +50,7 @@ pub(super) fn wide(arena: &Arena, size: &Size) -> Result<Table> {
         "64 notebooks of about 0.2 s, 16 at once and as many as cores, beside scripts, on {} cores",
         cores.len()
     );
-    let times = Column("times 16 scripts", Shown::Times("ms", WIDE_SCRIPTS));
+    let times = Column("times 16 scripts", Statistic::Times("ms", WIDE_SCRIPTS));
     let columns = [&PROCESS[..], &[times]].concat();
     let mut table = Table::measure("wide", title, columns, || {
         in_folders(arena, &processes, size.rounds(3, 1), write, check)

@@ -15,7 +15,7 @@ use super::family::Family;
 use super::gateway::ClientArgs;
 use super::measure::{Size, Speaker};
 use super::peers;
-use super::table::{CLIENT_MEMORY, Column, Goal, MS, MS_P99, Shown, Table, US_P99};
+use super::table::{CLIENT_MEMORY, Column, Goal, MS, MS_P99, Statistic, Table, US_P99};
 
 const NOTES: &[&str] = &[
     "Medians inside one table; compare nothing across tables. Clients take turns within a round, each round begins with another one, one round before the first warms up (not for `clients`).",
@@ -101,9 +101,9 @@ fn trip(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
         let clients = all(arena, &Task { count: 10, ..task(arena, Job::Trip, code) });
         let mut columns = US_P99.to_vec();
         columns.extend([
-            Column("client's CPU µs", Shown::Median("cpu_us")),
-            Column("times jupyter_client, ipc", Shown::Times("us", BLOCKING[0])),
-            Column("times jupyter_client, tcp", Shown::Times("us", BLOCKING[1])),
+            Column("client's CPU µs", Statistic::Median("cpu_us")),
+            Column("times jupyter_client, ipc", Statistic::Times("us", BLOCKING[0])),
+            Column("times jupyter_client, tcp", Statistic::Times("us", BLOCKING[1])),
         ]);
         let title = format!("round trip of `{code}` in a warm kernel, to the end of the cell");
         let mut table = Table::measure("trip", title, columns, || {
@@ -158,12 +158,12 @@ fn output(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
         }
         let mut columns = MS.to_vec();
         columns.extend([
-            Column("MB/s", Shown::Median("mb_s")),
-            Column("client's CPU ms", Shown::Median("cpu_ms")),
-            Column("parts", Shown::Median("messages")),
-            Column("most bytes lost", Shown::Most("lost")),
-            Column("times jupyter_client, ipc", Shown::Times("ms", BLOCKING[0])),
-            Column("times jupyter_client, tcp", Shown::Times("ms", BLOCKING[1])),
+            Column("MB/s", Statistic::Median("mb_s")),
+            Column("client's CPU ms", Statistic::Median("cpu_ms")),
+            Column("parts", Statistic::Median("messages")),
+            Column("most bytes lost", Statistic::Most("lost")),
+            Column("times jupyter_client, ipc", Statistic::Times("ms", BLOCKING[0])),
+            Column("times jupyter_client, tcp", Statistic::Times("ms", BLOCKING[1])),
         ]);
         let what = title.clone();
         let mut table = Table::measure("output", title, columns, || {
@@ -188,9 +188,9 @@ fn start(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
     clients.push(Client::ours(POOLED, pooled));
     let mut columns = MS_P99.to_vec();
     columns.extend([
-        Column("of that ready ms", Shown::Median("ready_ms")),
-        Column("quicker than jupyter_client, ipc", Shown::Under("ms", BLOCKING[0])),
-        Column("quicker than jupyter_client, tcp", Shown::Under("ms", BLOCKING[1])),
+        Column("of that ready ms", Statistic::Median("ready_ms")),
+        Column("quicker than jupyter_client, ipc", Statistic::Under("ms", BLOCKING[0])),
+        Column("quicker than jupyter_client, tcp", Statistic::Under("ms", BLOCKING[1])),
     ]);
     let title = "a new kernel to the value of `1+1`";
     let mut table =
@@ -215,8 +215,8 @@ fn clients(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
     let clients = [Client::peer(BLOCKING[0], PEER, task.clone()), Client::ours(OURS[0], task)];
     let mut columns = CLIENT_MEMORY.to_vec();
     columns.extend([
-        Column("all, times jupyter_client", Shown::Times("mib", BLOCKING[0])),
-        Column("growth, times jupyter_client", Shown::Times("grown_mib", BLOCKING[0])),
+        Column("all, times jupyter_client", Statistic::Times("mib", BLOCKING[0])),
+        Column("growth, times jupyter_client", Statistic::Times("grown_mib", BLOCKING[0])),
     ]);
     let title = format!("memory of a client's process with one kernel, and with {count} more");
     let mut table =

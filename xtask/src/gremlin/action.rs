@@ -26,7 +26,7 @@ pub(crate) enum Action {
     },
     /// Call `result` for the latest id in a reply, or for a made-up id.
     Fetch {
-        what: Fetched,
+        what: FetchTarget,
         arguments: Value,
     },
     /// Cancel the request this far before the last.
@@ -67,7 +67,7 @@ pub(crate) enum Progress {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Fetched {
+pub(crate) enum FetchTarget {
     Execution,
     Artifact,
     Resource,

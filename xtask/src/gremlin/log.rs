@@ -39,7 +39,7 @@ struct Line {
 
 /// An action with its time in the round.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Timed {
+pub(crate) struct TimedAction {
     pub(crate) at: Duration,
     pub(crate) action: Action,
 }
@@ -92,9 +92,9 @@ impl Log {
 }
 
 /// Reads the rounds of a log, to repeat them.
-pub(crate) fn read(path: &Path) -> Result<Vec<Vec<Timed>>> {
+pub(crate) fn read(path: &Path) -> Result<Vec<Vec<TimedAction>>> {
     let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let mut rounds: Vec<Vec<Timed>> = Vec::new();
+    let mut rounds: Vec<Vec<TimedAction>> = Vec::new();
     for (number, line) in BufReader::new(file).lines().enumerate() {
         let line = line.context("cannot read the log")?;
         let line: Line = serde_json::from_str(&line).with_context(|| {
@@ -105,7 +105,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Vec<Timed>>> {
             rounds.push(Vec::new());
         }
         let Some(round) = rounds.last_mut() else { bail!("the log does not begin with a start") };
-        round.push(Timed { at: Duration::from_millis(line.millis), action });
+        round.push(TimedAction { at: Duration::from_millis(line.millis), action });
     }
     Ok(rounds)
 }

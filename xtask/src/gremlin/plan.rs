@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use super::action::{Action, Blow, Ending, Fetched, FileFault, Progress};
+use super::action::{Action, Blow, Ending, FetchTarget, FileFault, Progress};
 use super::code;
 use super::dice::Dice;
 
@@ -230,10 +230,15 @@ impl Plan {
     }
 
     fn fetch(&mut self) -> Action {
-        let kinds = [Fetched::Execution, Fetched::Artifact, Fetched::Resource, Fetched::MadeUp];
+        let kinds = [
+            FetchTarget::Execution,
+            FetchTarget::Artifact,
+            FetchTarget::Resource,
+            FetchTarget::MadeUp,
+        ];
         let what = *self.dice.pick(&kinds);
         let arguments = match what {
-            Fetched::Execution => json!({"wait": self.dice.below(2)}),
+            FetchTarget::Execution => json!({"wait": self.dice.below(2)}),
             _ => match self.dice.below(4) {
                 0 => json!({}),
                 1 => json!({"lines": "10-20"}),

@@ -38,7 +38,7 @@ pub(crate) fn signal(pid: i32, signal: Signal) {
 
 /// Processes that may outlive the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Spared {
+pub(crate) enum SparedProcesses {
     None,
     /// Programs that a cell moved outside these process groups, which belong to kernels.
     OutsideOf(Vec<i32>),
@@ -58,10 +58,12 @@ fn group(pid: i32) -> Option<i32> {
 
 /// Waits until only spared processes with this mark are left, then kills them. Fails if others are left when the
 /// time is over.
-pub(crate) fn none_left(mark: &str, spared: &Spared, within: Duration) -> Result<()> {
+pub(crate) fn none_left(mark: &str, spared: &SparedProcesses, within: Duration) -> Result<()> {
     let is_spared = |pid: &i32| match spared {
-        Spared::None => false,
-        Spared::OutsideOf(groups) => group(*pid).is_some_and(|group| !groups.contains(&group)),
+        SparedProcesses::None => false,
+        SparedProcesses::OutsideOf(groups) => {
+            group(*pid).is_some_and(|group| !groups.contains(&group))
+        }
     };
     let began = Instant::now();
     loop {
@@ -90,13 +92,13 @@ fn shown(pid: i32) -> String {
 
 /// Resources that a process uses.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Taken {
+pub(crate) struct ProcessUsage {
     pub(crate) memory_kib: u64,
     pub(crate) descriptors: usize,
     pub(crate) threads: u64,
 }
 
-pub(crate) fn taken(pid: u32) -> Result<Taken> {
+pub(crate) fn taken(pid: u32) -> Result<ProcessUsage> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))
         .context("the server is not there to be measured")?;
     let number = |name: &str| -> Result<u64> {
@@ -105,5 +107,5 @@ pub(crate) fn taken(pid: u32) -> Result<Taken> {
         digits.and_then(|digits| digits.parse().ok()).with_context(|| format!("no {name}"))
     };
     let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
-    Ok(Taken { memory_kib: number("VmRSS:")?, descriptors, threads: number("Threads:")? })
+    Ok(ProcessUsage { memory_kib: number("VmRSS:")?, descriptors, threads: number("Threads:")? })
 }

@@ -17,7 +17,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use super::plan::CANARY;
-use super::processes::{self, MARK, Taken};
+use super::processes::{self, MARK, ProcessUsage};
 use super::world::World;
 
 /// The longest silence of a healthy server: every call has a limit of a few seconds, and few calls wait for one
@@ -278,7 +278,7 @@ impl Server {
         }
     }
 
-    pub(crate) fn taken(&self) -> Result<Taken> {
+    pub(crate) fn taken(&self) -> Result<ProcessUsage> {
         processes::taken(self.child.id())
     }
 

@@ -70,13 +70,13 @@ pub struct InspectReport {
     /// The session that was inspected.
     pub session: SessionName,
     /// What the kernel found.
-    pub seen: Inspected,
+    pub seen: InspectionAnswer,
 }
 
 /// The answer to an inspection. The variant follows the request.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Inspected {
+pub enum InspectionAnswer {
     /// One line for each variable of the user.
     Variables(VariableList),
     /// One value in detail.

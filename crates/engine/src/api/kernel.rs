@@ -8,7 +8,7 @@ use std::time::Duration;
 use inkcell_kernel::{BackendKind, KernelInfo};
 use serde::{Deserialize, Serialize};
 
-use super::Wanted;
+use super::KernelWishes;
 use crate::types::{CallNote, ExecutionId, Keep, KernelName, Loss, SessionName, State};
 
 /// A reference to a session.
@@ -24,7 +24,7 @@ pub struct SessionRef {
     /// The kernel as the caller asked for it. A field that is not given matches any kernel, if only
     /// one session fits.
     #[serde(default)]
-    pub wanted: Wanted,
+    pub wanted: KernelWishes,
 }
 
 /// A request about sessions.

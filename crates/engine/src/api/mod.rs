@@ -23,7 +23,7 @@ mod wanted;
 
 pub use inspect::{
     Column, Completion, Completions, Help, Helper, HelperList, Inspect, InspectReport,
-    InspectRequest, Inspected, RowLabels, TableDigest, ValuePart, Variable, VariableDigest,
+    InspectRequest, InspectionAnswer, RowLabels, TableDigest, ValuePart, Variable, VariableDigest,
     VariableList,
 };
 pub use kernel::{
@@ -37,9 +37,9 @@ pub use result::{
 };
 pub use run::{
     CellChoice, CellSide, NotebookCell, NotebookReport, OnError, OnOpen, RunNote, RunRequest,
-    RunStart, Stamps, Unsaved, WriteBack,
+    RunStart, Stamps, UnsavedFate, WriteBack,
 };
-pub use wanted::{Helpers, KernelChoice, Wanted};
+pub use wanted::{Helpers, KernelChoice, KernelWishes};
 
 /// Code to run in a session.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ pub struct PythonRequest {
     pub cwd: PathBuf,
     /// The kernel as the caller asks for it; by default, whatever the settings choose.
     #[serde(default)]
-    pub wanted: Wanted,
+    pub wanted: KernelWishes,
     /// Whether the kernel outlives the call.
     #[serde(default)]
     pub mode: KernelMode,

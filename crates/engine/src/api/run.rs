@@ -6,7 +6,7 @@ use std::time::Duration;
 use inkcell_notebook::Parameters;
 use serde::{Deserialize, Serialize};
 
-use super::{CellKernel, KernelMode, Problem, Reading, Wanted};
+use super::{CellKernel, KernelMode, KernelWishes, Problem, Reading};
 use crate::types::{KernelName, SessionName, StaleReason};
 
 /// A request to run cells of a notebook, with their outputs written back.
@@ -47,7 +47,7 @@ pub struct RunRequest {
     pub session: Option<SessionName>,
     /// The kernel. A field that is not given follows the notebook's metadata.
     #[serde(default)]
-    pub wanted: Wanted,
+    pub wanted: KernelWishes,
     /// Whether the kernel outlives the run.
     #[serde(default)]
     pub mode: KernelMode,
@@ -199,17 +199,17 @@ pub struct NotebookReport {
 
 impl NotebookReport {
     /// The reason why the file does not have all outputs, if that is so.
-    pub fn unsaved(&self) -> Option<(Unsaved, &Problem)> {
+    pub fn unsaved(&self) -> Option<(UnsavedFate, &Problem)> {
         self.notes.iter().find_map(RunNote::unsaved)
     }
 }
 
 impl RunNote {
     /// The reason why the file does not have all outputs, if this note has one.
-    pub fn unsaved(&self) -> Option<(Unsaved, &Problem)> {
+    pub fn unsaved(&self) -> Option<(UnsavedFate, &Problem)> {
         match self {
-            RunNote::NotSaved(problem) => Some((Unsaved::Kept, problem)),
-            RunNote::NotKept(problem) => Some((Unsaved::Lost, problem)),
+            RunNote::NotSaved(problem) => Some((UnsavedFate::Kept, problem)),
+            RunNote::NotKept(problem) => Some((UnsavedFate::Lost, problem)),
             _ => None,
         }
     }
@@ -217,7 +217,7 @@ impl RunNote {
 
 /// The fate of outputs that are not in the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Unsaved {
+pub enum UnsavedFate {
     /// The outputs are kept. The next command on the file writes them into it.
     Kept,
     /// The outputs could not be kept; run the cells again to get them.

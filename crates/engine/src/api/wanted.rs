@@ -12,7 +12,7 @@ use crate::types::KernelName;
 /// A caller's wishes for its kernel. A field that is not given is chosen by inkcell.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Wanted {
+pub struct KernelWishes {
     /// The interpreter: a path, the folder of an environment, or a name.
     #[serde(default)]
     pub interpreter: Option<String>,
@@ -38,10 +38,10 @@ pub enum Helpers {
     None,
 }
 
-impl Wanted {
+impl KernelWishes {
     /// A kernel of this interpreter, or of any if it is `None`.
-    pub fn interpreter(interpreter: Option<String>) -> Wanted {
-        Wanted { interpreter, ..Wanted::default() }
+    pub fn interpreter(interpreter: Option<String>) -> KernelWishes {
+        KernelWishes { interpreter, ..KernelWishes::default() }
     }
 }
 

@@ -107,7 +107,7 @@ impl<T> fmt::Debug for AnswerHandle<T> {
 
 /// Extras that a caller lends to the code of one call.
 #[derive(Default)]
-pub struct Lent {
+pub struct CallExtras {
     /// Variables that exist in every cell of this call, and in no other call. Only variables that are reset before
     /// every cell anyway ([`inkcell_kernel::MANAGED`]) can be removed again, so only those are set.
     pub env: Vec<(String, String)>,
@@ -117,7 +117,7 @@ pub struct Lent {
     pub held: Option<Box<dyn Any + Send>>,
 }
 
-impl Lent {
+impl CallExtras {
     /// The lent value of a managed variable.
     pub(crate) fn value(&self, name: &str) -> Option<&str> {
         self.env.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())

@@ -37,9 +37,9 @@ use crate::types::{CallNote, Generation, Kind, State};
 pub(crate) use conductor::{CellStart, Conductor, Onward};
 pub use executions::{CallEvent, RunningRun};
 pub(crate) use executions::{Executions, Record};
-pub use handle::{AnswerHandle, CallHandle, Lent};
+pub use handle::{AnswerHandle, CallExtras, CallHandle};
 pub(crate) use tap::Tap;
-pub use tap::Tapped;
+pub use tap::TapEvent;
 
 /// How many events may wait between a kernel and its sink.
 const EVENT_QUEUE: usize = 64;

@@ -12,10 +12,10 @@ use crate::session::{STUCK, written_bytes};
 
 /// An event with the index of the cell that it belongs to. Output of a kernel at its end has the index of the
 /// last cell.
-pub type Tapped = (usize, KernelEvent);
+pub type TapEvent = (usize, KernelEvent);
 
 pub(crate) struct Tap {
-    sender: mpsc::Sender<Tapped>,
+    sender: mpsc::Sender<TapEvent>,
     state: TapState,
     undelivered_bytes: u64,
 }
@@ -30,7 +30,7 @@ pub(crate) enum TapState {
 }
 
 impl Tap {
-    pub(crate) fn new(sender: mpsc::Sender<Tapped>) -> Tap {
+    pub(crate) fn new(sender: mpsc::Sender<TapEvent>) -> Tap {
         Tap { sender, state: TapState::Open, undelivered_bytes: 0 }
     }
 
@@ -44,7 +44,7 @@ impl Tap {
 
     /// Hands an event over, and waits for room until `given_up` returns. If dropped before it returns,
     /// nothing was handed over.
-    pub(crate) async fn pour(&mut self, event: Tapped, given_up: impl Future<Output = ()>) {
+    pub(crate) async fn pour(&mut self, event: TapEvent, given_up: impl Future<Output = ()>) {
         let event = match self.sender.try_send(event) {
             Ok(()) => return,
             Err(error) => error.into_inner(),

@@ -96,7 +96,7 @@ pub struct Base {
 }
 
 /// The result of a saved change.
-pub struct Saved<T> {
+pub struct SavedChange<T> {
     /// The result of the change itself.
     pub value: T,
     /// The notebook before; `None` if it was created.
@@ -134,16 +134,16 @@ impl<T> Draft<T> {
     }
 
     /// The result of a change that is not written.
-    pub(crate) fn unwritten(self, path: &str) -> Saved<T> {
+    pub(crate) fn unwritten(self, path: &str) -> SavedChange<T> {
         let version = Version::of_chunks(self.after.chunks().iter().map(|chunk| &**chunk));
         let effect = if self.is_unchanged() { FileEffect::Nothing } else { FileEffect::WouldWrite };
         self.finish(path, version, effect)
     }
 
-    pub(crate) fn finish(self, path: &str, version: Version, effect: FileEffect) -> Saved<T> {
+    pub(crate) fn finish(self, path: &str, version: Version, effect: FileEffect) -> SavedChange<T> {
         let Draft { value, before, after, merged } = self;
         let (path, notes, backup) = (path.to_owned(), Vec::new(), None);
-        Saved { value, before, after, version, merged, effect, path, backup, notes }
+        SavedChange { value, before, after, version, merged, effect, path, backup, notes }
     }
 }
 

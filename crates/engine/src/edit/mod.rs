@@ -10,13 +10,14 @@ mod notebooks;
 pub mod operations;
 mod ops;
 
-pub use change::{Backup, Base, FileEffect, IfMissing, Mode, SaveOptions, Saved};
+pub use change::{Backup, Base, FileEffect, IfMissing, Mode, SaveOptions, SavedChange};
 pub use clean::Cleaning;
 pub use compat::{
     IdEditPart, IdEditRequest, IdEditResult, IdEdited, IndexEditRequest, IndexEditResult,
 };
 pub use notebooks::{
-    FilesConfig, KernelDefaults, KernelMetadata, Notebooks, Opened, SavedBytes, parse_notebook,
+    FilesConfig, KernelDefaults, KernelMetadata, Notebooks, OpenNotebook, SavedBytes,
+    parse_notebook,
 };
 pub(crate) use notebooks::{Keep, beside};
 pub use ops::parse_ops;

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use inkcell_notebook::{MarkerIds, Notebook, NotebookError, Oddity};
 
-use crate::edit::change::{Backup, Base, Draft, FileEffect, IfMissing, Mode, SaveOptions, Saved};
+use crate::edit::change::{
+    Backup, Base, Draft, FileEffect, IfMissing, Mode, SaveOptions, SavedChange,
+};
 use crate::error::{EngineError, not_a_notebook, text_error};
 use crate::files::{
     Expect, FileNote, Force, Lock, Metadata, Outcome, PathBase, Record, Records, Replacement,
@@ -59,7 +61,7 @@ pub struct Notebooks {
 }
 
 /// A notebook that was read.
-pub struct Opened {
+pub struct OpenNotebook {
     /// The document, with outputs that were recovered from an interrupted run.
     pub notebook: Notebook,
     /// Version of the bytes.
@@ -81,7 +83,7 @@ pub(crate) enum Keep {
     Nothing,
 }
 
-impl Opened {
+impl OpenNotebook {
     /// Renders some cells as virtual text, with the markers they have in the whole.
     pub fn cells_to_text(&self, cells: &[usize], ids: MarkerIds) -> Result<String, EngineError> {
         self.notebook.cells_to_text(cells, ids).map_err(|error| text_error(&self.shown, error))
@@ -120,7 +122,7 @@ impl Notebooks {
     }
 
     /// Reads a notebook and records the content of this version.
-    pub fn read(&self, path: &str) -> Result<Opened, EngineError> {
+    pub fn read(&self, path: &str) -> Result<OpenNotebook, EngineError> {
         let missing = || EngineError::NotFound { what: "File", path: path.to_owned() };
         let target = self.target(path).map_err(|error| absent(error, missing()))?;
         let recovered = self.recovered(&target, path);
@@ -135,7 +137,7 @@ impl Notebooks {
             }
         };
         self.records(&target.path).keep(version, || Record::of(&notebook, version));
-        Ok(Opened { notebook, version, path: target.path, shown: target.shown, recovered })
+        Ok(OpenNotebook { notebook, version, path: target.path, shown: target.shown, recovered })
     }
 
     /// Reads the bytes of any file.
@@ -148,7 +150,7 @@ impl Notebooks {
     }
 
     /// Records that a text, given in pieces, shows only a part of a notebook, so that it cannot replace the whole.
-    pub fn note_part(&self, opened: &Opened, text: &[&[u8]]) {
+    pub fn note_part(&self, opened: &OpenNotebook, text: &[&[u8]]) {
         self.records(&opened.path).keep_part(text);
     }
 
@@ -164,7 +166,7 @@ impl Notebooks {
         path: &str,
         options: &SaveOptions,
         change: impl FnMut(&mut Notebook, &Base) -> Result<T, EngineError>,
-    ) -> Result<Saved<T>, EngineError> {
+    ) -> Result<SavedChange<T>, EngineError> {
         self.change_as_asked(path, options, EditAsked::default(), change)
     }
 
@@ -175,7 +177,7 @@ impl Notebooks {
         options: &SaveOptions,
         asked: EditAsked,
         change: impl FnMut(&mut Notebook, &Base) -> Result<T, EngineError>,
-    ) -> Result<Saved<T>, EngineError> {
+    ) -> Result<SavedChange<T>, EngineError> {
         let recovered = match (options.mode, self.target(path)) {
             (Mode::Write, Ok(target)) => self.recovered(&target, path),
             _ => None,
@@ -197,7 +199,7 @@ impl Notebooks {
     }
 
     /// Reports a saved change to watchers.
-    fn tell<T>(&self, path: &str, saved: &Saved<T>) {
+    fn tell<T>(&self, path: &str, saved: &SavedChange<T>) {
         let is_wanted = self.feeds.is_some() || self.elsewhere.is_some();
         let Some(written) = is_wanted.then(|| self.target(path).ok()).flatten() else { return };
         let made = || edits(&written.path, saved.before.as_ref(), &saved.after);
@@ -229,7 +231,7 @@ impl Notebooks {
         options: &SaveOptions,
         keep: Keep,
         mut change: impl FnMut(&mut Notebook, &Base) -> Result<T, EngineError>,
-    ) -> Result<Saved<T>, EngineError> {
+    ) -> Result<SavedChange<T>, EngineError> {
         let missing = || EngineError::NotFound { what: "Notebook", path: path.to_owned() };
         let target = match self.target(path) {
             Err(error) if options.if_missing == IfMissing::Fail => {
@@ -351,7 +353,7 @@ impl Notebooks {
         metadata: Option<&Metadata>,
         options: &SaveOptions,
         first_read: &mut Option<Record>,
-    ) -> Result<Option<Saved<T>>, EngineError> {
+    ) -> Result<Option<SavedChange<T>>, EngineError> {
         let shown = elsewhere.unwrap_or(target).shown.clone();
         if elsewhere.is_none() && draft.is_unchanged() {
             return Ok(Some(draft.unwritten(&shown)));
@@ -401,7 +403,7 @@ impl Notebooks {
                     self.records(&path).keep(version, || Record::of(&draft.after, version));
                 }
                 let saved = draft.finish(&shown, version, FileEffect::Written);
-                Ok(Some(Saved { notes, backup, ..saved }))
+                Ok(Some(SavedChange { notes, backup, ..saved }))
             }
         }
     }
@@ -423,7 +425,7 @@ impl Notebooks {
     }
 
     /// Writes something derived from a notebook to a file of its own.
-    pub fn export(&self, path: &str, from: &Opened, bytes: &[u8]) -> Result<(), EngineError> {
+    pub fn export(&self, path: &str, from: &OpenNotebook, bytes: &[u8]) -> Result<(), EngineError> {
         let target = self.target(path)?;
         if target.path == from.path {
             return Err(EngineError::OntoItself { path: path.to_owned() });

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::api::{
-    Help, HelperList, Inspect, InspectReport, InspectRequest, Inspected, RunningReport,
+    Help, HelperList, Inspect, InspectReport, InspectRequest, InspectionAnswer, RunningReport,
     TableDigest, VariableDigest, VariableList,
 };
 use crate::call::AnswerHandle;
@@ -73,9 +73,11 @@ enum HelpAnswer {
 }
 
 impl Look<'_> {
-    async fn at(&self, what: Inspect) -> Result<Inspected, EngineError> {
+    async fn at(&self, what: Inspect) -> Result<InspectionAnswer, EngineError> {
         Ok(match what {
-            Inspect::Variables { limit } => Inspected::Variables(self.variables(limit).await?),
+            Inspect::Variables { limit } => {
+                InspectionAnswer::Variables(self.variables(limit).await?)
+            }
             Inspect::Name { name } => {
                 let question = Question::Variable { name: name.clone() };
                 let mut digest: VariableDigest = self.ask_of(&name, question).await?;
@@ -87,23 +89,23 @@ impl Look<'_> {
                         Err(error) => return Err(error.into()),
                     };
                 }
-                Inspected::Name(Box::new(digest))
+                InspectionAnswer::Name(Box::new(digest))
             }
             Inspect::Table { name } => {
                 let question = Question::Table { name: name.clone() };
                 let digest: TableDigest = self.ask_of(&name, question).await?;
-                Inspected::Table(Box::new(digest))
+                InspectionAnswer::Table(Box::new(digest))
             }
             Inspect::Help { name } => {
                 let question = Question::Help { name: name.clone() };
                 match self.ask_of(&name, question).await? {
-                    HelpAnswer::Helpers(helpers) => Inspected::Helpers(helpers),
-                    HelpAnswer::Help(help) => Inspected::Help(help),
+                    HelpAnswer::Helpers(helpers) => InspectionAnswer::Helpers(helpers),
+                    HelpAnswer::Help(help) => InspectionAnswer::Help(help),
                 }
             }
             Inspect::Complete { code, cursor } => {
                 let cursor = cursor.unwrap_or_else(|| code.chars().count());
-                Inspected::Completions(self.ask(Question::Complete { code, cursor }).await?)
+                InspectionAnswer::Completions(self.ask(Question::Complete { code, cursor }).await?)
             }
         })
     }

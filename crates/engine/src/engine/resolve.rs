@@ -6,12 +6,12 @@ use std::path::Path;
 
 use inkcell_kernel::{KernelInfo, Prelude};
 
-use crate::api::{Helpers, KernelChoice, KernelMode, RunNote, SessionRef, Wanted};
+use crate::api::{Helpers, KernelChoice, KernelMode, KernelWishes, RunNote, SessionRef};
 use crate::engine::Engine;
 use crate::error::{EngineError, SessionError};
 use crate::files::is_notebook_path;
-use crate::kernels::{Chosen, ChosenKernel, Insists};
-use crate::session::registry::Listed;
+use crate::kernels::{ChosenKernel, Insists, ResolvedKernel};
+use crate::session::registry::SessionEntry;
 use crate::session::{Session, SessionState};
 use crate::types::{KernelName, SessionKey, SessionName};
 
@@ -20,7 +20,7 @@ pub struct Resolution {
     /// The key under which the session is found or created.
     pub key: SessionKey,
     /// The kernel that a new session would launch.
-    pub chosen: Chosen,
+    pub chosen: ResolvedKernel,
 }
 
 /// A requested session that exists.
@@ -55,8 +55,8 @@ impl Engine {
         &self,
         session: Option<&SessionName>,
         cwd: &Path,
-        wanted: &Wanted,
-    ) -> Result<(SessionKey, Chosen), EngineError> {
+        wanted: &KernelWishes,
+    ) -> Result<(SessionKey, ResolvedKernel), EngineError> {
         let wanted = &wishes_in(session, wanted);
         let mut chosen = self.choose(cwd, wanted).await?;
         let key = self.key(session, cwd, Some(&chosen.kernel));
@@ -94,7 +94,7 @@ impl Engine {
         wanted: &SessionRef,
     ) -> Result<LiveSession, EngineError> {
         let chosen = match &wanted.wanted {
-            nothing if *nothing == Wanted::default() => None,
+            nothing if *nothing == KernelWishes::default() => None,
             something => Some(self.choose(&wanted.cwd, something).await?.kernel),
         };
         let key = self.key(wanted.session.as_ref(), &wanted.cwd, chosen.as_ref());
@@ -142,7 +142,7 @@ impl Engine {
 
     /// The only session of this name and folder, unless the caller insists on another kernel.
     fn stand_in(&self, key: &SessionKey, insists: &Insists) -> Option<SessionKey> {
-        let will_do = |listed: &Listed| match insists {
+        let will_do = |listed: &SessionEntry| match insists {
             Insists::Nothing => true,
             Insists::Kernel => false,
             // A session without a kernel does not know its language, so the kernel names are compared.
@@ -151,8 +151,9 @@ impl Engine {
                 None => listed.key.kernel == key.kernel,
             },
         };
-        let is_same =
-            |listed: &Listed| is_namesake(&listed.key, key) && has_something_to_lose(&listed.state);
+        let is_same = |listed: &SessionEntry| {
+            is_namesake(&listed.key, key) && has_something_to_lose(&listed.state)
+        };
         let all = self.sessions();
         let mut same = all.iter().filter(|listed| is_same(listed));
         match (same.next(), same.next()) {
@@ -166,11 +167,11 @@ impl Engine {
 
 /// The wishes of a request in this session. A notebook's own session never has helpers: its cells must mean here what they
 /// mean in Jupyter.
-fn wishes_in(session: Option<&SessionName>, wanted: &Wanted) -> Wanted {
+fn wishes_in(session: Option<&SessionName>, wanted: &KernelWishes) -> KernelWishes {
     let is_notebook = session
         .is_some_and(|SessionName(name)| is_notebook_path(name) && Path::new(name).is_absolute());
     let helpers = if is_notebook { Helpers::None } else { wanted.helpers };
-    Wanted { helpers, ..wanted.clone() }
+    KernelWishes { helpers, ..wanted.clone() }
 }
 
 /// Whether two keys differ by their kernels alone.
@@ -187,12 +188,12 @@ fn has_something_to_lose(state: &SessionState) -> bool {
 }
 
 /// A request for the kernel that a session had.
-fn as_before(key: &SessionKey, wanted: &Wanted) -> Wanted {
+fn as_before(key: &SessionKey, wanted: &KernelWishes) -> KernelWishes {
     let choice = |name: &KernelName| match Path::new(&name.0).is_absolute() {
         true => KernelChoice::Existing(name.0.clone().into()),
         false => KernelChoice::Named(name.clone()),
     };
-    Wanted {
+    KernelWishes {
         interpreter: wanted.interpreter.clone(),
         backend: Some(key.backend),
         kernel: key.kernel.as_ref().map(choice),
@@ -209,7 +210,7 @@ fn describe_kernel(key: &SessionKey) -> String {
 }
 
 /// The error for a missing session. It names the existing ones: by name, and with the folder if that differs.
-pub(super) fn unknown_session(wanted: &SessionKey, all: &[Listed]) -> EngineError {
+pub(super) fn unknown_session(wanted: &SessionKey, all: &[SessionEntry]) -> EngineError {
     let known = all.iter().map(|listed| match &listed.key {
         key if key.cwd == wanted.cwd => key.name.0.clone(),
         key => format!("{} in {}", key.name, key.cwd.display()),

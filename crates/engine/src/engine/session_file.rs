@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::{Pid, test_kill_process};
 use serde_json::json;
 
-use crate::kernels::Chosen;
+use crate::kernels::ResolvedKernel;
 use crate::types::SessionKey;
 
 /// The file of one session. Dropping this removes the file.
@@ -30,7 +30,7 @@ impl SessionFile {
     pub(crate) fn write(
         path: PathBuf,
         key: &SessionKey,
-        chosen: &Chosen,
+        chosen: &ResolvedKernel,
         artifacts: Option<&Path>,
     ) -> io::Result<SessionFile> {
         if let Some(folder) = path.parent() {

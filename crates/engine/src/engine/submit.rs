@@ -14,9 +14,9 @@ use tokio::sync::mpsc;
 use super::Engine;
 use super::session_file::SessionFile;
 use crate::api::{CellKernel, CellReport, CellSource, KernelMode, PythonReport, PythonRequest};
-use crate::call::{Call, CallHandle, Conductor, Lent, Participants, Record, Tap, Tapped};
+use crate::call::{Call, CallExtras, CallHandle, Conductor, Participants, Record, Tap, TapEvent};
 use crate::error::{EngineError, SessionError};
-use crate::kernels::Chosen;
+use crate::kernels::ResolvedKernel;
 use crate::output::ModelOutput;
 use crate::run::PreparedRun;
 use crate::session::Session;
@@ -42,19 +42,19 @@ pub trait Request {
 /// Work with the kernel to which it was resolved.
 pub struct Assignment<'a, W> {
     work: W,
-    chosen: &'a Chosen,
+    chosen: &'a ResolvedKernel,
 }
 
 impl PythonRequest {
     /// This code, to be run in this kernel.
-    pub fn on(self, chosen: &Chosen) -> Assignment<'_, PythonRequest> {
+    pub fn on(self, chosen: &ResolvedKernel) -> Assignment<'_, PythonRequest> {
         Assignment { work: self, chosen }
     }
 }
 
 impl PreparedRun {
     /// These cells of a notebook, to be run in this kernel.
-    pub fn on(self, chosen: &Chosen) -> Assignment<'_, PreparedRun> {
+    pub fn on(self, chosen: &ResolvedKernel) -> Assignment<'_, PreparedRun> {
         Assignment { work: self, chosen }
     }
 }
@@ -81,15 +81,15 @@ pub struct CallOptions {
     /// The owner that uses the session through this request.
     pub owner: OwnerId,
     /// Receives all events of the cells. A receiver that does not read blocks the cells.
-    pub tap: Option<mpsc::Sender<Tapped>>,
+    pub tap: Option<mpsc::Sender<TapEvent>>,
     /// Extras for the code of this call alone.
-    pub lent: Lent,
+    pub lent: CallExtras,
 }
 
 impl CallOptions {
     /// A request of this owner without a listener and without extras.
     pub fn of(owner: OwnerId) -> CallOptions {
-        CallOptions { owner, tap: None, lent: Lent::default() }
+        CallOptions { owner, tap: None, lent: CallExtras::default() }
     }
 }
 
@@ -99,7 +99,7 @@ impl Engine {
         &self,
         request: PythonRequest,
         notebook: Option<Box<dyn Conductor>>,
-        chosen: &Chosen,
+        chosen: &ResolvedKernel,
         CallOptions { owner, tap, lent }: CallOptions,
     ) -> Result<CallHandle, EngineError> {
         let shared = &self.shared;
@@ -190,7 +190,7 @@ impl Engine {
         &self,
         key: &SessionKey,
         owner: OwnerId,
-        chosen: &Chosen,
+        chosen: &ResolvedKernel,
         wait: Option<Duration>,
     ) -> Result<Attachment<Session>, EngineError> {
         self.attach_with(key, owner, chosen, wait, Session::clone).await
@@ -200,7 +200,7 @@ impl Engine {
         &self,
         key: &SessionKey,
         owner: OwnerId,
-        chosen: &Chosen,
+        chosen: &ResolvedKernel,
         wait: Option<Duration>,
         take: impl Fn(&Session) -> T,
     ) -> Result<Attachment<T>, EngineError> {
@@ -224,7 +224,7 @@ impl Engine {
         &self,
         key: &SessionKey,
         owner: OwnerId,
-        chosen: &Chosen,
+        chosen: &ResolvedKernel,
         loss: Option<Loss>,
         file: &Path,
     ) -> Session {
@@ -242,7 +242,7 @@ impl Engine {
         &self,
         owner: &ArtifactSession,
         file: &Path,
-        lent: &Lent,
+        lent: &CallExtras,
     ) -> Vec<(String, Option<String>)> {
         // Without a folder, the prelude itself reports that artifacts are unavailable.
         let folder =

@@ -15,7 +15,7 @@ use crate::engine::{CallOptions, Engine, Request};
 use crate::error::{EngineError, SessionError};
 use crate::session::feeds::{KernelChange, SessionEvent, SessionWatch};
 use crate::session::journal::Seq;
-use crate::session::registry::Listed;
+use crate::session::registry::SessionEntry;
 use crate::session::{CellEnd, NotRun, ResetEnd, Session, SessionState};
 use crate::types::{CallNote, KernelFate, OwnerId, SessionKey};
 
@@ -182,8 +182,8 @@ impl Engine {
         listed.map(|listed| self.report(listed)).ok_or_else(|| unknown_session(key, &all))
     }
 
-    fn report(&self, listed: &Listed) -> SessionReport {
-        let Listed { key, state, since, owners, keep } = listed;
+    fn report(&self, listed: &SessionEntry) -> SessionReport {
+        let SessionEntry { key, state, since, owners, keep } = listed;
         let now = tokio::time::Instant::now().into_std();
         SessionReport {
             name: key.name.clone(),

@@ -19,14 +19,14 @@ use inkcell_kernel::{
     child_environment, find_modules,
 };
 
-use crate::api::{Helpers, KernelChoice, RunNote, Wanted};
+use crate::api::{Helpers, KernelChoice, KernelWishes, RunNote};
 use crate::error::EngineError;
 use crate::kernels::backends::MadeGateway;
 use crate::types::KernelName;
 use program::{KernelPick, Program, names_a_kernel, pick};
 
 pub use backends::{Backends, GatewayChoice};
-pub use preflight::{Check, Needed, Preflight};
+pub use preflight::{BackendNeeds, Check, Preflight};
 pub(crate) use program::is_python;
 
 /// The settings that decide about kernels. They have no defaults.
@@ -77,7 +77,7 @@ impl ProjectKernels {
 
 /// A kernel that can be launched, and how it was chosen.
 #[derive(Clone)]
-pub struct Chosen {
+pub struct ResolvedKernel {
     /// The specification for the launch.
     pub spec: KernelSpec,
     /// The interpreter with the reason for its choice; `None` if no Python was found and the kernel needs none.
@@ -126,10 +126,10 @@ pub(crate) struct Kernels {
     finder: Arc<Finder>,
     backends: Backends,
     /// Recent choices, by folder and request.
-    recent: Mutex<HashMap<Place, (Instant, Chosen)>>,
+    recent: Mutex<HashMap<Place, (Instant, ResolvedKernel)>>,
 }
 
-type Place = (PathBuf, Wanted);
+type Place = (PathBuf, KernelWishes);
 
 /// How long a choice is reused. A check of the candidates costs more than running a small cell, and calls follow
 /// each other more quickly than a user installs a Python.
@@ -163,7 +163,11 @@ impl Kernels {
     }
 
     /// Chooses the kernel for this folder, or returns a recent choice.
-    pub(crate) async fn choose(&self, cwd: &Path, wanted: &Wanted) -> Result<Chosen, EngineError> {
+    pub(crate) async fn choose(
+        &self,
+        cwd: &Path,
+        wanted: &KernelWishes,
+    ) -> Result<ResolvedKernel, EngineError> {
         check_cwd(cwd)?;
         let place = (cwd.to_owned(), wanted.clone());
         if let Some(chosen) = self.recent(&place) {
@@ -175,7 +179,7 @@ impl Kernels {
         Ok(chosen)
     }
 
-    fn recent(&self, place: &Place) -> Option<Chosen> {
+    fn recent(&self, place: &Place) -> Option<ResolvedKernel> {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         recent.retain(|_, (at, _)| at.elapsed() < RECENT);
         recent.get(place).map(|(_, chosen)| chosen.clone())
@@ -190,7 +194,7 @@ impl Kernels {
         backend: Option<BackendKind>,
     ) -> Result<Kernelspecs, EngineError> {
         check_cwd(cwd)?;
-        let wanted = Wanted {
+        let wanted = KernelWishes {
             interpreter: interpreter.map(str::to_owned),
             backend: Some(backend.unwrap_or(self.backends.usual())),
             kernel: None,
@@ -235,14 +239,18 @@ impl Kernels {
         }
     }
 
-    async fn look(&self, cwd: &Path, wanted: &Wanted) -> Result<Chosen, EngineError> {
+    async fn look(&self, cwd: &Path, wanted: &KernelWishes) -> Result<ResolvedKernel, EngineError> {
         match self.gateway(wanted)? {
             Some(gateway) => self.look_there(cwd, wanted, &gateway).await,
             None => self.look_here(cwd, wanted).await,
         }
     }
 
-    async fn look_here(&self, cwd: &Path, wanted: &Wanted) -> Result<Chosen, EngineError> {
+    async fn look_here(
+        &self,
+        cwd: &Path,
+        wanted: &KernelWishes,
+    ) -> Result<ResolvedKernel, EngineError> {
         let search = self.search(cwd, wanted.interpreter.as_deref());
         let found = self.finder.find(&search).await;
         let prefix =
@@ -258,15 +266,15 @@ impl Kernels {
         let kernel = identity(&program, BackendKind::Zmq, interpreter.as_ref(), wanted);
         let backend = self.backend(program)?;
         let notes = Vec::from_iter(note);
-        Ok(Chosen { spec, interpreter, env, kernel, notes, backend, documents: None })
+        Ok(ResolvedKernel { spec, interpreter, env, kernel, notes, backend, documents: None })
     }
 
     async fn look_there(
         &self,
         cwd: &Path,
-        wanted: &Wanted,
+        wanted: &KernelWishes,
         gateway: &MadeGateway,
-    ) -> Result<Chosen, EngineError> {
+    ) -> Result<ResolvedKernel, EngineError> {
         let search = self.search(cwd, wanted.interpreter.as_deref());
         // For an external gateway, no Python of this machine is considered.
         let interpreter = match gateway {
@@ -285,11 +293,11 @@ impl Kernels {
         let kernel = identity(&program, BackendKind::Gateway, interpreter.as_ref(), wanted);
         let backend = gateway.running(kernel.name.clone().map(|name| name.0));
         let (notes, documents) = (Vec::from_iter(note), gateway.documents());
-        Ok(Chosen { spec, interpreter, env, kernel, notes, backend, documents })
+        Ok(ResolvedKernel { spec, interpreter, env, kernel, notes, backend, documents })
     }
 
     /// The gateway for a request, if the request is for one.
-    fn gateway(&self, wanted: &Wanted) -> Result<Option<MadeGateway>, EngineError> {
+    fn gateway(&self, wanted: &KernelWishes) -> Result<Option<MadeGateway>, EngineError> {
         let is_existing = matches!(wanted.kernel, Some(KernelChoice::Existing(_)));
         let usual = self.backends.usual();
         // The only backend of an engine counts as its runner, whatever its kind.
@@ -313,7 +321,7 @@ impl Kernels {
         &self,
         search: &Search,
         interpreter: Option<&Interpreter>,
-        wanted: &Wanted,
+        wanted: &KernelWishes,
     ) -> Result<(KernelSpec, ChildEnv), EngineError> {
         let (config, cwd) = (&self.config, &search.cwd);
         let mut env = child_environment(&search.env, &config.env_rules, &BTreeMap::new());
@@ -375,7 +383,7 @@ fn identity(
     program: &Program,
     jupyter: BackendKind,
     interpreter: Option<&Interpreter>,
-    wanted: &Wanted,
+    wanted: &KernelWishes,
 ) -> ChosenKernel {
     let (backend, name, display_name, language) = match program {
         Program::Python(backend) => (*backend, None, None, KernelInfo::PYTHON),

@@ -21,7 +21,7 @@ pub enum Check {
 
 /// The default backend, with its requirements.
 #[derive(Clone, Debug)]
-pub enum Needed {
+pub enum BackendNeeds {
     /// The runner: a Python.
     Runner,
     /// Jupyter kernels on this machine: a Python with `ipykernel`.
@@ -30,7 +30,7 @@ pub enum Needed {
     Gateway(GatewayChoice),
 }
 
-impl Needed {
+impl BackendNeeds {
     /// Checks the requirements; the error names the one that is missing. Nothing from the workspace is run. The
     /// finder remembers its findings, so the first call does not ask again.
     pub async fn check(
@@ -40,15 +40,15 @@ impl Needed {
         workspace: &Workspace,
     ) -> Result<(), EngineError> {
         let modules: &[&str] = match self {
-            Needed::Runner => &[],
-            Needed::Zmq => &["ipykernel"],
-            Needed::Gateway(GatewayChoice::Local(LocalConfig {
+            BackendNeeds::Runner => &[],
+            BackendNeeds::Zmq => &["ipykernel"],
+            BackendNeeds::Gateway(GatewayChoice::Local(LocalConfig {
                 sharing: Sharing::Refused,
                 ..
             })) => return Err(LaunchError::no_local_gateway().into()),
-            Needed::Gateway(GatewayChoice::Local(_)) => &["kernel_gateway", "ipykernel"],
+            BackendNeeds::Gateway(GatewayChoice::Local(_)) => &["kernel_gateway", "ipykernel"],
             // The kernels run elsewhere, and so does their Python.
-            Needed::Gateway(GatewayChoice::External(config)) => {
+            BackendNeeds::Gateway(GatewayChoice::External(config)) => {
                 let gateway = GatewayBackend::new(config.as_ref().clone());
                 return Ok(gateway.check().await.map_err(LaunchError::from)?);
             }
@@ -58,8 +58,8 @@ impl Needed {
             return Ok(());
         }
         Err(match self {
-            Needed::Gateway(_) => LaunchError::from(GatewayError::not_installed()).into(),
-            Needed::Runner | Needed::Zmq => {
+            BackendNeeds::Gateway(_) => LaunchError::from(GatewayError::not_installed()).into(),
+            BackendNeeds::Runner | BackendNeeds::Zmq => {
                 LaunchError::without_ipykernel(&python.path().display().to_string()).into()
             }
         })
@@ -82,7 +82,7 @@ impl Preflight {
     /// counts as a failure.
     pub async fn look(
         check: Check,
-        needed: Result<Needed, EngineError>,
+        needed: Result<BackendNeeds, EngineError>,
         finder: &Finder,
         search: &Search,
         workspace: &Workspace,
@@ -128,7 +128,7 @@ mod tests {
         }
     }
 
-    async fn look(needed: Needed, search: &Search) -> Preflight {
+    async fn look(needed: BackendNeeds, search: &Search) -> Preflight {
         let workspace = Workspace::around(&search.cwd);
         Preflight::look(Check::Look, Ok(needed), &Finder::default(), search, &workspace).await
     }
@@ -159,10 +159,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let none = search(dir.path(), None);
         let nothing = Preflight::Failed(FindError::NoneFound.to_string());
-        assert_eq!(look(Needed::Runner, &none).await, nothing);
+        assert_eq!(look(BackendNeeds::Runner, &none).await, nothing);
         let broken = dir.path().join("bin/python3");
         program(&broken, "#!/bin/sh\nexit 3\n");
-        let looked = look(Needed::Runner, &none).await;
+        let looked = look(BackendNeeds::Runner, &none).await;
         let reason = looked.failure().unwrap();
         assert!(reason.contains(broken.to_str().unwrap()), "{reason}");
     }
@@ -175,7 +175,7 @@ mod tests {
         program(&dir.path().join("bin/python3"), &format!("#!/bin/sh\n: > '{}'\n", mark.display()));
         let search = search(dir.path(), None);
         let (finder, workspace) = (Finder::default(), Workspace::none());
-        let needed = || Ok(Needed::Runner);
+        let needed = || Ok(BackendNeeds::Runner);
         let looked = Preflight::look(Check::Skip, needed(), &finder, &search, &workspace).await;
         assert_eq!((looked.failure(), &looked), (None, &Preflight::Skipped));
         assert!(!mark.exists());
@@ -191,7 +191,7 @@ mod tests {
             env: ParentEnv::from_os(std::env::vars_os()),
             ..search(dir.path(), Some(&test_python()))
         };
-        assert_eq!(look(Needed::Runner, &search).await, Preflight::Ready);
+        assert_eq!(look(BackendNeeds::Runner, &search).await, Preflight::Ready);
     }
 
     /// B:C-03: the modules of a backend are checked, both in a Python that may be run and in one that may not.
@@ -216,13 +216,13 @@ mod tests {
                 env: ParentEnv::from_os([("PATH".into(), "/usr/bin:/bin".into())]),
                 ..search(dir.path(), Some(&python))
             };
-            let gateway = || Needed::Gateway(GatewayChoice::Local(local()));
-            assert_eq!(look(Needed::Runner, &search).await, Preflight::Ready, "{place}");
-            let looked = look(Needed::Zmq, &search).await;
+            let gateway = || BackendNeeds::Gateway(GatewayChoice::Local(local()));
+            assert_eq!(look(BackendNeeds::Runner, &search).await, Preflight::Ready, "{place}");
+            let looked = look(BackendNeeds::Zmq, &search).await;
             let wanted = format!("ipykernel is not installed in {}: ", python.display());
             assert!(looked.failure().unwrap().starts_with(&wanted), "{looked:?}");
             std::fs::create_dir(folder.join(packages).join("ipykernel")).unwrap();
-            assert_eq!(look(Needed::Zmq, &search).await, Preflight::Ready, "{place}");
+            assert_eq!(look(BackendNeeds::Zmq, &search).await, Preflight::Ready, "{place}");
             let looked = look(gateway(), &search).await;
             assert!(looked.failure().unwrap().contains("kernel_gateway"), "{looked:?}");
             std::fs::create_dir(folder.join(packages).join("kernel_gateway")).unwrap();
@@ -231,7 +231,7 @@ mod tests {
             assert_eq!(folder.join("bin/python.ran").exists(), !is_ours, "{place}");
         }
         let refused = LocalConfig { sharing: Sharing::Refused, ..local() };
-        let refused = Needed::Gateway(GatewayChoice::Local(refused));
+        let refused = BackendNeeds::Gateway(GatewayChoice::Local(refused));
         let looked = look(refused, &search(dir.path(), None)).await;
         assert!(looked.failure().unwrap().contains("local gateways are disabled"), "{looked:?}");
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use inkcell_kernel::{BackendKind, Kernelspec, KernelspecError, Kernelspecs};
 
-use crate::api::{KernelChoice, RunNote, Wanted};
+use crate::api::{KernelChoice, KernelWishes, RunNote};
 use crate::error::EngineError;
 use crate::types::KernelName;
 
@@ -29,7 +29,7 @@ pub(crate) struct KernelPick {
 
 /// Picks the program for a request. `usual` is the default backend, `specs` lists the installed kernels.
 pub(crate) fn pick(
-    wanted: &Wanted,
+    wanted: &KernelWishes,
     usual: BackendKind,
     specs: impl FnOnce() -> Kernelspecs,
 ) -> Result<KernelPick, EngineError> {
@@ -79,7 +79,7 @@ pub(crate) fn pick(
 }
 
 /// Returns whether a request names a kernel, so that the list of kernels is needed.
-pub(crate) fn names_a_kernel(wanted: &Wanted) -> bool {
+pub(crate) fn names_a_kernel(wanted: &KernelWishes) -> bool {
     match &wanted.kernel {
         None | Some(KernelChoice::Existing(_)) => false,
         Some(KernelChoice::Named(_)) => true,

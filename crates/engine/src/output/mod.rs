@@ -14,17 +14,17 @@ mod sink;
 pub use clean::sanitize::Cleaner;
 pub use keep::spill::{ArtifactLimit, Content, Spill, SpillFile};
 pub use keep::truncate::{
-    Cut, CutBy, TailBuffer, TextLimit, continue_notice, partial_line_notice, truncate_head,
+    CutBy, CutText, TailBuffer, TextLimit, continue_notice, partial_line_notice, truncate_head,
     truncate_tail,
 };
 pub use keep::window::{Extent, Repeats};
 pub(crate) use limits::CallBudget;
 pub use limits::OutputLimits;
 pub use model::{
-    Counts, ImageItem, JsonItem, Mark, ModelOutput, Notice, Part, RichItem, RichKind, Stored,
+    ArtifactRef, Counts, ImageItem, JsonItem, Mark, ModelOutput, Notice, Part, RichItem, RichKind,
     Truncation, guarded, size,
 };
-pub use record::{DisplayChange, OutputRecorder, Recorded, SizePolicy};
+pub use record::{DisplayChange, ExecutionOutputs, OutputRecorder, SizePolicy};
 pub use rich::RichLimits;
 pub use rich::image::ImageLimits;
 pub use rich::raster;

@@ -76,7 +76,7 @@ pub fn size(bytes: u64) -> String {
 
 /// Reference to an artifact with the whole of something.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Stored {
+pub struct ArtifactRef {
     /// The id of the artifact.
     pub id: String,
     /// Size of the artifact in bytes.
@@ -94,7 +94,7 @@ pub struct ImageItem {
     /// Width and height of `data`, or of the original if `data` is `None`.
     pub pixels: Option<(u32, u32)>,
     /// The artifact with the picture in full size, if one holds it.
-    pub artifact: Option<Stored>,
+    pub artifact: Option<ArtifactRef>,
 }
 
 /// A JSON value for the reader.
@@ -105,7 +105,7 @@ pub struct JsonItem {
     /// Two-space JSON, cut with a line that says how much is missing (B:X-34).
     pub shown: String,
     /// The artifact with the whole value, if it is too large.
-    pub artifact: Option<Stored>,
+    pub artifact: Option<ArtifactRef>,
 }
 
 /// The content of a rich item.
@@ -123,7 +123,7 @@ pub enum RichKind {
         /// The media type of the original.
         mime: String,
         /// The artifact with the original, if one holds it.
-        artifact: Option<Stored>,
+        artifact: Option<ArtifactRef>,
     },
 }
 
@@ -291,7 +291,7 @@ pub struct ModelOutput {
     /// True if the text exceeds the budget.
     pub is_truncated: bool,
     /// The artifact with all raw bytes, if they were stored.
-    pub artifact: Option<Stored>,
+    pub artifact: Option<ArtifactRef>,
     /// Further notices, in the order to show them.
     pub notices: Vec<Notice>,
     /// True if the code asked for input.

@@ -16,7 +16,7 @@ use super::keep::text::TextSide;
 use super::keep::truncate::tail;
 use super::keep::window::{Extent, Kepts, Window};
 use super::limits::OutputLimits;
-use super::model::{Counts, Mark, ModelOutput, Notice, Part, Stored, Truncation};
+use super::model::{ArtifactRef, Counts, Mark, ModelOutput, Notice, Part, Truncation};
 use super::rich::mime::DisplayForms;
 use super::rich::{RichList, mime};
 
@@ -33,7 +33,7 @@ pub struct Preview {
     /// Number of rich items so far.
     pub rich: u64,
     /// The artifact with the text, if it does not fit.
-    pub artifact: Option<Stored>,
+    pub artifact: Option<ArtifactRef>,
 }
 
 /// Number of displays that are remembered for updates.

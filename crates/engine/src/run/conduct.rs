@@ -28,7 +28,7 @@ use crate::api::{
 use crate::call::{CellStart, Conductor, Onward, Record};
 use crate::edit::Keep;
 use crate::error::EngineError;
-use crate::output::{OutputRecorder, Recorded, SizePolicy};
+use crate::output::{ExecutionOutputs, OutputRecorder, SizePolicy};
 use crate::session::{Session, Turn};
 use crate::types::{Generation, StaleReason, State};
 
@@ -304,7 +304,7 @@ impl NotebookRun {
     }
 
     /// Looks up displays of earlier runs in the file when this cell has changed them.
-    async fn find_displays(&mut self, recorded: &Recorded) {
+    async fn find_displays(&mut self, recorded: &ExecutionOutputs) {
         for ran in self.displays.wanted(recorded) {
             let looked_up = ran.clone();
             let found = self.with_file(move |file| file.outputs_of(&looked_up)).await;

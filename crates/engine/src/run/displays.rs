@@ -11,7 +11,7 @@ use super::journal::CellOutputs;
 use super::known::KnownCell;
 use super::plan::PlannedCell;
 use super::record::RanCell;
-use crate::output::Recorded;
+use crate::output::ExecutionOutputs;
 
 pub(super) struct Displays {
     /// For each display: the number of the cell in the run, and the index of the output.
@@ -42,7 +42,7 @@ impl Displays {
     }
 
     /// Returns the cells of earlier runs whose displays have just changed. Each cell is returned once.
-    pub(super) fn wanted(&mut self, recorded: &Recorded) -> Vec<RanCell> {
+    pub(super) fn wanted(&mut self, recorded: &ExecutionOutputs) -> Vec<RanCell> {
         let is_changed = |ran: &mut RanCell| {
             let mut names = ran.displays.iter().map(|(id, _)| id.as_str());
             names.any(|name| recorded.changes.iter().any(|change| &*change.id.0 == name))
@@ -65,7 +65,7 @@ impl Displays {
         &mut self,
         number: usize,
         (cell, count): (KnownCell, Option<u32>),
-        recorded: Recorded,
+        recorded: ExecutionOutputs,
     ) -> Vec<(usize, CellOutputs)> {
         let mut changed: Vec<usize> = Vec::new();
         for change in &recorded.changes {

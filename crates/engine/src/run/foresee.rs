@@ -15,7 +15,7 @@ use crate::session::{AskEnd, Session, Turn};
 const LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(Deserialize)]
-struct Answered {
+struct AnsweredNames {
     names: Vec<Option<CodeNames>>,
 }
 
@@ -31,7 +31,7 @@ pub(super) async fn foresee(run: &mut NotebookRun, session: &Session, turn: &mut
     }
     let question = Question::Names { codes: codes.clone() };
     let AskEnd::Answered(answer) = session.ask(question, LIMIT).await else { return };
-    let Ok(Answered { names }) = serde_json::from_str(&answer) else { return };
+    let Ok(AnsweredNames { names }) = serde_json::from_str(&answer) else { return };
     for (code, names) in codes.iter().zip(names) {
         if let Some(names) = names {
             run.learn_names(code, names);

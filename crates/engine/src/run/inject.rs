@@ -7,8 +7,8 @@ use inkcell_notebook::{
     IdSource, Injection, Notebook, ParameterError, ParameterLanguage, Parameters,
 };
 
-use crate::api::{KernelChoice, RunNote, Wanted};
-use crate::edit::Opened;
+use crate::api::{KernelChoice, KernelWishes, RunNote};
+use crate::edit::OpenNotebook;
 use crate::error::EngineError;
 use crate::kernels::ChosenKernel;
 
@@ -21,7 +21,7 @@ pub(crate) struct KernelLanguage {
 
 impl KernelLanguage {
     /// The name and language of the chosen kernel. If its language is unknown, the notebook's own counts.
-    pub(crate) fn of(kernel: &ChosenKernel, wanted: &Wanted) -> KernelLanguage {
+    pub(crate) fn of(kernel: &ChosenKernel, wanted: &KernelWishes) -> KernelLanguage {
         let chosen = (!kernel.language.is_empty()).then(|| kernel.language.clone());
         let said = match &wanted.kernel {
             Some(KernelChoice::OfNotebook { language, .. }) => language.clone(),
@@ -43,7 +43,7 @@ impl Values {
     pub(super) fn of(
         parameters: &Parameters,
         kernel: &KernelLanguage,
-        opened: &Opened,
+        opened: &OpenNotebook,
     ) -> Result<Option<Values>, EngineError> {
         if parameters.is_empty() {
             return Ok(None);

@@ -37,12 +37,12 @@ pub use staleness::ExecutionTrace;
 pub use standing::Records;
 
 use crate::api::{
-    Helpers, KernelChoice, KernelMode, NotebookReport, OnError, OnOpen, PythonRequest, RunNote,
-    RunRequest, RunStart, SessionRef, Wanted,
+    Helpers, KernelChoice, KernelMode, KernelWishes, NotebookReport, OnError, OnOpen,
+    PythonRequest, RunNote, RunRequest, RunStart, SessionRef,
 };
-use crate::edit::{Notebooks, Opened};
+use crate::edit::{Notebooks, OpenNotebook};
 use crate::error::EngineError;
-use crate::kernels::Chosen;
+use crate::kernels::ResolvedKernel;
 use crate::output::SizePolicy;
 use crate::types::{SessionName, State};
 use conduct::{Opening, RunRules};
@@ -72,9 +72,9 @@ pub struct RunFiles {
 /// A run whose notebook has been read. The kernel it needs is known; no file was changed.
 pub struct OpenedRun {
     request: RunRequest,
-    opened: Opened,
+    opened: OpenNotebook,
     cwd: PathBuf,
-    wanted: Wanted,
+    wanted: KernelWishes,
 }
 
 impl OpenedRun {
@@ -101,7 +101,7 @@ impl OpenedRun {
     }
 
     /// The requested kernel, else the one that the notebook names.
-    pub fn wanted(&self) -> &Wanted {
+    pub fn wanted(&self) -> &KernelWishes {
         &self.wanted
     }
 }
@@ -276,7 +276,7 @@ pub(crate) fn prepare(
 fn resume(
     past: &RunHistory,
     mut cells: Vec<PlannedCell>,
-    source: &Opened,
+    source: &OpenNotebook,
 ) -> (Vec<PlannedCell>, Vec<PlannedCell>) {
     let is_done = |planned: &PlannedCell| {
         let cell = &planned.cell;
@@ -295,8 +295,8 @@ fn resume(
 }
 
 /// Checks that a run resumed in another file continues the same notebook.
-fn must_be_same_sources(asked: &Opened, written: &Opened) -> Result<(), EngineError> {
-    let code = |opened: &Opened| -> Vec<String> {
+fn must_be_same_sources(asked: &OpenNotebook, written: &OpenNotebook) -> Result<(), EngineError> {
+    let code = |opened: &OpenNotebook| -> Vec<String> {
         let notebook = &opened.notebook;
         // Injected values are not part of the author's code.
         let values = notebook.injected_cell();
@@ -315,7 +315,7 @@ fn must_be_same_sources(asked: &Opened, written: &Opened) -> Result<(), EngineEr
 }
 
 /// The kernel that a notebook names.
-pub fn notebook_kernel(opened: &Opened) -> Option<KernelChoice> {
+pub fn notebook_kernel(opened: &OpenNotebook) -> Option<KernelChoice> {
     plan::kernel(&opened.notebook)
 }
 
@@ -337,7 +337,7 @@ pub async fn opened_run(request: RunRequest, files: &RunFiles) -> Result<OpenedR
 /// Async form of [`prepare`], on a thread that may block on disks.
 pub async fn prepared(
     opened: OpenedRun,
-    chosen: &Chosen,
+    chosen: &ResolvedKernel,
     files: &RunFiles,
 ) -> Result<PreparedRun, EngineError> {
     if let (Some(documents), OnOpen::Refuse) = (&chosen.documents, opened.request.on_open) {

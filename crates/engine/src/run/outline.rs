@@ -8,7 +8,7 @@ use inkcell_notebook::OutlineCell;
 use super::moved;
 use super::record::{LastRuns, RanCell, RunPlaces, RunRecord};
 use super::standing::cell_marks;
-use crate::edit::{Notebooks, Opened, beside};
+use crate::edit::{Notebooks, OpenNotebook, beside};
 use crate::error::EngineError;
 use crate::types::Freshness;
 
@@ -22,7 +22,7 @@ const MANY: usize = 200;
 pub fn read_with_runs(
     notebooks: &Notebooks,
     path: &str,
-) -> Result<(Opened, LastRuns), EngineError> {
+) -> Result<(OpenNotebook, LastRuns), EngineError> {
     let places = notebooks.target(path).ok();
     let places = places.map(|target| RunPlaces::of(&target.path, notebooks.state_dir()));
     let size = places.as_ref().and_then(|places| std::fs::metadata(&places.record).ok());
@@ -37,7 +37,7 @@ pub fn read_with_runs(
 }
 
 /// Moves the records of cells without unique ids to their current positions.
-fn where_cells_are(opened: &Opened, mut runs: LastRuns) -> LastRuns {
+fn where_cells_are(opened: &OpenNotebook, mut runs: LastRuns) -> LastRuns {
     if let Some(places) = moved::places(&opened.notebook, &runs.cells) {
         let cells = runs.cells.into_iter().zip(places);
         runs.cells =
@@ -48,7 +48,7 @@ fn where_cells_are(opened: &Opened, mut runs: LastRuns) -> LastRuns {
 
 /// Outlines these cells, each with its freshness if it can run.
 pub fn outlined(
-    opened: &Opened,
+    opened: &OpenNotebook,
     cells: &[usize],
     runs: &LastRuns,
 ) -> Vec<(OutlineCell, Option<Freshness>)> {

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::known::KnownCell;
 use super::stamps;
 use crate::api::{CellChoice, KernelChoice, OnError};
-use crate::edit::Opened;
+use crate::edit::OpenNotebook;
 use crate::error::EngineError;
 use crate::kernels::is_python;
 use crate::types::KernelName;
@@ -41,12 +41,12 @@ pub(crate) struct PlannedCell {
 }
 
 /// Plans the chosen cells that can run.
-pub(crate) fn plan(opened: &Opened, choice: &CellChoice) -> Result<Plan, EngineError> {
+pub(crate) fn plan(opened: &OpenNotebook, choice: &CellChoice) -> Result<Plan, EngineError> {
     plan_of(opened, chosen(opened, choice)?)
 }
 
 /// Plans cells given by position.
-pub(crate) fn plan_of(opened: &Opened, chosen: Vec<usize>) -> Result<Plan, EngineError> {
+pub(crate) fn plan_of(opened: &OpenNotebook, chosen: Vec<usize>) -> Result<Plan, EngineError> {
     let notebook = &opened.notebook;
     if let Some(reason) = notebook.read_only() {
         let error = inkcell_notebook::EditError::ReadOnly(reason.clone());
@@ -81,7 +81,10 @@ pub(crate) fn plan_of(opened: &Opened, chosen: Vec<usize>) -> Result<Plan, Engin
 }
 
 /// The chosen positions, in the order of the file.
-pub(crate) fn chosen(opened: &Opened, choice: &CellChoice) -> Result<Vec<usize>, EngineError> {
+pub(crate) fn chosen(
+    opened: &OpenNotebook,
+    choice: &CellChoice,
+) -> Result<Vec<usize>, EngineError> {
     let count = opened.notebook.len();
     if choice.is_stale() && (choice.from.is_some() || choice.to.is_some()) {
         let problem = "stale cells are those of the whole notebook; leave out from and to";

@@ -23,7 +23,7 @@ use super::known::KnownCell;
 use super::standing::Records;
 use crate::api::CellReport;
 use crate::files::{file_key, private_folder};
-use crate::run::staleness::{ExecutionTrace, Held};
+use crate::run::staleness::{ExecutionTrace, KernelNames};
 use crate::types::State;
 
 /// A larger record is rewritten when a run begins.
@@ -160,7 +160,7 @@ pub(crate) struct RunHistory {
     /// The cell of the last run that has begun and not ended.
     pub(crate) open: Option<OpenCell>,
     /// The names that the kernel of the last run held at its end.
-    pub(crate) held: Held,
+    pub(crate) held: KernelNames,
 }
 
 /// Says if the records in memory match the record file.

@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::types::{Because, Freshness, Generation, State};
 
-pub(crate) use held::{Ended, Held};
+pub(crate) use held::{EndedExecution, KernelNames};
 pub(crate) use need::needed;
 pub(crate) use saw::Saw;
 

@@ -105,7 +105,7 @@ impl CellStamps {
 /// The notes of a cell about its own last run; `None` if they cannot be read.
 pub(crate) fn recorded(cell: &CellView<'_>) -> Option<RanCell> {
     #[derive(serde::Deserialize)]
-    struct Noted {
+    struct CellNote {
         source: SourceDigest,
         count: Option<u32>,
         state: State,
@@ -114,7 +114,7 @@ pub(crate) fn recorded(cell: &CellView<'_>) -> Option<RanCell> {
     let json = cell.metadata_json();
     memchr::memmem::find(json, b"\"inkcell\"")?;
     let noted = metadata(json).remove(OWN)?;
-    let Noted { source, count, state, trace } = serde_json::from_value(noted).ok()?;
+    let CellNote { source, count, state, trace } = serde_json::from_value(noted).ok()?;
     if trace.as_ref().is_some_and(|trace| !trace.is_possible()) {
         return None;
     }

@@ -14,7 +14,7 @@ use inkcell_notebook::{CellKind, CellView, Notebook};
 use super::plan::{MAY_FAIL, SKIP};
 use super::record::{LastRuns, Latest, RanCell, SourceDigest};
 use super::stamps;
-use crate::edit::Opened;
+use crate::edit::OpenNotebook;
 use crate::run::staleness::{CellNow, KnownRun, Shows, marks};
 use crate::types::Freshness;
 
@@ -143,7 +143,7 @@ fn stamp(path: &str) -> Option<(u64, i64)> {
 }
 
 /// Freshness of each cell that can run, by position.
-pub(crate) fn cell_marks(opened: &Opened, runs: &LastRuns) -> HashMap<usize, Freshness> {
+pub(crate) fn cell_marks(opened: &OpenNotebook, runs: &LastRuns) -> HashMap<usize, Freshness> {
     let noted;
     let cells = match with_noted(&opened.notebook, &runs.cells) {
         Some(more) => {

@@ -11,7 +11,7 @@ use inkcell_notebook::{CellView, Notebook};
 
 use super::record::{Latest, RanCell, SourceDigest};
 use super::standing::{Behind, FilesNow, Records, can_run, standing};
-use crate::run::staleness::{Ended, ExecutionTrace, Held, marks, needed};
+use crate::run::staleness::{EndedExecution, ExecutionTrace, KernelNames, marks, needed};
 use crate::types::{Freshness, Generation, StaleReason};
 
 /// Which of the planned cells run.
@@ -32,7 +32,7 @@ pub(crate) struct Trail {
     /// The cells that can run, by id and position, as the run began.
     order: Vec<(Option<String>, usize)>,
     above: Above,
-    held: Held,
+    held: KernelNames,
     kernel: Option<Generation>,
     /// True if the kernel will be a copy of the one that `held` describes.
     is_copy: bool,
@@ -70,7 +70,7 @@ impl Trail {
     pub(crate) fn new(
         choosing: Choosing,
         records: Vec<RanCell>,
-        mut held: Held,
+        mut held: KernelNames,
         notebook: &Notebook,
     ) -> Trail {
         records.iter().filter_map(|ran| ran.trace.as_ref()).for_each(|trace| held.after(trace.ran));
@@ -195,7 +195,10 @@ impl Trail {
                 known.is_some_and(|known| known.index < ran.index)
             };
             let names = ended.names;
-            self.held.end(kernel, Ended { names, micros, again, is_above: &is_above, last_above })
+            self.held.end(
+                kernel,
+                EndedExecution { names, micros, again, is_above: &is_above, last_above },
+            )
         });
         let is_foreseen = match (&trace, self.foreseen.get(&ran.source), old) {
             (Some(trace), Some(names), _) => is_as_foreseen(trace, names),

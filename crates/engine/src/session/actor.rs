@@ -11,7 +11,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use inkcell_kernel::{
     AskId, Backend, CodeRequest, Death, ExecEvent, ExecId, InputReply, Kernel, KernelEvent,
-    KernelEvents, KernelSpec, LaunchError, Launched, NoCopies, Question,
+    KernelEvents, KernelSpec, LaunchError, LaunchedKernel, NoCopies, Question,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -104,7 +104,7 @@ struct Actor {
     kernel: Option<(Box<dyn Kernel>, KernelEvents)>,
     /// The generation of the newest kernel.
     generation: Generation,
-    starting: Option<(CancellationToken, BoxFuture<'static, Result<Launched, LaunchError>>)>,
+    starting: Option<(CancellationToken, BoxFuture<'static, Result<LaunchedKernel, LaunchError>>)>,
     /// The events stay until the kernel is gone: a kernel whose events are not read is killed.
     ending: Option<(BoxFuture<'static, Death>, Option<KernelEvents>)>,
     turns: HashMap<Ticket, oneshot::Sender<Result<(), NotRun>>>,
@@ -125,7 +125,7 @@ enum Wakeup {
     Command(Option<Command>),
     Event(Option<KernelEvent>),
     LastWord(Option<KernelEvent>),
-    Launched(Result<Launched, LaunchError>),
+    Launched(Result<LaunchedKernel, LaunchError>),
     Ended(Death),
     Time,
     Room,

@@ -85,7 +85,7 @@ pub struct Attachment<T> {
 /// One session, as a list shows it.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
-pub struct Listed {
+pub struct SessionEntry {
     /// What tells the session from others.
     pub key: SessionKey,
     /// The session's state when the list was made.
@@ -234,12 +234,12 @@ impl Registry {
     }
 
     /// Lists the sessions, sorted by name and folder.
-    pub fn list(&self) -> Vec<Listed> {
+    pub fn list(&self) -> Vec<SessionEntry> {
         let state = self.shared.state();
-        let mut all: Vec<Listed> = state
+        let mut all: Vec<SessionEntry> = state
             .entries
             .iter()
-            .map(|(key, entry)| Listed {
+            .map(|(key, entry)| SessionEntry {
                 key: key.clone(),
                 state: entry.session.state(),
                 since: entry.since,

@@ -19,16 +19,16 @@ const LOOK_BACK: u64 = (1 << 20) + 64 * 1024;
 
 /// An artifact whose text is made fit to read.
 #[derive(Clone, Copy, Debug)]
-pub struct Cleaned<'a>(&'a Artifact);
+pub struct CleanArtifact<'a>(&'a Artifact);
 
 impl Artifact {
     /// A cleaned view of the artifact. Only text can be cleaned: see [`super::is_text_kind`].
-    pub fn cleaned(&self) -> Cleaned<'_> {
-        Cleaned(self)
+    pub fn cleaned(&self) -> CleanArtifact<'_> {
+        CleanArtifact(self)
     }
 }
 
-impl Cleaned<'_> {
+impl CleanArtifact<'_> {
     /// Passes all of the text to `take`.
     pub fn pass<E: From<ArtifactError>>(
         &self,

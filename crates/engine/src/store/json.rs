@@ -28,7 +28,7 @@ pub(super) struct Mark(JsonScanner);
 
 /// Facts about a value that the walk has passed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Passed {
+pub(super) struct PassedValue {
     pub(super) kind: JsonKind,
     pub(super) end: u64,
     /// Number of entries of an object or array.
@@ -120,10 +120,10 @@ impl<'a> JsonWalk<'a> {
     }
 
     /// Passes over the value that begins with this token.
-    pub(super) fn pass(&mut self, first: JsonToken<'_>) -> Result<Passed, ArtifactError> {
+    pub(super) fn pass(&mut self, first: JsonToken<'_>) -> Result<PassedValue, ArtifactError> {
         let JsonToken { kind, mut end, .. } = first;
         if first.role != JsonRole::Open {
-            return Ok(Passed { kind, end, entries: None });
+            return Ok(PassedValue { kind, end, entries: None });
         }
         let mut entries = 0;
         loop {
@@ -131,7 +131,7 @@ impl<'a> JsonWalk<'a> {
             entries += u64::from(token.is_entry && token.depth == first.depth + 1);
             if token.depth == first.depth {
                 end = token.end;
-                return Ok(Passed { kind, end, entries: Some(entries) });
+                return Ok(PassedValue { kind, end, entries: Some(entries) });
             }
         }
     }

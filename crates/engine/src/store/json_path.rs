@@ -10,7 +10,7 @@ pub use inkcell_notebook::JsonKind;
 use inkcell_notebook::{JsonRole, JsonToken};
 
 use super::error::{ArtifactError, shortened};
-use super::json::{JsonWalk, Passed};
+use super::json::{JsonWalk, PassedValue};
 use super::read::{Artifact, whole_characters};
 
 /// Number of keys that an error names, and the length of each.
@@ -112,7 +112,7 @@ fn step(text: &str) -> Option<(Step, &str)> {
 }
 
 enum Outcome {
-    Value { offset: u64, passed: Passed },
+    Value { offset: u64, passed: PassedValue },
     Nothing { followed: usize, kind: JsonKind, entries: Option<u64>, keys: Vec<String> },
 }
 

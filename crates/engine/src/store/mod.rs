@@ -35,16 +35,16 @@ mod writer;
 use entry::Entry;
 use folder::{Folder, IfAbsent};
 
-pub use clean::Cleaned;
+pub use clean::CleanArtifact;
 pub use error::ArtifactError;
 pub use grep::{GrepHit, GrepLimits, GrepRead, SearchPattern};
 pub use id::{ArtifactId, ArtifactOwner, ArtifactSession};
 pub use json_path::{JsonFound, JsonKind, JsonPath, JsonRead};
-pub use quota::Kept;
+pub use quota::StoreUsage;
 pub use read::{Artifact, ArtifactReader, BytesRead, CutLine, LinesRead, Piece};
 pub use record::{ArtifactInfo, ArtifactState, Cause, Incomplete, is_text_kind};
-pub use sweep::{Removed, RemovedArtifact, RemovedFor};
-pub use writer::{ArtifactWriter, Written};
+pub use sweep::{RemovedArtifact, RemovedFor, SweepResult};
+pub use writer::{ArtifactWriter, WriteResult};
 
 /// Limits for size and age of the store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -142,7 +142,7 @@ impl Artifacts {
     }
 
     /// Stores all bytes at once. If they do not fit, the result says how many were stored and why.
-    pub fn store(&self, spec: &ArtifactSpec, bytes: &[u8]) -> Result<Written, ArtifactError> {
+    pub fn store(&self, spec: &ArtifactSpec, bytes: &[u8]) -> Result<WriteResult, ArtifactError> {
         let mut writer = self.create(spec)?;
         writer.append(bytes);
         Ok(writer.finish())

@@ -22,11 +22,11 @@ const SHARE: u64 = 1 << 20;
 /// Bytes that may be written without measuring again: in all, and by each session.
 #[derive(Debug, Default)]
 pub(super) struct Account {
-    inner: Mutex<Left>,
+    inner: Mutex<QuotaRest>,
 }
 
 #[derive(Debug, Default)]
-struct Left {
+struct QuotaRest {
     total: u64,
     sessions: HashMap<ArtifactSession, u64>,
 }
@@ -88,7 +88,7 @@ impl Artifacts {
 
 /// The room that artifacts take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Kept {
+pub struct StoreUsage {
     /// Number of artifacts, complete or not.
     pub artifacts: u64,
     /// Size of their files including records, in bytes: this counts against the limits.
@@ -97,8 +97,8 @@ pub struct Kept {
 
 impl Artifacts {
     /// Number and size of the artifacts of all sessions together.
-    pub fn kept(&self) -> Result<Kept, ArtifactError> {
-        let mut kept = Kept::default();
+    pub fn kept(&self) -> Result<StoreUsage, ArtifactError> {
+        let mut kept = StoreUsage::default();
         for folder in self.folders(Scope::All)? {
             for entry in Entry::list(&folder)? {
                 kept.artifacts += u64::from(matches!(entry.open(&folder), Ok(Some(_))));

@@ -47,7 +47,7 @@ pub struct RemovedArtifact {
 
 /// The outcome of a removal of several artifacts.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Removed {
+pub struct SweepResult {
     /// The artifacts, in the order of removal.
     pub artifacts: Vec<RemovedArtifact>,
     /// Bytes that the removal freed.
@@ -74,7 +74,7 @@ struct Survey {
     candidates: Vec<Candidate>,
     /// Artifacts with missing files, each with the index of its folder.
     remnants: Vec<(usize, Entry)>,
-    removed: Removed,
+    removed: SweepResult,
 }
 
 impl Survey {
@@ -97,7 +97,7 @@ impl Survey {
         candidates.sort_by(|one, other| {
             (one.info.aged_from(), &one.info.id).cmp(&(other.info.aged_from(), &other.info.id))
         });
-        Ok(Survey { folders, candidates, remnants, removed: Removed::default() })
+        Ok(Survey { folders, candidates, remnants, removed: SweepResult::default() })
     }
 
     /// Removes remnants that no writer is about to complete.
@@ -203,8 +203,8 @@ impl Artifacts {
     }
 
     /// Removes artifacts that are too old or exceed the limits, and remnants of killed writers.
-    pub fn gc(&self, now: SystemTime) -> Result<Removed, ArtifactError> {
-        let Some(root) = self.root(IfAbsent::Leave)? else { return Ok(Removed::default()) };
+    pub fn gc(&self, now: SystemTime) -> Result<SweepResult, ArtifactError> {
+        let Some(root) = self.root(IfAbsent::Leave)? else { return Ok(SweepResult::default()) };
         let mut survey = Survey::of(root.sessions()?)?;
         survey.sweep();
         let limits = self.config.limits;
@@ -243,8 +243,8 @@ impl Artifacts {
     pub fn remove_all(
         &self,
         goes: impl Fn(&ArtifactInfo) -> bool,
-    ) -> Result<Removed, ArtifactError> {
-        let Some(root) = self.root(IfAbsent::Leave)? else { return Ok(Removed::default()) };
+    ) -> Result<SweepResult, ArtifactError> {
+        let Some(root) = self.root(IfAbsent::Leave)? else { return Ok(SweepResult::default()) };
         let mut survey = Survey::of(self.seen(&root)?)?;
         survey.sweep();
         survey.remove(RemovedFor::Asked, goes)?;
@@ -255,10 +255,10 @@ impl Artifacts {
     }
 
     /// Removes all artifacts of a session, except those being written.
-    pub fn remove_session(&self, session: &ArtifactSession) -> Result<Removed, ArtifactError> {
-        let Some(root) = self.root(IfAbsent::Leave)? else { return Ok(Removed::default()) };
+    pub fn remove_session(&self, session: &ArtifactSession) -> Result<SweepResult, ArtifactError> {
+        let Some(root) = self.root(IfAbsent::Leave)? else { return Ok(SweepResult::default()) };
         let Some(folder) = self.session_folder(&self.owned(session), IfAbsent::Leave)? else {
-            return Ok(Removed::default());
+            return Ok(SweepResult::default());
         };
         let mut survey = Survey::of(vec![folder])?;
         survey.sweep();

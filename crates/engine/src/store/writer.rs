@@ -47,7 +47,7 @@ pub struct ArtifactWriter {
 
 /// The result of writing an artifact.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Written {
+pub struct WriteResult {
     /// The artifact; `None` if nothing useful was kept.
     pub info: Option<ArtifactInfo>,
     /// The reason why it is incomplete.
@@ -199,12 +199,12 @@ impl ArtifactWriter {
     }
 
     /// Ends the artifact. The record written after the last byte is the truth about it.
-    pub fn finish(mut self) -> Written {
+    pub fn finish(mut self) -> WriteResult {
         self.is_settled = true;
         self.close()
     }
 
-    fn close(&mut self) -> Written {
+    fn close(&mut self) -> WriteResult {
         self.is_closed = true;
         self.store.return_room(&self.session, std::mem::take(&mut self.room));
         let is_there = self.is_there();
@@ -222,7 +222,7 @@ impl ArtifactWriter {
                 let _ = self.folder.remove(name);
             }
             let incomplete = cause.map(|cause| Incomplete { after_bytes: 0, cause });
-            return Written { info: None, incomplete };
+            return WriteResult { info: None, incomplete };
         }
         if is_text {
             self.record.lines = Some(self.index.lines());
@@ -236,7 +236,7 @@ impl ArtifactWriter {
         let path = self.folder.path().join(&self.name);
         let info = self.record.info(&self.id, self.bytes(), false, path);
         let incomplete = cause.map(|cause| Incomplete { after_bytes: self.bytes(), cause });
-        Written { info: Some(info), incomplete }
+        WriteResult { info: Some(info), incomplete }
     }
 
     /// Stores the line index of a long text. Without it lines are found by counting.

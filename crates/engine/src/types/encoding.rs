@@ -126,19 +126,19 @@ pub(crate) mod path_option {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     #[derive(Serialize, Deserialize)]
-    struct Named(#[serde(with = "super::path")] PathBuf);
+    struct PathField(#[serde(with = "super::path")] PathBuf);
 
     pub(crate) fn serialize<S: Serializer>(
         path: &Option<PathBuf>,
         to: S,
     ) -> Result<S::Ok, S::Error> {
-        path.clone().map(Named).serialize(to)
+        path.clone().map(PathField).serialize(to)
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         from: D,
     ) -> Result<Option<PathBuf>, D::Error> {
-        Ok(Option::<Named>::deserialize(from)?.map(|path| path.0))
+        Ok(Option::<PathField>::deserialize(from)?.map(|path| path.0))
     }
 }
 

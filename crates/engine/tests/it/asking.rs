@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use inkcell_engine::api::{ExecutionId, PythonReport, PythonRequest, State, Wanted};
+use inkcell_engine::api::{ExecutionId, KernelWishes, PythonReport, PythonRequest, State};
 use inkcell_engine::kernel::{
     Backend, ExecEvent, InputMode, InputReply, KernelEvent, Transport, ZmqBackend, ZmqConfig,
 };
-use inkcell_engine::{CallOptions, Kind, Tapped};
+use inkcell_engine::{CallOptions, Kind, TapEvent};
 use inkcell_testkit::need;
 use tokio::sync::mpsc;
 
@@ -37,13 +37,14 @@ fn has_ipykernel(test: &str) -> bool {
 struct Asker<'a> {
     desk: &'a Desk,
     id: ExecutionId,
-    events: mpsc::Receiver<Tapped>,
+    events: mpsc::Receiver<TapEvent>,
 }
 
 impl<'a> Asker<'a> {
     async fn begin(desk: &'a Desk, request: PythonRequest) -> Asker<'a> {
         let request = PythonRequest { input: InputMode::Ask, ..request };
-        let chosen = desk.engine.choose(&request.cwd, &Wanted::default()).await.expect("a kernel");
+        let chosen =
+            desk.engine.choose(&request.cwd, &KernelWishes::default()).await.expect("a kernel");
         let (tap, events) = mpsc::channel(16);
         let options = CallOptions { tap: Some(tap), ..CallOptions::of(ME) };
         let call = desk.engine.submit(request.on(&chosen), options).await.expect("it begins");

@@ -1,11 +1,13 @@
 //! Destinations of a change besides the file itself: another file, a backup, none.
 
-use inkcell_engine::{Backup, EngineError, FileEffect, Kind, Mode, SaveOptions, Saved, Version};
+use inkcell_engine::{
+    Backup, EngineError, FileEffect, Kind, Mode, SaveOptions, SavedChange, Version,
+};
 use inkcell_testkit::notebooks::small;
 
 use crate::kit::{Desk, at, options, replace};
 
-fn edit(desk: &Desk, options: &SaveOptions) -> Result<Saved<()>, EngineError> {
+fn edit(desk: &Desk, options: &SaveOptions) -> Result<SavedChange<()>, EngineError> {
     desk.notebooks.change("nb.ipynb", options, |notebook, base| {
         base.apply(notebook, &[replace(at(1), "mine")]).map(drop)
     })

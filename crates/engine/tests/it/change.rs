@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use inkcell_engine::notebook::{CellPlace, EditOp, EditReport, IdSource, TextRules};
 use inkcell_engine::{
-    CellFate, EngineError, IfMissing, Kind, NextStep, SaveOptions, Saved, Version,
+    CellFate, EngineError, IfMissing, Kind, NextStep, SaveOptions, SavedChange, Version,
 };
 use inkcell_testkit::notebooks::small;
 
@@ -16,7 +16,7 @@ fn change_while(
     options: &SaveOptions,
     ops: &[EditOp],
     meddle: impl Fn(usize),
-) -> (Result<Saved<EditReport>, EngineError>, usize) {
+) -> (Result<SavedChange<EditReport>, EngineError>, usize) {
     let calls = Cell::new(0);
     let done = desk.notebooks.change("nb.ipynb", options, |notebook, base| {
         calls.set(calls.get() + 1);

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use inkcell_engine::kernel::{
-    AskId, Backend, BackendKind, CodeRequest, Death, DeathCause, ExecEvent, ExecId, Gone, History,
-    InputMode, InputReply, Kernel, KernelEvent, KernelEvents, KernelInfo, KernelSpec, LaunchError,
-    Launched, Origin, Question, Rung, StopSignal, StreamName,
+    AskId, Backend, BackendKind, CodeRequest, Death, DeathCause, ExecEvent, ExecId, History,
+    InputMode, InputReply, Kernel, KernelEvent, KernelEvents, KernelGone, KernelInfo, KernelSpec,
+    LaunchError, LaunchedKernel, Origin, Question, Rung, StopSignal, StreamName,
 };
 use inkcell_engine::session::{
     CallNote, CellEnd, CellRequest, KernelFate, Loss, NotRun, Retry, RunOutcome, Session,
 };
-use inkcell_testkit::scripted::{Asked, KernelNumber, Launch, ScriptedBackend, Step};
+use inkcell_testkit::scripted::{KernelNumber, Launch, ScriptRequest, ScriptedBackend, Step};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -28,7 +28,7 @@ struct Seen {
     /// Standard output as the listener received it.
     text: String,
     /// Interrupts and kills, with the milliseconds since the start.
-    done: Vec<(u128, Asked)>,
+    done: Vec<(u128, ScriptRequest)>,
     /// The end, in milliseconds since the start.
     millis: u128,
 }
@@ -75,7 +75,9 @@ async fn run(steps: Vec<Step>, timeout: Option<u64>, cancels: &[u64]) -> Seen {
     };
     let mut done = Vec::new();
     let watching = async {
-        let is_wanted = |asked: &Asked| matches!(asked, Asked::Interrupt | Asked::Force(_));
+        let is_wanted = |asked: &ScriptRequest| {
+            matches!(asked, ScriptRequest::Interrupt | ScriptRequest::Force(_))
+        };
         loop {
             backend.asked_for(done.len() + 1, is_wanted).await;
             let all = backend.asked().into_iter().map(|(_, asked)| asked);
@@ -135,10 +137,10 @@ async fn code_that_listens_to_nothing_is_ended_step_by_step() {
     let steps = vec![Step::print("a"), Step::IgnoreTerminate, Step::Hang];
     let seen = run(steps, Some(2), &[]).await;
     let wanted = [
-        (2000, Asked::Interrupt),
-        (3500, Asked::Interrupt),
-        (5000, Asked::Force(StopSignal::Terminate)),
-        (6000, Asked::Force(StopSignal::Kill)),
+        (2000, ScriptRequest::Interrupt),
+        (3500, ScriptRequest::Interrupt),
+        (5000, ScriptRequest::Force(StopSignal::Terminate)),
+        (6000, ScriptRequest::Force(StopSignal::Kill)),
     ];
     assert_eq!(seen.done, wanted);
     assert_eq!(timed_out(&seen.end, 2), (&ended(Rung::Kill), None));
@@ -208,7 +210,7 @@ async fn the_second_cancel_kills_at_once() {
         "{:?}",
         seen.end
     );
-    let wanted = [(7000, Asked::Interrupt), (8000, Asked::Force(StopSignal::Kill))];
+    let wanted = [(7000, ScriptRequest::Interrupt), (8000, ScriptRequest::Force(StopSignal::Kill))];
     assert_eq!(seen.done, wanted);
     // The time limit came first, so the report names it.
     let seen = run(stubborn(), Some(5), &[6, 6]).await;
@@ -224,23 +226,23 @@ impl Kernel for Deaf {
         &self.0
     }
 
-    fn execute(&mut self, _request: CodeRequest) -> Result<(), Gone> {
+    fn execute(&mut self, _request: CodeRequest) -> Result<(), KernelGone> {
         Ok(())
     }
 
-    fn reply_input(&mut self, _exec: ExecId, _reply: InputReply) -> Result<(), Gone> {
+    fn reply_input(&mut self, _exec: ExecId, _reply: InputReply) -> Result<(), KernelGone> {
         Ok(())
     }
 
-    fn ask(&mut self, _id: AskId, _question: Question) -> Result<(), Gone> {
+    fn ask(&mut self, _id: AskId, _question: Question) -> Result<(), KernelGone> {
         Ok(())
     }
 
-    fn interrupt(&mut self) -> Result<(), Gone> {
+    fn interrupt(&mut self) -> Result<(), KernelGone> {
         Ok(())
     }
 
-    fn force(&mut self, _force: StopSignal) -> Result<(), Gone> {
+    fn force(&mut self, _force: StopSignal) -> Result<(), KernelGone> {
         Ok(())
     }
 
@@ -261,11 +263,13 @@ impl Backend for Deaf {
         &'a self,
         _spec: &'a KernelSpec,
         _cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Launched, LaunchError>> {
+    ) -> BoxFuture<'a, Result<LaunchedKernel, LaunchError>> {
         // The sender of the events is never dropped, so that they never end.
         let (held, events) = KernelEvents::channel(1);
         std::mem::forget(held);
-        Box::pin(async move { Ok(Launched { kernel: Box::new(Deaf(self.0.clone())), events }) })
+        Box::pin(
+            async move { Ok(LaunchedKernel { kernel: Box::new(Deaf(self.0.clone())), events }) },
+        )
     }
 }
 
@@ -352,7 +356,7 @@ async fn a_kernel_that_is_late_is_left_to_the_next_run() {
     gate.notify_one();
     let (ran, text) = run_in(&mut turn, "2").await;
     assert!(matches!(ran.end.end, CellEnd::Ok), "{:?}", ran.end);
-    let is_launch = |(_, asked): &(_, Asked)| matches!(asked, Asked::Launch(_));
+    let is_launch = |(_, asked): &(_, ScriptRequest)| matches!(asked, ScriptRequest::Launch(_));
     assert_eq!(backend.asked().iter().filter(|asked| is_launch(asked)).count(), 1);
     assert_eq!(text, "a");
 }

@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use inkcell_engine::api::{
-    CellKernel, EndReport, ExecutionId, KernelRequest, PythonReport, PythonRequest, SessionRef,
-    State, Wanted,
+    CellKernel, EndReport, ExecutionId, KernelRequest, KernelWishes, PythonReport, PythonRequest,
+    SessionRef, State,
 };
 use inkcell_engine::kernel::ForkServer;
 use inkcell_engine::registry::{IdleRule, SessionName};
 use inkcell_engine::session::{CallNote, CloseReason, Loss};
 use inkcell_engine::{EngineError, Kind};
 use inkcell_testkit::need::stride;
-use inkcell_testkit::scripted::{Asked, ScriptedBackend, Step};
+use inkcell_testkit::scripted::{ScriptRequest, ScriptedBackend, Step};
 
 use crate::faults_kit::{Desk, ME, run_code, told, wait_for};
 
@@ -29,7 +29,7 @@ fn scripted(
 
 /// Finds the interpreter before the clock stops.
 async fn warm(desk: &Desk, backend: &ScriptedBackend) {
-    desk.engine.choose(desk.dir.path(), &Wanted::default()).await.expect("an interpreter");
+    desk.engine.choose(desk.dir.path(), &KernelWishes::default()).await.expect("an interpreter");
     tokio::time::pause();
     assert!(backend.asked().is_empty());
 }
@@ -112,7 +112,7 @@ async fn a_watched_session_stays_and_an_idle_one_is_named() {
     let a = SessionRef {
         session: Some(SessionName("a".to_owned())),
         cwd: desk.dir.path().to_owned(),
-        wanted: Wanted::default(),
+        wanted: KernelWishes::default(),
     };
     let watch = desk.engine.watch_session(&a, None).await.expect("it is there");
     let other = PythonRequest { wait: Some(SECOND), ..desk.named("b", &["1"]) };
@@ -176,7 +176,7 @@ async fn a_call_at_the_edge_of_idleness_runs() {
         let next = desk.run(&["next"]).await;
         assert_eq!(next.state, State::Done, "{millis}: {next:?}");
         let launches =
-            backend.asked().iter().filter(|(_, a)| matches!(a, Asked::Launch(_))).count();
+            backend.asked().iter().filter(|(_, a)| matches!(a, ScriptRequest::Launch(_))).count();
         let is_new = matches!(
             next.cells[0].notes[..],
             [CallNote::StateLost(Loss::Closed { reason: CloseReason::Idle, .. })]

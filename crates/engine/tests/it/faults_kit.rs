@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use inkcell_engine::Backends;
 use inkcell_engine::api::{
-    CellKernel, CellSource, KernelMode, KernelRequest, PythonReport, PythonRequest, Reading,
-    RunRequest, SessionRef, State, Wanted,
+    CellKernel, CellSource, KernelMode, KernelRequest, KernelWishes, PythonReport, PythonRequest,
+    Reading, RunRequest, SessionRef, State,
 };
 use inkcell_engine::artifact::{ArtifactId, ArtifactLimits, ArtifactsConfig, Scope};
 use inkcell_engine::kernel::{
@@ -170,7 +170,11 @@ impl Desk {
 
     /// The session of the folder.
     pub(crate) fn here(&self) -> SessionRef {
-        SessionRef { session: None, cwd: self.dir.path().to_owned(), wanted: Wanted::default() }
+        SessionRef {
+            session: None,
+            cwd: self.dir.path().to_owned(),
+            wanted: KernelWishes::default(),
+        }
     }
 
     /// Lets a kernel verb act on the session of the folder, and waits for nothing that follows.
@@ -232,7 +236,7 @@ pub(crate) fn request(cwd: &Path, cells: &[&str]) -> PythonRequest {
         cells: cells.iter().map(cell).collect(),
         session: None,
         cwd: cwd.to_owned(),
-        wanted: Wanted::default(),
+        wanted: KernelWishes::default(),
         mode: KernelMode::Session,
         timeout: Some(LONG),
         wait: Some(LONG),

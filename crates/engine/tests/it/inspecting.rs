@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use inkcell_engine::api::{
-    Inspect, InspectRequest, Inspected, KernelRequest, RunningReport, State, TableDigest, Variable,
-    VariableDigest,
+    Inspect, InspectRequest, InspectionAnswer, KernelRequest, RunningReport, State, TableDigest,
+    Variable, VariableDigest,
 };
 use inkcell_engine::kernel::Shell;
 use inkcell_engine::registry::SessionName;
@@ -18,13 +18,17 @@ impl Desk {
         InspectRequest { session: self.here(), what, wait: Some(wait), behind: None }
     }
 
-    async fn look(&self, what: Inspect) -> Result<Inspected, EngineError> {
+    async fn look(&self, what: Inspect) -> Result<InspectionAnswer, EngineError> {
         let report = answer(&self.engine, self.question(what, LONG)).await?;
         assert_eq!(report.session, SessionName("default".to_owned()));
         Ok(report.seen)
     }
 
-    async fn look_behind(&self, what: Inspect, limit: Duration) -> Result<Inspected, EngineError> {
+    async fn look_behind(
+        &self,
+        what: Inspect,
+        limit: Duration,
+    ) -> Result<InspectionAnswer, EngineError> {
         let request = InspectRequest { behind: Some(limit), ..self.question(what, LONG) };
         Ok(answer(&self.engine, request).await?.seen)
     }
@@ -38,7 +42,7 @@ impl Desk {
 
     async fn variables(&self) -> Vec<Variable> {
         match self.look(Inspect::Variables { limit: None }).await.expect("an answer") {
-            Inspected::Variables(list) => {
+            InspectionAnswer::Variables(list) => {
                 assert!(list.complete && list.total == list.variables.len() as u64, "{list:?}");
                 list.variables
             }
@@ -48,14 +52,14 @@ impl Desk {
 
     async fn digest(&self, name: &str) -> VariableDigest {
         match self.look(named(name)).await.expect("an answer") {
-            Inspected::Name(digest) => *digest,
+            InspectionAnswer::Name(digest) => *digest,
             other => panic!("{other:?}"),
         }
     }
 
     async fn table(&self, name: &str) -> TableDigest {
         match self.look(Inspect::Table { name: name.to_owned() }).await.expect("an answer") {
-            Inspected::Table(digest) => *digest,
+            InspectionAnswer::Table(digest) => *digest,
             other => panic!("{other:?}"),
         }
     }
@@ -107,7 +111,7 @@ async fn variables_have_type_shape_size_and_preview() {
     );
 
     let limited = desk.look(Inspect::Variables { limit: Some(2) }).await.expect("an answer");
-    let Inspected::Variables(list) = limited else { panic!("{limited:?}") };
+    let InspectionAnswer::Variables(list) = limited else { panic!("{limited:?}") };
     assert_eq!((list.variables.len(), list.total), (2, all.len() as u64));
     desk.engine.shutdown().await;
 }
@@ -151,12 +155,12 @@ async fn help_and_completion() {
     let desk = Desk::new();
     told(&desk.run(&[DATA]).await);
     let help = desk.look(Inspect::Help { name: "area".to_owned() }).await.expect("an answer");
-    let Inspected::Help(help) = help else { panic!("{help:?}") };
+    let InspectionAnswer::Help(help) = help else { panic!("{help:?}") };
     assert_eq!(help.signature.as_deref(), Some("area(width, height=2)"));
     assert_eq!(help.doc.as_deref(), Some("The area of a box."));
     assert!(help.source.is_some_and(|source| source.contains("return width * height")));
     let helpers = desk.look(Inspect::Help { name: "prelude".to_owned() }).await.expect("an answer");
-    let Inspected::Helpers(list) = helpers else { panic!("{helpers:?}") };
+    let InspectionAnswer::Helpers(list) = helpers else { panic!("{helpers:?}") };
     assert!(list.helpers.iter().any(|helper| helper.installed && helper.doc.is_some()), "{list:?}");
 
     let complete = |code: &str, cursor| Inspect::Complete { code: code.to_owned(), cursor };
@@ -166,7 +170,7 @@ async fn help_and_completion() {
         ("rows[0]['", None, 9, "a"),
     ] {
         let found = desk.look(complete(code, cursor)).await.expect("an answer");
-        let Inspected::Completions(found) = found else { panic!("{found:?}") };
+        let InspectionAnswer::Completions(found) = found else { panic!("{found:?}") };
         assert_eq!(found.start, start, "{code}");
         assert!(found.matches.iter().any(|one| one.text == wanted), "{code}: {found:?}");
     }
@@ -307,7 +311,7 @@ async fn a_look_waits_for_the_calls_before_it() {
     told(&ran);
     let is_busy = matches!(busy, Err(EngineError::Inspect(InspectError::Busy { .. })));
     assert!(is_busy, "{busy:?}");
-    let Ok(Inspected::Name(digest)) = seen else { panic!("{seen:?}") };
+    let Ok(InspectionAnswer::Name(digest)) = seen else { panic!("{seen:?}") };
     assert_eq!(digest.variable.preview.as_deref(), Some("1"));
     desk.engine.shutdown().await;
 }

@@ -4,14 +4,14 @@ use std::fs::{File, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use inkcell_engine::{EngineError, Force, Kind, SaveOptions, Saved};
+use inkcell_engine::{EngineError, Force, Kind, SaveOptions, SavedChange};
 use inkcell_testkit::need::skip;
 use inkcell_testkit::notebooks::small;
 use rustix::fs::XattrFlags;
 
 use crate::kit::{Desk, at, options, replace};
 
-fn edit_with(desk: &Desk, options: &SaveOptions) -> Result<Saved<()>, EngineError> {
+fn edit_with(desk: &Desk, options: &SaveOptions) -> Result<SavedChange<()>, EngineError> {
     desk.notebooks.change("nb.ipynb", options, |notebook, base| {
         base.apply(notebook, &[replace(at(1), "mine")]).map(drop)
     })

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use inkcell_engine::api::{ExecutionId, KernelRequest, PythonRequest, State, Wanted};
-use inkcell_engine::{CallOptions, Lent};
+use inkcell_engine::api::{ExecutionId, KernelRequest, KernelWishes, PythonRequest, State};
+use inkcell_engine::{CallExtras, CallOptions};
 use tokio_util::sync::CancellationToken;
 
 use crate::faults_kit::{Desk, LONG, ME, text, told};
@@ -20,13 +20,14 @@ const SEEN: &str = "import os\nprint([os.environ.get('PI_TOOL_BRIDGE_' + name) \
 
 const NONE: &str = "[None, None, None, None]";
 
-fn lent(values: [&str; 4]) -> Lent {
+fn lent(values: [&str; 4]) -> CallExtras {
     let env = NAMES.iter().zip(values).map(|(name, value)| ((*name).to_owned(), value.to_owned()));
-    Lent { env: env.collect(), ..Lent::default() }
+    CallExtras { env: env.collect(), ..CallExtras::default() }
 }
 
-async fn begin(desk: &Desk, request: PythonRequest, lent: Lent) -> ExecutionId {
-    let chosen = desk.engine.choose(&request.cwd, &Wanted::default()).await.expect("a Python");
+async fn begin(desk: &Desk, request: PythonRequest, lent: CallExtras) -> ExecutionId {
+    let chosen =
+        desk.engine.choose(&request.cwd, &KernelWishes::default()).await.expect("a Python");
     let options = CallOptions { lent, ..CallOptions::of(ME) };
     let call = desk.engine.submit(request.on(&chosen), options).await.expect("it begins");
     call.id().clone()
@@ -58,7 +59,7 @@ async fn other_variables_are_not_lent() {
     let desk = Desk::new();
     let env = vec![("SOMETHING".to_owned(), "x".to_owned())];
     let request = desk.request(&["import os\nprint(os.environ.get('SOMETHING'))"]);
-    let id = begin(&desk, request, Lent { env, ..Lent::default() }).await;
+    let id = begin(&desk, request, CallExtras { env, ..CallExtras::default() }).await;
     assert_eq!(told(&desk.engine.find_call(&id).expect("a report").settled().await), "None");
     desk.engine.shutdown().await;
 }
@@ -82,7 +83,7 @@ async fn what_is_held_goes_with_the_run() {
         let request = desk.request(&["1", &format!("open('begun', 'w')\n{wait}"), last]);
         let (dropped, stopping) = (Arc::new(AtomicBool::new(false)), CancellationToken::new());
         let held: Option<Box<dyn std::any::Any + Send>> = Some(Box::new(Held(dropped.clone())));
-        let lent = Lent { held, stopping: stopping.clone(), ..Lent::default() };
+        let lent = CallExtras { held, stopping: stopping.clone(), ..CallExtras::default() };
         let id = begin(&desk, request, lent).await;
         desk.seen("begun").await;
         assert!(!dropped.load(Ordering::SeqCst), "the run goes on");
@@ -108,7 +109,7 @@ async fn that_code_is_made_to_stop_is_told_before_it_has() {
         let stopping = CancellationToken::new();
         let limit = if way == "out of time" { Duration::from_millis(300) } else { LONG };
         let request = PythonRequest { timeout: Some(limit), ..desk.request(&[stubborn]) };
-        let lent = Lent { stopping: stopping.clone(), ..Lent::default() };
+        let lent = CallExtras { stopping: stopping.clone(), ..CallExtras::default() };
         let id = begin(&desk, request, lent).await;
         desk.seen("begun").await;
         let restart = async {

@@ -3,19 +3,19 @@
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
 
-use inkcell_engine::{EngineError, FileNote, IfMissing, Kind, SaveOptions, Saved};
+use inkcell_engine::{EngineError, FileNote, IfMissing, Kind, SaveOptions, SavedChange};
 use inkcell_testkit::laws::KEEP_ALL;
 use inkcell_testkit::notebooks::small;
 
 use crate::kit::{Desk, at, options, replace};
 
-fn edit(desk: &Desk, path: &str) -> Result<Saved<()>, EngineError> {
+fn edit(desk: &Desk, path: &str) -> Result<SavedChange<()>, EngineError> {
     desk.notebooks.change(path, &options(), |notebook, base| {
         base.apply(notebook, &[replace(at(1), "mine")]).map(drop)
     })
 }
 
-fn write(desk: &Desk, path: &str) -> Result<Saved<()>, EngineError> {
+fn write(desk: &Desk, path: &str) -> Result<SavedChange<()>, EngineError> {
     let create = SaveOptions { if_missing: IfMissing::CreateNotebook, ..options() };
     desk.notebooks.change(path, &create, |notebook, base| {
         let text = "# %% [code]\nmine";

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use inkcell_engine::Backends;
 use inkcell_engine::api::{
-    CellKernel, CellSource, EndReport, ExecutionId, KernelMode, KernelRequest, PythonReport,
-    PythonRequest, Reading, State, Wanted,
+    CellKernel, CellSource, EndReport, ExecutionId, KernelMode, KernelRequest, KernelWishes,
+    PythonReport, PythonRequest, Reading, State,
 };
 use inkcell_engine::artifact::{ArtifactId, ArtifactLimits, ArtifactsConfig, Scope};
 use inkcell_engine::kernel::{
@@ -92,7 +92,7 @@ impl Desk {
             cells: cells.iter().map(cell).collect(),
             session: None,
             cwd: self.dir.path().to_owned(),
-            wanted: Wanted::default(),
+            wanted: KernelWishes::default(),
             mode: KernelMode::Session,
             timeout: Some(Duration::from_secs(60)),
             wait: Some(Duration::from_secs(60)),
@@ -214,7 +214,8 @@ async fn a_caller_that_taps_gets_everything() {
     let desk = Desk::new();
     let mut request = desk.request(&["for n in range(50_000): print('line', n)", "print('end')"]);
     (request.mode, request.reading) = (KernelMode::PerCall, Reading::Elsewhere);
-    let chosen = desk.engine.choose(&request.cwd, &Wanted::default()).await.expect("a kernel");
+    let chosen =
+        desk.engine.choose(&request.cwd, &KernelWishes::default()).await.expect("a kernel");
     let (sender, mut receiver) = mpsc::channel(1);
     let options = CallOptions { tap: Some(sender), ..CallOptions::of(ME) };
     let call = desk.engine.submit(request.on(&chosen), options).await.expect("an id");
@@ -240,7 +241,8 @@ async fn a_caller_that_goes_away_ends_its_call() {
     let desk = Desk::new();
     let mut request = desk.request(&["while True: print('y' * 1000)"]);
     (request.mode, request.timeout) = (KernelMode::PerCall, None);
-    let chosen = desk.engine.choose(&request.cwd, &Wanted::default()).await.expect("a kernel");
+    let chosen =
+        desk.engine.choose(&request.cwd, &KernelWishes::default()).await.expect("a kernel");
     let (sender, mut receiver) = mpsc::channel(1);
     let options = CallOptions { tap: Some(sender), ..CallOptions::of(ME) };
     let call = desk.engine.submit(request.on(&chosen), options).await.expect("an id");
@@ -280,7 +282,8 @@ async fn nothing_is_left_after_the_engine() {
         let desk = Desk::new();
         let mut request = desk.request(&[code]);
         request.mode = mode;
-        let chosen = desk.engine.choose(&request.cwd, &Wanted::default()).await.expect("a kernel");
+        let chosen =
+            desk.engine.choose(&request.cwd, &KernelWishes::default()).await.expect("a kernel");
         let (sender, mut receiver) = mpsc::channel(8);
         let options = CallOptions { tap: Some(sender), ..CallOptions::of(ME) };
         let call = desk.engine.submit(request.on(&chosen), options).await.expect("an id");
@@ -372,7 +375,7 @@ async fn sessions_are_told_apart_by_name_folder_and_interpreter() {
     let mut elsewhere = desk.request(&code);
     elsewhere.cwd = other.clone();
     let mut explicit = desk.request(&code);
-    explicit.wanted = Wanted::interpreter(Some(python()));
+    explicit.wanted = KernelWishes::interpreter(Some(python()));
     for request in [named, elsewhere, explicit] {
         let report = run_code(&desk.engine, request, ME).await.expect("a report");
         assert_eq!(texts(&report), ["False\n"]);

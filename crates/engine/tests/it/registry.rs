@@ -8,7 +8,7 @@ use inkcell_engine::registry::{
     AttachError, IdleRule, Keep, Limits, OwnerId, Registry, SessionKey, SessionName,
 };
 use inkcell_engine::session::{CallNote, CellEnd, CloseReason, Loss, Retry, Session};
-use inkcell_testkit::scripted::{Asked, ScriptedBackend, Step};
+use inkcell_testkit::scripted::{ScriptRequest, ScriptedBackend, Step};
 
 use crate::sessions::{run, session};
 
@@ -60,7 +60,7 @@ impl Desk {
         self.registry.list().into_iter().map(|listed| listed.key.name.0).collect()
     }
 
-    fn count(&self, wanted: fn(&Asked) -> bool) -> usize {
+    fn count(&self, wanted: fn(&ScriptRequest) -> bool) -> usize {
         self.backend.asked().iter().filter(|(_, asked)| wanted(asked)).count()
     }
 }
@@ -154,7 +154,7 @@ async fn an_idle_session_is_closed_and_its_next_user_is_told() {
     assert_eq!(desk.names(), ["a", "kept"]);
     tokio::time::sleep(Duration::from_secs(120)).await;
     assert_eq!(desk.names(), ["kept"]);
-    assert_eq!(desk.count(|asked| matches!(asked, Asked::Shutdown(_))), 1);
+    assert_eq!(desk.count(|asked| matches!(asked, ScriptRequest::Shutdown(_))), 1);
     let notes = desk.use_it("a").await;
     assert!(
         matches!(notes[..], [CallNote::StateLost(Loss::Closed { reason: CloseReason::Idle, .. })]),
@@ -182,7 +182,7 @@ async fn a_session_ends_with_its_last_owner() {
     assert_eq!(desk.names(), ["shared"]);
     desk.registry.detach(other).await;
     assert!(desk.names().is_empty());
-    assert_eq!(desk.count(|asked| matches!(asked, Asked::Shutdown(_))), 1);
+    assert_eq!(desk.count(|asked| matches!(asked, ScriptRequest::Shutdown(_))), 1);
 }
 
 /// B:K-16
@@ -191,7 +191,7 @@ async fn callers_that_come_at_once_share_one_start() {
     let desk = Desk::new(4, IdleRule::Never);
     let uses = (0..20).map(|_| desk.use_it("a"));
     futures_util::future::join_all(uses).await;
-    assert_eq!(desk.count(|asked| matches!(asked, Asked::Launch(_))), 1);
+    assert_eq!(desk.count(|asked| matches!(asked, ScriptRequest::Launch(_))), 1);
 }
 
 /// B:K-17
@@ -202,6 +202,6 @@ async fn ending_everything_leaves_no_kernel_and_takes_nobody_new() {
         desk.use_it(name).await;
     }
     desk.registry.shutdown().await;
-    assert_eq!(desk.count(|asked| matches!(asked, Asked::Shutdown(_))), 3);
+    assert_eq!(desk.count(|asked| matches!(asked, ScriptRequest::Shutdown(_))), 3);
     assert_eq!(desk.attach("d", ME, NOW).await.err(), Some(AttachError::Ending));
 }

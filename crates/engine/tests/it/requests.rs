@@ -2,7 +2,8 @@
 
 use inkcell_engine::notebook::{EditReport, MarkerIds, Matches, SubError};
 use inkcell_engine::{
-    Cleaning, EngineError, FileEffect, IfMissing, Kind, Mode, NextStep, SaveOptions, Saved, Version,
+    Cleaning, EngineError, FileEffect, IfMissing, Kind, Mode, NextStep, SaveOptions, SavedChange,
+    Version,
 };
 use inkcell_testkit::laws::KEEP_ALL;
 use inkcell_testkit::notebooks::small;
@@ -14,7 +15,7 @@ fn put(
     path: &str,
     text: &str,
     base: Option<Version>,
-) -> Result<Saved<EditReport>, EngineError> {
+) -> Result<SavedChange<EditReport>, EngineError> {
     let options = SaveOptions { base, if_missing: IfMissing::CreateNotebook, ..options() };
     desk.notebooks.change(path, &options, |notebook, base| base.put_text(notebook, text, KEEP_ALL))
 }

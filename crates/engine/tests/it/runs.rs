@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use inkcell_engine::api::{
-    CellChoice, CellKernel, EndReport, KernelMode, OnError, OnOpen, PythonReport, Reading, RunNote,
-    RunRequest, RunStart, Stamps, State, Wanted, WriteBack,
+    CellChoice, CellKernel, EndReport, KernelMode, KernelWishes, OnError, OnOpen, PythonReport,
+    Reading, RunNote, RunRequest, RunStart, Stamps, State, WriteBack,
 };
 use inkcell_engine::journal::Seq;
 use inkcell_engine::notebook::Parameters;
@@ -81,7 +81,7 @@ impl Rig {
             wait: Some(LONG),
             cwd: None,
             session: None,
-            wanted: Wanted::default(),
+            wanted: KernelWishes::default(),
             mode: KernelMode::Session,
             reading: Reading::Bounded,
             start: RunStart::First,

@@ -12,7 +12,7 @@ use inkcell_engine::session::{
     CallNote, CellEnd, CellRequest, CloseReason, KernelFate, Loss, NotRun, Policy, ResetEnd, Retry,
     RunOutcome, Session, Turn,
 };
-use inkcell_testkit::scripted::{Asked, Launch, ScriptedBackend, Step};
+use inkcell_testkit::scripted::{Launch, ScriptRequest, ScriptedBackend, Step};
 use tokio::sync::{Notify, mpsc};
 
 pub(crate) fn session(backend: &ScriptedBackend, retry: Retry, loss: Option<Loss>) -> Session {
@@ -67,8 +67,8 @@ pub(crate) async fn run(turn: &mut Turn, code: &str) -> (RunOutcome, String) {
 }
 
 fn codes(backend: &ScriptedBackend) -> Vec<String> {
-    let code = |(_, asked): (_, Asked)| match asked {
-        Asked::Execute(request) => Some(request.code),
+    let code = |(_, asked): (_, ScriptRequest)| match asked {
+        ScriptRequest::Execute(request) => Some(request.code),
         _ => None,
     };
     backend.asked().into_iter().filter_map(code).collect()
@@ -177,7 +177,8 @@ async fn of_twenty_resets_at_once_one_wins() {
     let mut turn = session.turn().await.expect("a turn");
     let (ran, _) = run(&mut turn, "2").await;
     assert!(matches!(ran.end.end, CellEnd::Ok) && ran.end.notes.is_empty());
-    let launches = backend.asked().into_iter().filter(|(_, a)| matches!(a, Asked::Launch(_)));
+    let launches =
+        backend.asked().into_iter().filter(|(_, a)| matches!(a, ScriptRequest::Launch(_)));
     assert_eq!(launches.count(), 2);
 }
 
@@ -283,6 +284,7 @@ async fn a_call_that_gives_up_while_the_kernel_starts_leaves_it_to_the_next() {
     let (ran, _) = run(&mut turn, "second").await;
     assert!(matches!(ran.end.end, CellEnd::Ok), "{ran:?}");
     assert_eq!(codes(&backend), ["second"]);
-    let launches = backend.asked().into_iter().filter(|(_, a)| matches!(a, Asked::Launch(_)));
+    let launches =
+        backend.asked().into_iter().filter(|(_, a)| matches!(a, ScriptRequest::Launch(_)));
     assert_eq!(launches.count(), 1);
 }

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use inkcell_engine::Backends;
-use inkcell_engine::api::{KernelRequest, SessionRef, Wanted};
+use inkcell_engine::api::{KernelRequest, KernelWishes, SessionRef};
 use inkcell_engine::artifact::ArtifactLimits;
 use inkcell_engine::output::OutputLimits;
 use inkcell_engine::registry::{IdleRule, Limits, OwnerId};
@@ -80,9 +80,12 @@ fn know_the_interpreter(dir: &Path) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
         let engine = Engine::new(config(dir), Backends::only(Arc::new(ScriptedBackend::new())));
-        let chosen = engine.choose(dir, &Wanted::default()).await.expect("an interpreter");
+        let chosen = engine.choose(dir, &KernelWishes::default()).await.expect("an interpreter");
         let python = chosen.interpreter.expect("a Python").real_path.display().to_string();
-        engine.choose(dir, &Wanted::interpreter(Some(python.clone()))).await.expect("the same");
+        engine
+            .choose(dir, &KernelWishes::interpreter(Some(python.clone())))
+            .await
+            .expect("the same");
         engine.shutdown().await;
         python
     })
@@ -225,7 +228,7 @@ async fn chaos(world: Arc<World>, mut dice: Dice) {
     loop {
         tokio::time::sleep(dice.pause(Duration::from_secs(30))).await;
         let folder = dice.pick(&world.folders[..world.folders.len() - 1]).clone();
-        let session = SessionRef { session: None, cwd: folder, wanted: Wanted::default() };
+        let session = SessionRef { session: None, cwd: folder, wanted: KernelWishes::default() };
         let act = |verb: fn(SessionRef) -> KernelRequest| {
             engine.submit(verb(session), CallOptions::of(OwnerId(0)))
         };

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use inkcell_engine::api::{
-    ArtifactForm, ArtifactFound, ArtifactPart, Inspect, InspectRequest, Inspected, InterruptFate,
-    KernelReport, KernelRequest, PythonReport, ResultReport, ResultRequest, SessionPhase,
-    SessionRef, SessionReport, State, Wanted,
+    ArtifactForm, ArtifactFound, ArtifactPart, Inspect, InspectRequest, InspectionAnswer,
+    InterruptFate, KernelReport, KernelRequest, KernelWishes, PythonReport, ResultReport,
+    ResultRequest, SessionPhase, SessionRef, SessionReport, State,
 };
 use inkcell_engine::kernel::{ForkServer, Origin, RunnerBackend, RunnerConfig, ZygoteState};
 use inkcell_engine::registry::{IdleRule, Keep, SessionName};
@@ -19,7 +19,7 @@ use crate::faults_kit::{Desk, LONG, ME, answer, run_code, told, wait_for};
 impl Desk {
     fn session(&self, name: &str) -> SessionRef {
         let session = Some(SessionName(name.to_owned()));
-        SessionRef { session, cwd: self.dir.path().to_owned(), wanted: Wanted::default() }
+        SessionRef { session, cwd: self.dir.path().to_owned(), wanted: KernelWishes::default() }
     }
 
     async fn verb(&self, request: KernelRequest) -> KernelReport {
@@ -320,7 +320,7 @@ async fn a_session_of_another_folder_is_another_one() {
     }
     // A session with an explicit interpreter is found without naming it.
     let python = desk.status("work").await.kernel.expect("a kernel").executable;
-    let own = SessionRef { wanted: Wanted::interpreter(Some(python)), ..desk.session("own") };
+    let own = SessionRef { wanted: KernelWishes::interpreter(Some(python)), ..desk.session("own") };
     desk.verb(KernelRequest::Start(own.clone())).await;
     assert!(desk.status("own").await.interpreter.is_some());
     desk.verb(KernelRequest::Stop(own)).await;
@@ -387,7 +387,7 @@ async fn a_call_is_asked_for_and_its_stored_output_read() {
     let look = InspectRequest { session, what, wait: None, behind: None };
     let seen = answer(&desk.engine, look).await.expect("n");
     assert!(
-        matches!(seen.seen, Inspected::Name(digest) if digest.variable.preview.as_deref() == Some("99999"))
+        matches!(seen.seen, InspectionAnswer::Name(digest) if digest.variable.preview.as_deref() == Some("99999"))
     );
 
     let mut endless = desk.request(&["import time\nwhile True: time.sleep(0.01)"]);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use inkcell_engine::notebook::{CellPlace, CellRef, EditOp, EditReport, MetaChange};
-use inkcell_engine::{CellFate, EngineError, Kind, SaveOptions, Saved, Version};
+use inkcell_engine::{CellFate, EngineError, Kind, SaveOptions, SavedChange, Version};
 use inkcell_testkit::laws::KEEP_ALL;
 use inkcell_testkit::notebooks::small;
 
@@ -15,7 +15,7 @@ fn apply(
     desk: &Desk,
     base: Option<Version>,
     ops: &[EditOp],
-) -> Result<Saved<EditReport>, EngineError> {
+) -> Result<SavedChange<EditReport>, EngineError> {
     let options = SaveOptions { base, ..options() };
     desk.notebooks.change("nb.ipynb", &options, |notebook, base| base.apply(notebook, ops))
 }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use inkcell_engine::kernel::{BackendKind, RunnerConfig, Transport, ZmqConfig};
-use inkcell_engine::{Backends, EngineError, GatewayChoice, Needed};
+use inkcell_engine::{BackendNeeds, Backends, EngineError, GatewayChoice};
 
 use super::gateways;
 use crate::exit::Failure;
@@ -29,13 +29,13 @@ fn usual(settings: &Settings, profile: Profile) -> BackendKind {
 }
 
 /// The requirements of the default backend for running code.
-pub(crate) fn needed(settings: &Settings, profile: Profile) -> Result<Needed, EngineError> {
+pub(crate) fn needed(settings: &Settings, profile: Profile) -> Result<BackendNeeds, EngineError> {
     Ok(match usual(settings, profile) {
-        BackendKind::Runner => Needed::Runner,
-        BackendKind::Zmq => Needed::Zmq,
+        BackendKind::Runner => BackendNeeds::Runner,
+        BackendKind::Zmq => BackendNeeds::Zmq,
         BackendKind::Gateway => {
             let choice = gateways::choice(settings, profile);
-            Needed::Gateway(choice(&RuntimeFolder::of(settings))?)
+            BackendNeeds::Gateway(choice(&RuntimeFolder::of(settings))?)
         }
     })
 }

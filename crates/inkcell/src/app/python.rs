@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use inkcell_engine::api::{Helpers, KernelChoice, KernelName, Wanted};
+use inkcell_engine::api::{Helpers, KernelChoice, KernelName, KernelWishes};
 use inkcell_engine::kernel::{
     BackendKind, Finder, Interpreter, LaunchError, ModuleSearch, PythonCandidate, Reason, Search,
     Workspace, candidates, check_cwd, find_modules,
@@ -41,11 +41,15 @@ fn made(settings: &Settings, backends: Backends) -> Engine {
 }
 
 /// The kernel that the arguments select.
-pub(crate) fn wanted(python: &PythonArgs, kernel: &KernelArgs, settings: &Settings) -> Wanted {
+pub(crate) fn wanted(
+    python: &PythonArgs,
+    kernel: &KernelArgs,
+    settings: &Settings,
+) -> KernelWishes {
     let WhichKernel { backend, kernel, existing } = &kernel.which;
     let named = kernel.clone().map(|name| KernelChoice::Named(KernelName(name)));
     let running = || existing.as_deref().map(|file| settings.connection_file(file, &settings.cwd));
-    Wanted {
+    KernelWishes {
         interpreter: python.python.as_deref().map(|given| anchored(given, &settings.cwd)),
         backend: backend.map(BackendKind::from),
         kernel: named.or_else(|| running().map(KernelChoice::Existing)),
@@ -118,24 +122,28 @@ pub(crate) fn modules(
 
 /// The origin of the choice of an interpreter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Named {
+pub(crate) enum ChoiceOrigin {
     /// An argument of the command.
     ByArgument,
     /// A setting, or the default.
     Elsewhere,
 }
 
-impl Named {
+impl ChoiceOrigin {
     /// The origin of a choice that may come from the command line.
-    pub(crate) fn of(given: Option<&str>) -> Named {
-        if given.is_some() { Named::ByArgument } else { Named::Elsewhere }
+    pub(crate) fn of(given: Option<&str>) -> ChoiceOrigin {
+        if given.is_some() { ChoiceOrigin::ByArgument } else { ChoiceOrigin::Elsewhere }
     }
 }
 
 /// The reason for this interpreter, with the origin of the choice.
-pub(crate) fn reason(interpreter: &Interpreter, named: Named, settings: &Settings) -> String {
+pub(crate) fn reason(
+    interpreter: &Interpreter,
+    named: ChoiceOrigin,
+    settings: &Settings,
+) -> String {
     match interpreter.reason {
-        Reason::Setting if named == Named::ByArgument => "--python names it".to_owned(),
+        Reason::Setting if named == ChoiceOrigin::ByArgument => "--python names it".to_owned(),
         Reason::Setting => {
             let source = &settings.resolved.get(Key::PythonInterpreter).source;
             format!("python.interpreter is set by {source}")

@@ -115,10 +115,10 @@ impl Axis {
         let mut found: Vec<String> = Vec::new();
         for value in split(values).ok_or_else(|| MatrixError::OpenQuote { name: name.clone() })? {
             match value {
-                Written::Plain(text) if text.is_empty() => {
+                MatrixWord::Plain(text) if text.is_empty() => {
                     return Err(MatrixError::EmptyValue { name });
                 }
-                Written::Plain(value) | Written::Quoted(value) => {
+                MatrixWord::Plain(value) | MatrixWord::Quoted(value) => {
                     if found.contains(&value) {
                         return Err(MatrixError::SameValue { name, value });
                     }
@@ -131,13 +131,13 @@ impl Axis {
 }
 
 /// A value, and whether quotes protect its commas and blanks.
-enum Written {
+enum MatrixWord {
     Plain(String),
     Quoted(String),
 }
 
 /// The values between commas; a quote inside quotes is doubled. None if a quote is not closed.
-fn split(text: &str) -> Option<Vec<Written>> {
+fn split(text: &str) -> Option<Vec<MatrixWord>> {
     let mut values = Vec::new();
     let mut rest = text;
     loop {
@@ -155,17 +155,17 @@ fn split(text: &str) -> Option<Vec<Written>> {
                 }
             };
             let after = quoted[after..].trim_start();
-            values.push(Written::Quoted(value));
+            values.push(MatrixWord::Quoted(value));
             match after.strip_prefix(',') {
                 Some(more) => rest = more,
                 None if after.is_empty() => return Some(values),
                 None => return None,
             }
         } else if let Some((value, more)) = rest.split_once(',') {
-            values.push(Written::Plain(value.trim().to_owned()));
+            values.push(MatrixWord::Plain(value.trim().to_owned()));
             rest = more;
         } else {
-            values.push(Written::Plain(rest.trim().to_owned()));
+            values.push(MatrixWord::Plain(rest.trim().to_owned()));
             return Some(values);
         }
     }

@@ -21,14 +21,14 @@ pub(crate) struct BatchReport {
     pub(crate) began: String,
     /// The number of rows that ran at once.
     pub(crate) jobs: usize,
-    pub(crate) stopped: Option<Stopped>,
+    pub(crate) stopped: Option<StopReason>,
     /// Remarks for the reader of the report.
     pub(crate) notes: Vec<String>,
 }
 
 /// The reason why not every row was begun.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Stopped {
+pub(crate) enum StopReason {
     ByFailure,
     BySignal,
 }
@@ -149,7 +149,7 @@ impl BatchReport {
         let failed = self.rows.iter().filter(|row| row.fate == Fate::Failed);
         let mut codes = failed.map(|row| row.last().map_or(Exit::Failed, |last| last.exit));
         match codes.next() {
-            None if self.stopped == Some(Stopped::BySignal) => Exit::Failed,
+            None if self.stopped == Some(StopReason::BySignal) => Exit::Failed,
             None => Exit::Ok,
             Some(first) if codes.all(|other| other == first) => first,
             Some(_) => Exit::Failed,
@@ -160,7 +160,7 @@ impl BatchReport {
     pub(crate) fn to_json(&self) -> Value {
         let counts = self.counts();
         let status = match self.stopped {
-            Some(Stopped::BySignal) => "cancelled",
+            Some(StopReason::BySignal) => "cancelled",
             _ if counts.failed > 0 => "error",
             _ => "ok",
         };
@@ -316,7 +316,7 @@ pub(super) mod tests {
         assert_eq!(one["tries"][0]["exit"], 124);
         assert_eq!(one["tries"][0]["seconds"], 1.5);
         assert_eq!(one["tries"][0]["error"]["cell"], 2);
-        all.stopped = Some(Stopped::BySignal);
+        all.stopped = Some(StopReason::BySignal);
         assert_eq!(all.to_json()["status"], "cancelled");
     }
 }

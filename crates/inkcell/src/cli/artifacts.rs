@@ -3,7 +3,8 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use inkcell_engine::artifact::{
-    ArtifactId, ArtifactInfo, ArtifactState, Artifacts as Store, Kept, Removed, RemovedFor, Scope,
+    ArtifactId, ArtifactInfo, ArtifactState, Artifacts as Store, RemovedFor, Scope, StoreUsage,
+    SweepResult,
 };
 use inkcell_engine::output::size;
 use inkcell_engine::{EngineError, Kind};
@@ -114,7 +115,11 @@ fn remove(args: &RemoveArtifacts, store: &Store, output: &mut Output) -> Result<
     Ok(Exit::Ok)
 }
 
-fn tell_removed(removed: &Removed, store: &Store, output: &mut Output) -> Result<Exit, Failure> {
+fn tell_removed(
+    removed: &SweepResult,
+    store: &Store,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
     let left = store.kept()?;
     let written = if output.is_json() {
         let gone = removed.artifacts.iter().map(|removed| {
@@ -146,7 +151,7 @@ fn why(reason: RemovedFor) -> (&'static str, &'static str) {
     }
 }
 
-fn removed_lines(removed: &Removed, left: Kept) -> Vec<String> {
+fn removed_lines(removed: &SweepResult, left: StoreUsage) -> Vec<String> {
     let mut lines = Vec::new();
     let gone = removed.artifacts.len();
     let reasons = [RemovedFor::Age, RemovedFor::SessionQuota, RemovedFor::TotalQuota];
@@ -181,7 +186,7 @@ fn removed_lines(removed: &Removed, left: Kept) -> Vec<String> {
     lines
 }
 
-fn kept_json(kept: Kept) -> Value {
+fn kept_json(kept: StoreUsage) -> Value {
     json!({"artifacts": kept.artifacts, "bytes": kept.bytes})
 }
 

@@ -20,7 +20,7 @@ use crate::term::screen::{self, Key, Keys, Looks, Pages, Place, Waker, asking, s
 use crate::view::execution::{Area, Expansion};
 use crate::view::paint::Repaint;
 use crate::view::transcript::Transcript;
-use crate::view::transcript::piped::Piped;
+use crate::view::transcript::piped::PlainTranscript;
 
 /// After this time without an event, the remembered events count as received.
 const QUIET: Duration = Duration::from_millis(200);
@@ -53,7 +53,7 @@ pub(crate) fn run(
     if is_terminal && settings.can_draw() && !args.no_follow {
         return watched(asked, &met, &client, settings);
     }
-    let mut piped = Piped::new(met.session.cwd);
+    let mut piped = PlainTranscript::new(met.session.cwd);
     let exit = told(asked, args, output, |event| match event {
         HostEvent::Session { event, .. } => Some(piped.text(event)),
         HostEvent::Missed(missed) => Some(piped.missed(*missed)),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use inkcell_engine::notebook::{Compare, diff, notebook_changes};
-use inkcell_engine::{Opened, Version, parse_notebook};
+use inkcell_engine::{OpenNotebook, Version, parse_notebook};
 use serde_json::json;
 
 use crate::args::Diff;
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Diff, settings: &Settings, output: &mut Output) -> Resu
 }
 
 /// The notebook as it is in the last commit.
-fn committed(shown: &str, path: &Path) -> Result<Opened, Failure> {
+fn committed(shown: &str, path: &Path) -> Result<OpenNotebook, Failure> {
     let bad = |problem: String| {
         Failure::argument("B", format!("{problem}; give a second notebook to compare with"))
     };
@@ -74,5 +74,5 @@ fn committed(shown: &str, path: &Path) -> Result<Opened, Failure> {
     }
     let (shown, version) = (format!("HEAD:{shown}"), Version::of(&said.stdout));
     let notebook = parse_notebook(&shown, said.stdout)?;
-    Ok(Opened { notebook, version, path: path.to_owned(), shown, recovered: None })
+    Ok(OpenNotebook { notebook, version, path: path.to_owned(), shown, recovered: None })
 }

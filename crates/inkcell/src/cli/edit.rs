@@ -7,7 +7,7 @@ use inkcell_engine::notebook::{
 };
 use inkcell_engine::operations::{Argument, Field, FieldKind, FieldValue, FieldValues, OPERATIONS};
 use inkcell_engine::{
-    Backup, Base, EngineError, Force, IfMissing, Mode, SaveOptions, Saved, parse_ops,
+    Backup, Base, EngineError, Force, IfMissing, Mode, SaveOptions, SavedChange, parse_ops,
 };
 
 use crate::args::{Edit, Op, Save, Source};
@@ -40,7 +40,10 @@ pub(crate) fn options(save: &Save, if_missing: IfMissing) -> Result<SaveOptions,
 }
 
 /// Shows the changes of an edit.
-pub(crate) fn answer(output: &mut Output, saved: &Saved<EditReport>) -> Result<Exit, Failure> {
+pub(crate) fn answer(
+    output: &mut Output,
+    saved: &SavedChange<EditReport>,
+) -> Result<Exit, Failure> {
     report::write(output, saved).map_err(Failure::of_output)?;
     Ok(Exit::Ok)
 }

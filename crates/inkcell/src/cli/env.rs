@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::signals::Signals;
-use crate::app::python::{self, Named, text};
+use crate::app::python::{self, ChoiceOrigin, text};
 use crate::args::{Env, EnvCommand, EnvSetup, PythonArgs};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -57,7 +57,7 @@ async fn show(
         other.path != found.found_at && found.skipped.iter().all(|tried| tried.path != other.path)
     };
     let here = Here {
-        reason: python::reason(&found, Named::of(args.python.as_deref()), settings),
+        reason: python::reason(&found, ChoiceOrigin::of(args.python.as_deref()), settings),
         others: candidates(&search).list.into_iter().filter(is_other).collect(),
         modules: python::modules(settings, cwd.clone())?,
         python: found,
@@ -219,7 +219,7 @@ async fn make(
         () = cancel.cancelled() => return Err(LaunchError::Cancelled.into()),
     };
     if base.reason != Reason::Setting {
-        let reason = python::reason(&base, Named::of(named.python.as_deref()), settings);
+        let reason = python::reason(&base, ChoiceOrigin::of(named.python.as_deref()), settings);
         output.aside(&format!("base: {}", python::line(&base, &reason)));
     }
     let rules = EnvRules { mode: EnvMode::Inherit, pass: Vec::new() };

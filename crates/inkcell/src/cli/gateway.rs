@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use inkcell_engine::api::Wanted;
+use inkcell_engine::api::KernelWishes;
 use inkcell_engine::kernel::{
     BackendKind, GatewayBackend, GatewayConfig, GatewayError, GatewayUrl, LaunchError, LeftBehind,
     LocalGatewayBackend, PlainHttp, SharedGateway, SharedStatus, Token, Whose, left_behind,
@@ -58,10 +58,10 @@ async fn start(args: &GatewayStart, settings: &Settings) -> Result<TextAndJson, 
     let cwd = python::working_folder(&args.python, settings)?;
     let profile = Profile::CommandLine;
     let engine = Engine::new(engine_config(settings, profile), backends(settings, profile)?);
-    let wanted = Wanted {
+    let wanted = KernelWishes {
         interpreter: args.python.python.as_deref().map(|given| anchored(given, &settings.cwd)),
         backend: Some(BackendKind::Gateway),
-        ..Wanted::default()
+        ..KernelWishes::default()
     };
     let spec = engine.choose(&cwd, &wanted).await?.spec;
     let shared = LocalGatewayBackend::new(config).shared(&spec).map_err(EngineError::from)?;

@@ -23,7 +23,7 @@ use crate::host::{Host, HostKind, HostPlace, Hosts, Life, listen};
 use crate::log;
 use crate::mcp::desk::Turns;
 use crate::mcp::exposure::{Exposure, ToolSet};
-use crate::mcp::{Calls, Lines, Moved, Server, Watched, on_hang_up};
+use crate::mcp::{Calls, Lines, PipeWatch, Server, TransferCount, on_hang_up};
 use crate::output::Output;
 use crate::settings::Settings;
 
@@ -89,7 +89,8 @@ async fn serve(args: &Mcp, settings: &Arc<Settings>, output: &mut Output) -> Res
     let listening = settings.uses_host().then(|| also_listen(&host, settings)).flatten();
     let gone = CancellationToken::new();
     let (stdin, stdout) = rmcp::transport::stdio();
-    let (stdin, stdout) = (Watched::new(stdin, gone.clone()), Watched::new(stdout, gone.clone()));
+    let (stdin, stdout) =
+        (PipeWatch::new(stdin, gone.clone()), PipeWatch::new(stdout, gone.clone()));
     let written = stdout.moved();
     let transport = Lines::new(stdin, stdout, Turns::at(&desk));
     let calls = Calls::default();
@@ -139,7 +140,7 @@ async fn serve(args: &Mcp, settings: &Arc<Settings>, output: &mut Output) -> Res
 
 /// Returns when the client has hung up and does not read our output either. Nothing more is read from it then, so
 /// the end of its input would never be seen.
-async fn deaf(written: &Moved) {
+async fn deaf(written: &TransferCount) {
     let hung_up = CancellationToken::new();
     let told = hung_up.clone();
     on_hang_up(move || told.cancel());

@@ -22,8 +22,8 @@ use crate::client::hosts;
 use crate::client::{AskHandle, Client, Exchange, Step, not_begun};
 use crate::exit::{Exit, Failure};
 use crate::host::{
-    self, Answer, Ask, Attention, Detached, HostAddress, HostEvent, PythonAsk, PythonDone, Silence,
-    Silent,
+    self, Answer, Ask, Attention, Detachment, HostAddress, HostEvent, PythonAsk, PythonDone,
+    Silence, Silent,
 };
 use crate::output::{Output, Stream};
 use crate::settings::{Profile, Settings};
@@ -33,8 +33,8 @@ use crate::view::ending::Summary;
 use crate::view::execution::Execution;
 use crate::view::live::{Live, Show, last_words};
 use crate::view::paint::Colour;
-use crate::view::recorded::Recorded;
-use crate::view::reply::Replied;
+use crate::view::recorded::CallOutputs;
+use crate::view::reply::ReplyOnly;
 
 /// The least time to wait for a stalled reader at the end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -113,7 +113,7 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
         kernel: (&args.kernel).into(),
         limit_from: limit_from.to_owned(),
         attention: if args.verbose { Attention::Verbose } else { Attention::Usual },
-        detached: if args.detach { Detached::Yes } else { Detached::No },
+        detached: if args.detach { Detachment::Yes } else { Detachment::No },
     });
     if is_on_screen {
         return on_screen(&sources, ask, whom.client, settings, (waker, &signals));
@@ -123,9 +123,9 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
     let looks = if settings.may_colour() { Colour::On } else { Colour::Off };
     let colour = if std::io::stderr().is_terminal() { looks } else { Colour::Off };
     let show: Box<dyn Show> = match view {
-        _ if output.is_json() => Box::new(Recorded::default()),
+        _ if output.is_json() => Box::new(CallOutputs::default()),
         View::Stream => Box::new(Live::new(looks)),
-        View::Reply => Box::new(Replied),
+        View::Reply => Box::new(ReplyOnly),
         View::Blocks => {
             let colour = if std::io::stdout().is_terminal() { looks } else { Colour::Off };
             let call = Execution::new(Vec::new()).with_timeout(timeout);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use inkcell_engine::notebook::{
     Form, MarkerIds, Notebook, Outputs, PageLimits, SearchIn, Selector, page,
 };
-use inkcell_engine::{EngineError, LastRuns, Opened, read_with_runs};
+use inkcell_engine::{EngineError, LastRuns, OpenNotebook, read_with_runs};
 use serde_json::json;
 
 use crate::args::Read;
@@ -137,7 +137,7 @@ fn joined<'a>(pieces: &[&'a [u8]]) -> Cow<'a, str> {
 fn text_answer(
     output: &mut Output,
     path: &str,
-    opened: &Opened,
+    opened: &OpenNotebook,
     shown: &[&[u8]],
 ) -> std::io::Result<()> {
     if output.is_json() {
@@ -185,7 +185,7 @@ fn search(
     path: &str,
     pattern: &str,
     outputs: Outputs,
-    opened: &Opened,
+    opened: &OpenNotebook,
     cells: &[usize],
     output: &mut Output,
 ) -> Result<std::io::Result<()>, Failure> {
@@ -202,7 +202,7 @@ fn search(
 }
 
 /// The cells that `--cells` names.
-fn pick_cells(opened: &Opened, list: &str) -> Result<Vec<usize>, Failure> {
+fn pick_cells(opened: &OpenNotebook, list: &str) -> Result<Vec<usize>, Failure> {
     opened.pick_cells(list).map_err(|error| match error {
         EngineError::Argument { problem, .. } => Failure::argument("--cells", problem),
         other => other.into(),

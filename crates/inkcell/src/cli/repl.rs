@@ -16,7 +16,7 @@ use crate::host::{Ask, Attention, KernelOptions};
 use crate::output::Output;
 use crate::settings::Settings;
 use crate::term::repl::face::Face;
-use crate::term::repl::piped::Piped;
+use crate::term::repl::piped::PipeRepl;
 use crate::term::repl::plain::Plain;
 use crate::term::repl::talk::Talk;
 use crate::term::repl::{Repl, Shared, Terminal, locked};
@@ -57,7 +57,7 @@ pub(crate) fn run(
     let talk: Shared = Arc::new(Mutex::new(talk));
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
         let colour = if settings.may_colour() { Colour::On } else { Colour::Off };
-        let mut face = Piped::new(io::stdin().lock(), Live::new(colour));
+        let mut face = PipeRepl::new(io::stdin().lock(), Live::new(colour));
         let failed = Repl::new(Arc::clone(&talk), &mut face).run()?;
         return Ok(failed.unwrap_or(Exit::Ok));
     }

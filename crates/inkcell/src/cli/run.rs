@@ -31,16 +31,16 @@ use crate::args::Run;
 use crate::client::hosts::{self, Target};
 use crate::client::{self, Client, Exchange, Step};
 use crate::exit::{Exit, Failure};
-use crate::host::{self, Ask, Attention, Detached, HostEvent, Life, RunAsk};
+use crate::host::{self, Ask, Attention, Detachment, HostEvent, Life, RunAsk};
 use crate::output::Output;
 
 use crate::settings::Settings;
 use crate::view::run::{Answer, Following, Progress};
 use crate::view::words;
 
-use piped::Piped;
+use piped::StdinNotebook;
 pub(super) use served::unfinished;
-use served::{Place, Served};
+use served::{FetchedNotebook, Place};
 pub(super) use stopping::{RunLife, Stopping};
 
 /// The interval at which the view is updated.
@@ -53,29 +53,29 @@ const PIPE: &str = "-";
 const STANDARD_INPUT: &str = "standard input";
 
 /// The place of the notebook that is run.
-enum Given {
+enum NotebookSource {
     /// The file that the command names.
     File,
     /// A folder of ours, for a notebook from standard input.
-    Piped(Piped),
+    Piped(StdinNotebook),
     /// A folder of ours, for a notebook from a server.
     Served(Arc<ServedRun>),
 }
 
-impl Given {
+impl NotebookSource {
     fn served(&self) -> Option<Arc<ServedRun>> {
         match self {
-            Given::Served(served) => Some(Arc::clone(served)),
-            Given::File | Given::Piped(_) => None,
+            NotebookSource::Served(served) => Some(Arc::clone(served)),
+            NotebookSource::File | NotebookSource::Piped(_) => None,
         }
     }
 
     /// Our copy, and the user's name for it.
     fn copy(&self) -> Option<(&Path, &str)> {
         match self {
-            Given::File => None,
-            Given::Piped(piped) => Some((&piped.path, STANDARD_INPUT)),
-            Given::Served(served) => Some((&served.notebook.file, served.notebook.name())),
+            NotebookSource::File => None,
+            NotebookSource::Piped(piped) => Some((&piped.path, STANDARD_INPUT)),
+            NotebookSource::Served(served) => Some((&served.notebook.file, served.notebook.name())),
         }
     }
 }
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Run, settings: &Settings, output: &mut Output) -> Resul
         return batch::run(args, &parameters, settings, output);
     }
     let place = Place::of(args, settings)?;
-    let piped = (args.path == PIPE).then(|| Piped::read(settings)).transpose()?;
+    let piped = (args.path == PIPE).then(|| StdinNotebook::read(settings)).transpose()?;
     let is_shown = piped.is_some() && matches!(args.output.as_deref(), None | Some(PIPE));
     if args.output.as_deref() == Some(PIPE) && piped.is_none() {
         let problem = "- is for a notebook that was piped in; name a file";
@@ -109,13 +109,15 @@ pub(crate) fn run(args: &Run, settings: &Settings, output: &mut Output) -> Resul
         (_, false, false) => Following::Lines,
     };
     let given = match (piped, place) {
-        (Some(piped), _) => Given::Piped(piped),
-        (None, None) => Given::File,
-        (None, Some(place)) => Given::Served(ServedRun::fetch(place, args, settings, output)?),
+        (Some(piped), _) => NotebookSource::Piped(piped),
+        (None, None) => NotebookSource::File,
+        (None, Some(place)) => {
+            NotebookSource::Served(ServedRun::fetch(place, args, settings, output)?)
+        }
     };
     let answer = match &given {
-        Given::Piped(_) if is_shown => Answer::Piped,
-        Given::Served(served) if served.notebook.whereabouts().is_some() => Answer::Served,
+        NotebookSource::Piped(_) if is_shown => Answer::Piped,
+        NotebookSource::Served(served) if served.notebook.whereabouts().is_some() => Answer::Served,
         _ => Answer::File,
     };
     if args.inspect {
@@ -124,7 +126,7 @@ pub(crate) fn run(args: &Run, settings: &Settings, output: &mut Output) -> Resul
     let asked = (&given, parameters);
     let done = conduct(args, asked, (following, answer), settings, output);
     let shown = match &given {
-        Given::Piped(piped) if is_shown => piped.show(),
+        NotebookSource::Piped(piped) if is_shown => piped.show(),
         _ => Ok(()),
     };
     let exit = done?;
@@ -134,7 +136,7 @@ pub(crate) fn run(args: &Run, settings: &Settings, output: &mut Output) -> Resul
 
 /// A notebook of a server, and the connection to that server.
 struct ServedRun {
-    notebook: Served,
+    notebook: FetchedNotebook,
     runtime: tokio::runtime::Runtime,
     signals: Signals,
     choice: GatewayChoice,
@@ -154,7 +156,7 @@ impl ServedRun {
         let (notebook, signals) = runtime.block_on(async {
             let signals = Signals::listen()?;
             tokio::select! {
-                served = Served::fetch(place, args, settings, output) => Ok((served?, signals.clone())),
+                served = FetchedNotebook::fetch(place, args, settings, output) => Ok((served?, signals.clone())),
                 () = signals.asked(1) => Err(signals.first().map_or(Failure::Pipe, Failure::Signal)),
             }
         })?;
@@ -169,14 +171,14 @@ impl ServedRun {
 
 fn request(
     args: &Run,
-    given: &Given,
+    given: &NotebookSource,
     (session, folder): (Option<SessionName>, Option<PathBuf>),
     settings: &Settings,
 ) -> RunRequest {
     let not_zero = |time: Option<Duration>| time.filter(|time| !time.is_zero());
     let copy = given.copy().map(|(path, _)| path);
     let mut wanted = python::wanted(&args.python, &args.kernel, settings);
-    if matches!(given, Given::Served(_)) {
+    if matches!(given, NotebookSource::Served(_)) {
         wanted.backend = Some(BackendKind::Gateway);
     }
     RunRequest {
@@ -211,7 +213,7 @@ fn request(
         parameters: Parameters::default(),
         on_open: match given {
             // Other users may have the server's notebook open, which was checked, but not our copy.
-            Given::Served(_) => OnOpen::Write,
+            NotebookSource::Served(_) => OnOpen::Write,
             _ if args.force => OnOpen::Write,
             _ => OnOpen::Refuse,
         },
@@ -221,15 +223,15 @@ fn request(
 /// A message for the main thread.
 enum News {
     Event(Box<HostEvent>),
-    Done(Box<Ended>),
+    Done(Box<RunResults>),
 }
 
 /// The result of the run, and of writing the notebook back to its server.
-type Ended = (Result<Box<PythonReport>, Failure>, Result<(), Failure>);
+type RunResults = (Result<Box<PythonReport>, Failure>, Result<(), Failure>);
 
 fn conduct(
     args: &Run,
-    (given, parameters): (&Given, Parameters),
+    (given, parameters): (&NotebookSource, Parameters),
     (following, answer): (Following, Answer),
     settings: &Settings,
     output: &mut Output,
@@ -237,7 +239,7 @@ fn conduct(
     let named = args.session.as_deref().map(|given| hosts::named(given, settings)).transpose()?;
     let session = named.map(|(session, _)| session);
     let whom = match given {
-        Given::Served(served) => {
+        NotebookSource::Served(served) => {
             let engine = python::engine_on(settings, served.choice.clone())?;
             Target::new(Client::local(engine, settings, Life::OneCall)?)
         }
@@ -255,8 +257,8 @@ fn conduct(
         request: RunRequest { parameters, ..request(args, given, (session, whom.cwd), settings) },
         kernel: (&args.kernel).into(),
         state: match given {
-            Given::Piped(piped) => Some(piped.folder.path().to_owned()),
-            Given::File | Given::Served(_) => None,
+            NotebookSource::Piped(piped) => Some(piped.folder.path().to_owned()),
+            NotebookSource::File | NotebookSource::Served(_) => None,
         },
         copy_of: given.copy().map(|(_, name)| name.to_owned()),
         attention: match (args.quiet, args.verbose) {
@@ -264,7 +266,7 @@ fn conduct(
             (_, true) => Attention::Verbose,
             _ => Attention::Usual,
         },
-        detached: if args.detach { Detached::Yes } else { Detached::No },
+        detached: if args.detach { Detachment::Yes } else { Detachment::No },
         copied_from: None,
     };
     let stopping = Stopping::listen(life)?;
@@ -291,9 +293,9 @@ fn conduct(
     }
     if let Some(notebook) = &mut report.notebook {
         match given {
-            Given::File => {}
-            Given::Piped(_) => PIPE.clone_into(&mut notebook.path),
-            Given::Served(served) => {
+            NotebookSource::File => {}
+            NotebookSource::Piped(_) => PIPE.clone_into(&mut notebook.path),
+            NotebookSource::Served(served) => {
                 let name = served.notebook.name();
                 if notebook.written == notebook.path {
                     name.clone_into(&mut notebook.written);
@@ -307,7 +309,7 @@ fn conduct(
     }
     let shown = progress.end(&report, began.elapsed(), output, answer);
     let whereabouts = match given {
-        Given::Served(served) if put.is_ok() && following == Following::Lines => {
+        NotebookSource::Served(served) if put.is_ok() && following == Following::Lines => {
             served.notebook.whereabouts()
         }
         _ => None,
@@ -375,7 +377,7 @@ fn follow(
     stopping: &Stopping,
     progress: &mut Progress,
     output: &mut Output,
-) -> Ended {
+) -> RunResults {
     let mut shown = Instant::now();
     loop {
         match heard.recv_timeout(TICK) {

@@ -59,9 +59,9 @@ pub(crate) fn run(args: &Setup, settings: &Settings, output: &mut Output) -> Res
     let plan = Plan { client, scope, server, file, alone };
     let done = if args.write {
         let change = write(&plan, args)?;
-        Done::Written(change)
+        SetupResult::Written(change)
     } else {
-        Done::Shown(look(&plan))
+        SetupResult::Shown(look(&plan))
     };
     let written = if output.is_json() {
         output.json(&plan.to_json(&done))
@@ -111,7 +111,7 @@ fn file(client: Client, scope: Scope, settings: &Settings) -> Result<std::path::
     })
 }
 
-enum Done {
+enum SetupResult {
     Shown(Result<Change, String>),
     Written(Change),
 }
@@ -146,19 +146,19 @@ fn write(plan: &Plan, args: &Setup) -> Result<Change, Failure> {
 }
 
 impl Plan {
-    fn lines(&self, done: &Done, args: &Setup) -> Vec<String> {
+    fn lines(&self, done: &SetupResult, args: &Setup) -> Vec<String> {
         let Plan { client, scope, server, file, alone } = self;
         let (title, file) = (client.title(), file.display());
         let next = format!("next: {}", client.next_step(*scope));
         let mut lines = match done {
-            Done::Written(Change::Nothing) => {
+            SetupResult::Written(Change::Nothing) => {
                 return vec![format!("nothing to change: {file} has {} already", server.name)];
             }
-            Done::Written(change) => {
+            SetupResult::Written(change) => {
                 let what = if *change == Change::Added { "added to" } else { "changed in" };
                 vec![format!("{} {what} {file}", server.name), next]
             }
-            Done::Shown(state) => {
+            SetupResult::Shown(state) => {
                 let mut lines = vec![format!("{title} reads {file}; this belongs into it:")];
                 lines.push(String::new());
                 lines.extend(alone.lines().map(str::to_owned));
@@ -195,7 +195,7 @@ impl Plan {
         })
     }
 
-    fn to_json(&self, done: &Done) -> Value {
+    fn to_json(&self, done: &SetupResult) -> Value {
         let Plan { client, scope, server, file, alone } = self;
         let word = |change: &Change| match change {
             Change::Nothing => "nothing",
@@ -203,11 +203,11 @@ impl Plan {
             Change::Changed => "changed",
         };
         let (written, state, problem) = match done {
-            Done::Written(change) => (Some(word(change)), "present", None),
-            Done::Shown(Ok(Change::Nothing)) => (None, "present", None),
-            Done::Shown(Ok(Change::Added)) => (None, "absent", None),
-            Done::Shown(Ok(Change::Changed)) => (None, "different", None),
-            Done::Shown(Err(problem)) => (None, "unusable", Some(problem)),
+            SetupResult::Written(change) => (Some(word(change)), "present", None),
+            SetupResult::Shown(Ok(Change::Nothing)) => (None, "present", None),
+            SetupResult::Shown(Ok(Change::Added)) => (None, "absent", None),
+            SetupResult::Shown(Ok(Change::Changed)) => (None, "different", None),
+            SetupResult::Shown(Err(problem)) => (None, "unusable", Some(problem)),
         };
         json!({
             "client": client.word(),

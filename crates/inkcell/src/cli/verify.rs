@@ -23,7 +23,7 @@ use crate::app::python;
 use crate::args::Verify;
 use crate::client::{self, Client, Step};
 use crate::exit::{Exit, Failure};
-use crate::host::{self, Ask, Attention, Detached, Life, Refusal, RunAsk};
+use crate::host::{self, Ask, Attention, Detachment, Life, Refusal, RunAsk};
 use crate::output::Output;
 use crate::scratch::Scratch;
 use crate::settings::Settings;
@@ -35,7 +35,7 @@ const FOLDERS: &str = "verify";
 const PARTS: [&str; 3] = ["stdout", "stderr", "error"];
 
 /// A notebook that was checked.
-struct Checked {
+struct VerifiedNotebook {
     path: String,
     took: Duration,
     outcome: Outcome,
@@ -70,7 +70,7 @@ impl CheckedCell {
     }
 }
 
-impl Checked {
+impl VerifiedNotebook {
     fn exit(&self) -> Exit {
         match &self.outcome {
             Outcome::NeverRun => Exit::Failed,
@@ -120,7 +120,7 @@ pub(crate) fn run(
             Err(failure) if paths.len() == 1 => return Err(failure),
             Err(failure) => Outcome::Failed(failure.into()),
         };
-        let checked = Checked { path: path.clone(), took: began.elapsed(), outcome };
+        let checked = VerifiedNotebook { path: path.clone(), took: began.elapsed(), outcome };
         if !output.is_json() {
             report::write(&checked, args.quiet, output).map_err(Failure::of_output)?;
             output.flush().map_err(Failure::of_output)?;
@@ -133,7 +133,7 @@ pub(crate) fn run(
         output.line(&report::summary(&all)).map_err(Failure::of_output)?;
     }
     // The first notebook that fails decides the exit code.
-    Ok(all.iter().map(Checked::exit).find(|exit| *exit != Exit::Ok).unwrap_or(Exit::Ok))
+    Ok(all.iter().map(VerifiedNotebook::exit).find(|exit| *exit != Exit::Ok).unwrap_or(Exit::Ok))
 }
 
 fn rules(args: &Verify) -> Result<CompareRules, Failure> {
@@ -280,7 +280,7 @@ fn ran(
         copy_of: Some(path.to_owned()),
         copied_from: None,
         attention: Attention::Quiet,
-        detached: Detached::No,
+        detached: Detachment::No,
     };
     let mut asked = client.ask(Ask::Run(ask))?;
     let handle = asked.handle();

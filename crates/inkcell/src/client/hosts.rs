@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::thread::ScopedJoinHandle;
 
 use inkcell_engine::Kind;
-use inkcell_engine::api::{KernelReport, KernelRequest, SessionRef, SessionReport, Wanted};
+use inkcell_engine::api::{KernelReport, KernelRequest, KernelWishes, SessionRef, SessionReport};
 use inkcell_engine::is_notebook_path;
 use inkcell_engine::registry::SessionName;
 
@@ -62,7 +62,7 @@ impl HostSession {
         SessionRef {
             session: Some(self.session.name.clone()),
             cwd: self.session.cwd.clone(),
-            wanted: Wanted::default(),
+            wanted: KernelWishes::default(),
         }
     }
 }

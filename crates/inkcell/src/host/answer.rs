@@ -21,7 +21,7 @@ use super::{python, run, watch};
 use crate::app::{desk_with, exposure};
 use crate::exit::Failure;
 use crate::mcp::desk::Turns;
-use crate::mcp::{Lines, Server, Watched};
+use crate::mcp::{Lines, PipeWatch, Server};
 use crate::settings::{Profile, Settings, Surroundings, engine_config};
 
 /// A caller: its settings, and the engine configured by them.
@@ -161,7 +161,7 @@ pub(super) async fn mcp(
     let desk = desk_with(engine, Arc::new(exposure), &settings);
     let owner = host.new_owner();
     let gone = CancellationToken::new();
-    let (read, write) = (Watched::new(read, gone.clone()), Watched::new(write, gone.clone()));
+    let (read, write) = (PipeWatch::new(read, gone.clone()), PipeWatch::new(write, gone.clone()));
     let lines = Lines::new(read, write, Turns::at(&desk));
     let server = Server::new(desk, owner, host.calls.clone());
     let serving = async {

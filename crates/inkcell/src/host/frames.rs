@@ -106,7 +106,7 @@ pub(crate) struct PythonAsk {
     /// The argument or setting that set the time limit.
     pub(crate) limit_from: String,
     pub(crate) attention: Attention,
-    pub(crate) detached: Detached,
+    pub(crate) detached: Detachment,
 }
 
 /// Cells of a notebook to run.
@@ -119,7 +119,7 @@ pub(crate) struct RunAsk {
     /// The user's name for the notebook, if the file is a copy of ours.
     pub(crate) copy_of: Option<String>,
     pub(crate) attention: Attention,
-    pub(crate) detached: Detached,
+    pub(crate) detached: Detachment,
     /// The session whose kernel is copied for it, instead of a new kernel.
     #[serde(default)]
     pub(crate) copied_from: Option<SessionName>,
@@ -160,7 +160,7 @@ pub(crate) enum Attention {
 /// Whether the caller stays until the end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Detached {
+pub(crate) enum Detachment {
     No,
     /// The call goes on by itself, and its id gives access to it.
     Yes,

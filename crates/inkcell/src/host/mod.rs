@@ -19,7 +19,7 @@ mod watch;
 
 pub(crate) use edits::tell_other_hosts;
 pub(crate) use frames::{
-    Answer, Ask, Attention, Detached, FromHost, Hello, HostEvent, HostStatus, KernelOptions,
+    Answer, Ask, Attention, Detachment, FromHost, Hello, HostEvent, HostStatus, KernelOptions,
     McpAsk, PythonAsk, PythonDone, Refusal, RunAsk, ToHost,
 };
 pub(crate) use life::{IdleEnd, until_idle};

@@ -8,16 +8,18 @@ use std::time::Duration;
 
 use inkcell_engine::api::KernelStep;
 use inkcell_engine::kernel::EnvPattern;
-use inkcell_engine::{CallHandle, CallOptions, Chosen, EngineError, Kind, Resolution, Tapped};
+use inkcell_engine::{
+    CallHandle, CallOptions, EngineError, Kind, Resolution, ResolvedKernel, TapEvent,
+};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::Caller;
-use super::frames::{Attention, Detached, HostEvent, KernelOptions, PythonAsk, PythonDone};
+use super::frames::{Attention, Detachment, HostEvent, KernelOptions, PythonAsk, PythonDone};
 use super::talk::{Host, Life, Talk};
-use crate::app::python::{self, Named};
+use crate::app::python::{self, ChoiceOrigin};
 use crate::exit::{Exit, Failure};
 use crate::log;
 use crate::settings::Settings;
@@ -44,7 +46,7 @@ pub(super) async fn answer(
         }
     };
     log::stage("interpreter chosen");
-    let named = Named::of(request.wanted.interpreter.as_deref());
+    let named = ChoiceOrigin::of(request.wanted.interpreter.as_deref());
     for line in about(&chosen, (attention, &kernel), named, &caller.settings) {
         talk.tell(HostEvent::Aside(line)).await;
     }
@@ -54,12 +56,12 @@ pub(super) async fn answer(
     });
     let (events, mut tapped) = mpsc::channel(QUEUE);
     // A call that no client follows is not held up.
-    let tap = (detached == Detached::No).then_some(events);
+    let tap = (detached == Detachment::No).then_some(events);
     let owner = host.new_owner();
     let began = Instant::now();
     let options = CallOptions { tap, ..CallOptions::of(owner) };
     let call = engine.submit(request.on(&chosen), options).await?;
-    if detached == Detached::Yes {
+    if detached == Detachment::Yes {
         host.engine.release(owner);
         return Ok(PythonDone { report: call.report(), took: began.elapsed(), python });
     }
@@ -73,7 +75,7 @@ pub(super) async fn answer(
             report
         })
     };
-    let mut followed = Followed { call, talk, over, times: 0 };
+    let mut followed = FollowedCall { call, talk, over, times: 0 };
     while let Some((cell, event)) = followed.next(&mut tapped).await {
         if let Some(event) = HostEvent::of(cell, event) {
             followed.pass(event).await;
@@ -92,7 +94,7 @@ pub(super) async fn answer(
 }
 
 /// A call under way, and the client that made it.
-struct Followed {
+struct FollowedCall {
     call: CallHandle,
     talk: Talk,
     /// Set when the call is over.
@@ -101,9 +103,9 @@ struct Followed {
     times: u32,
 }
 
-impl Followed {
+impl FollowedCall {
     /// The next event; none when there will be no more, or when the client is gone.
-    async fn next(&mut self, tapped: &mut mpsc::Receiver<Tapped>) -> Option<Tapped> {
+    async fn next(&mut self, tapped: &mut mpsc::Receiver<TapEvent>) -> Option<TapEvent> {
         let gone = self.talk.gone.clone();
         loop {
             tokio::select! {
@@ -183,9 +185,9 @@ impl Followed {
 
 /// The kernel and its Python, if the caller asked for them, and the promised features that the code lacks.
 pub(super) fn about(
-    chosen: &Chosen,
+    chosen: &ResolvedKernel,
     (attention, options): (Attention, &KernelOptions),
-    named: Named,
+    named: ChoiceOrigin,
     settings: &Settings,
 ) -> Vec<String> {
     let mut lines = Vec::new();

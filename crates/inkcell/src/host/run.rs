@@ -15,10 +15,10 @@ use serde_json::Value;
 use tokio::time::{Instant, MissedTickBehavior};
 
 use super::answer::Caller;
-use super::frames::{Detached, FromHost, HostEvent, PythonDone, RunAsk};
+use super::frames::{Detachment, FromHost, HostEvent, PythonDone, RunAsk};
 use super::python::about;
 use super::talk::{Host, Life, Talk};
-use crate::app::python::Named;
+use crate::app::python::ChoiceOrigin;
 use crate::exit::{Exit, Failure};
 use crate::log;
 use crate::settings::size_policy;
@@ -38,7 +38,7 @@ pub(super) async fn answer(
     let (engine, settings) = (&caller.engine, &caller.settings);
     let path = request.path.clone();
     let refused = |error: EngineError| refused(&error, &path, copy_of.as_deref());
-    let named = Named::of(request.wanted.interpreter.as_deref());
+    let named = ChoiceOrigin::of(request.wanted.interpreter.as_deref());
     let notebooks = match &state {
         Some(folder) => settings.notebooks.keeping_state_in(folder),
         None => settings.notebooks.clone(),
@@ -68,7 +68,7 @@ pub(super) async fn answer(
     let call = engine.submit(prepared.on(&chosen), CallOptions::of(owner)).await?;
     let mut seen = call.report();
     let done = |report| PythonDone { report, took: began.elapsed(), python: Value::Null };
-    if detached == Detached::Yes {
+    if detached == Detachment::Yes {
         host.engine.release(owner);
         return Ok(done(seen));
     }

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::places::{Place, Places};
-use super::routes::Guarded;
+use super::routes::GuardedRoutes;
 
 /// The limits of connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,7 +47,7 @@ const LAST_ANSWERS: Duration = Duration::from_millis(500);
 /// that takes no longer than a moment after `closing`; then nothing is left.
 pub(crate) async fn serve(
     listener: TcpListener,
-    site: Guarded,
+    site: GuardedRoutes,
     limits: ConnectionLimits,
     ending: CancellationToken,
     closing: CancellationToken,
@@ -92,7 +92,7 @@ pub(crate) async fn serve(
 async fn converse(
     stream: TcpStream,
     place: Place,
-    site: Guarded,
+    site: GuardedRoutes,
     limits: ConnectionLimits,
     ending: CancellationToken,
 ) {

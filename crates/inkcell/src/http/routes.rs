@@ -70,20 +70,20 @@ impl Routes {
     }
 
     /// The routes behind a guard.
-    pub(crate) fn behind(self, guard: Arc<Guard>, limits: BodyLimits) -> Guarded {
-        Guarded { table: self.table.into(), guard, limits }
+    pub(crate) fn behind(self, guard: Arc<Guard>, limits: BodyLimits) -> GuardedRoutes {
+        GuardedRoutes { table: self.table.into(), guard, limits }
     }
 }
 
 /// Routes that only requests admitted by the guard reach. Clones share them.
 #[derive(Clone)]
-pub(crate) struct Guarded {
+pub(crate) struct GuardedRoutes {
     table: Arc<[Route]>,
     guard: Arc<Guard>,
     limits: BodyLimits,
 }
 
-impl Guarded {
+impl GuardedRoutes {
     /// Answers a request. A request that reaches a route carries its `Caller`, if there is one, as an extension.
     pub(crate) async fn answer<B>(&self, request: Request<B>) -> Result<Response<Body>, Infallible>
     where

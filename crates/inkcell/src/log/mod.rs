@@ -28,7 +28,7 @@ pub(crate) use served::{call, client, ended};
 use self::line::Words;
 use self::sink::Sink;
 use crate::exit::Failure;
-use crate::settings::{LogSettings, Profile, Traced};
+use crate::settings::{LogSettings, Profile, TraceSwitch};
 
 /// Stages of starting (`debug.startup`).
 const STARTUP: &str = "inkcell::startup";
@@ -77,8 +77,8 @@ fn watch_panics(profile: Profile) {
 /// Takes events and writes lines.
 struct Log {
     level: LevelFilter,
-    messages: Traced,
-    startup: Traced,
+    messages: TraceSwitch,
+    startup: TraceSwitch,
     sink: Sink,
     /// Standard error for stages, when the log goes to a file.
     stderr: Sink,
@@ -95,7 +95,7 @@ impl Log {
             "trace" => LevelFilter::TRACE,
             _ => LevelFilter::OFF,
         };
-        let is_silent = level == LevelFilter::OFF && settings.messages == Traced::No;
+        let is_silent = level == LevelFilter::OFF && settings.messages == TraceSwitch::No;
         let sink = match &settings.file {
             Some(path) if !is_silent => Sink::file(path).map_err(|error| {
                 let problem =
@@ -109,7 +109,7 @@ impl Log {
     }
 
     fn max_level(&self) -> LevelFilter {
-        let is_traced = self.messages == Traced::Yes || self.startup == Traced::Yes;
+        let is_traced = self.messages == TraceSwitch::Yes || self.startup == TraceSwitch::Yes;
         if is_traced { self.level.max(LevelFilter::INFO) } else { self.level }
     }
 
@@ -119,8 +119,8 @@ impl Log {
             return false;
         }
         match metadata.target() {
-            STARTUP => self.startup == Traced::Yes,
-            MESSAGES => self.messages == Traced::Yes,
+            STARTUP => self.startup == TraceSwitch::Yes,
+            MESSAGES => self.messages == TraceSwitch::Yes,
             target if is_own(target) => *metadata.level() <= self.level,
             // Source locations of other crates are of use only to a developer of inkcell.
             _ => self.level >= LevelFilter::DEBUG && *metadata.level() <= self.level,

@@ -24,7 +24,7 @@ fn logged(settings: &LogSettings, path: &Path, work: impl FnOnce()) -> Vec<Strin
 }
 
 fn level(level: &'static str) -> LogSettings {
-    LogSettings { level, file: None, messages: Traced::No, startup: Traced::No }
+    LogSettings { level, file: None, messages: TraceSwitch::No, startup: TraceSwitch::No }
 }
 
 fn one_of_each() {
@@ -46,7 +46,7 @@ fn levels_and_switches_are_kept_apart() {
         assert_eq!(logged(&level(name), &path, one_of_each), all[..at], "{name}");
         assert_eq!(path.exists(), name != "off", "what is not written to is not made");
     }
-    let messages = LogSettings { messages: Traced::Yes, ..level("off") };
+    let messages = LogSettings { messages: TraceSwitch::Yes, ..level("off") };
     assert_eq!(logged(&messages, &dir.path().join("m"), one_of_each), ["INFO m"]);
 }
 

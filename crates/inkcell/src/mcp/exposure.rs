@@ -184,7 +184,7 @@ mod tests {
     use inkcell_engine::kernel::FindError;
 
     use super::*;
-    use crate::settings::{Key, Resolved, Value};
+    use crate::settings::{Key, ResolvedSettings, Value};
 
     /// The mode as the setting and `PI_PY` select it.
     fn mode(setting: &str, py: &str) -> ToolMode {
@@ -196,7 +196,7 @@ mod tests {
             };
             Some(value.to_owned())
         };
-        let resolved = Resolved::new(&variable, &[]).unwrap();
+        let resolved = ResolvedSettings::new(&variable, &[]).unwrap();
         let Value::Choice(word) = resolved.get(Key::PythonToolMode).value else { unreachable!() };
         ToolMode::of_word(word)
     }

@@ -12,7 +12,7 @@ mod table;
 pub(crate) mod tools;
 
 pub(crate) use protocol::{
-    Calls, Client, Ends, Lines, MOST_BYTES, Moved, PATH, Server, Watched, answer, clean, of_tool,
-    offered, on_hang_up, page, routes,
+    Calls, Client, Ends, Lines, MOST_BYTES, PATH, PipeWatch, Server, TransferCount, answer, clean,
+    of_tool, offered, on_hang_up, page, routes,
 };
 pub(crate) use table::{TOOLS, find};

@@ -11,7 +11,7 @@ use inkcell_engine::api::KernelMode;
 use inkcell_engine::kernel::{PlainHttp, Sharing};
 use inkcell_engine::output::TextLimit;
 
-use super::read::Read;
+use super::read::SettingsReader;
 use super::value::{Address, Secret};
 use super::{Key, Profile, Settings, Source};
 
@@ -84,21 +84,21 @@ pub(crate) struct LogSettings {
     /// The log file; without it, standard error.
     pub(crate) file: Option<PathBuf>,
     /// Set if each message to and from kernels is logged.
-    pub(crate) messages: Traced,
+    pub(crate) messages: TraceSwitch,
     /// Set if each stage of starting is written to standard error.
-    pub(crate) startup: Traced,
+    pub(crate) startup: TraceSwitch,
 }
 
 /// On or off, for a trace that logs step by step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Traced {
+pub(crate) enum TraceSwitch {
     Yes,
     No,
 }
 
 impl Settings {
     pub(crate) fn calls(&self, profile: Profile) -> CallSettings {
-        let read = Read { resolved: &self.resolved, profile };
+        let read = SettingsReader { resolved: &self.resolved, profile };
         CallSettings {
             timeout: read.time(Key::PythonTimeout),
             kernel_mode: match read.word(Key::PythonKernelMode) {
@@ -119,18 +119,18 @@ impl Settings {
 
     /// The mode that decides which tools an agent gets.
     pub(crate) fn tool_mode(&self, profile: Profile) -> ToolMode {
-        let read = Read { resolved: &self.resolved, profile };
+        let read = SettingsReader { resolved: &self.resolved, profile };
         ToolMode::of_word(read.word(Key::PythonToolMode))
     }
 
     /// Decides whether Python is looked for before it is offered.
     pub(crate) fn check(&self, profile: Profile) -> Check {
-        let read = Read { resolved: &self.resolved, profile };
+        let read = SettingsReader { resolved: &self.resolved, profile };
         if read.is_on(Key::PythonSkipCheck) { Check::Skip } else { Check::Look }
     }
 
     pub(crate) fn backend(&self, profile: Profile) -> BackendSettings {
-        let read = Read { resolved: &self.resolved, profile };
+        let read = SettingsReader { resolved: &self.resolved, profile };
         let url = read.address(Key::GatewayUrl);
         let is_said = self.resolved.get(Key::PythonBackend).source != Source::Default;
         match (read.word(Key::PythonBackend), &url) {
@@ -145,7 +145,7 @@ impl Settings {
 
     /// The gateway for kernels, whether or not it is the default backend.
     pub(crate) fn gateway(&self, profile: Profile) -> GatewaySettings {
-        let read = Read { resolved: &self.resolved, profile };
+        let read = SettingsReader { resolved: &self.resolved, profile };
         let path = |key| read.text(key).map(|file| self.path(&file));
         GatewaySettings {
             url: read.address(Key::GatewayUrl),
@@ -169,13 +169,13 @@ impl Settings {
 
     /// The token for clients that come over HTTP, if the user chose one.
     pub(crate) fn http_token(&self) -> Option<Secret> {
-        let read = Read { resolved: &self.resolved, profile: Profile::CommandLine };
+        let read = SettingsReader { resolved: &self.resolved, profile: Profile::CommandLine };
         read.secret(Key::HttpToken)
     }
 
     /// Returns whether commands that run code use a host that stays.
     pub(crate) fn uses_host(&self) -> bool {
-        let read = Read { resolved: &self.resolved, profile: Profile::CommandLine };
+        let read = SettingsReader { resolved: &self.resolved, profile: Profile::CommandLine };
         match read.word(Key::HostUse) {
             "on" => true,
             "off" => false,
@@ -187,12 +187,12 @@ impl Settings {
 
     /// The idle time after which the host that commands share ends.
     pub(crate) fn host_idle(&self) -> Option<Duration> {
-        Read { resolved: &self.resolved, profile: Profile::Default }.time(Key::HostIdle)
+        SettingsReader { resolved: &self.resolved, profile: Profile::Default }.time(Key::HostIdle)
     }
 
     pub(crate) fn log(&self, profile: Profile) -> LogSettings {
-        let read = Read { resolved: &self.resolved, profile };
-        let traced = |key| if read.is_on(key) { Traced::Yes } else { Traced::No };
+        let read = SettingsReader { resolved: &self.resolved, profile };
+        let traced = |key| if read.is_on(key) { TraceSwitch::Yes } else { TraceSwitch::No };
         LogSettings {
             level: read.word(Key::LogLevel),
             file: read.text(Key::LogFile).map(|file| self.path(&file)),

@@ -12,7 +12,7 @@ use inkcell_engine::registry::{IdleRule, Limits};
 use inkcell_engine::session::{Policy, Retry};
 use inkcell_engine::{EngineConfig, KernelsConfig, ProjectKernels, system_random};
 
-use super::read::Read;
+use super::read::SettingsReader;
 use super::{Key, Profile, Setting, Settings, Value};
 
 /// The interval at which idle sessions are looked for (B:K-06).
@@ -31,7 +31,7 @@ fn sweep(idle: Option<Duration>) -> Duration {
 
 /// The complete configuration of an engine.
 pub(crate) fn engine_config(settings: &Settings, profile: Profile) -> EngineConfig {
-    let read = Read { resolved: &settings.resolved, profile };
+    let read = SettingsReader { resolved: &settings.resolved, profile };
     EngineConfig {
         kernels: kernels(settings, profile),
         policy: Policy {
@@ -109,7 +109,7 @@ fn list(setting: &Setting) -> Option<Vec<String>> {
     }
 }
 
-fn output(read: &Read<'_>, profile: Profile) -> OutputLimits {
+fn output(read: &SettingsReader<'_>, profile: Profile) -> OutputLimits {
     let kept = match profile {
         Profile::Compat => OutputLimits::tail_only(),
         Profile::Default | Profile::CommandLine => OutputLimits::head_and_tail(),
@@ -132,7 +132,7 @@ fn output(read: &Read<'_>, profile: Profile) -> OutputLimits {
 
 /// How much is stored, where and for how long. All profiles share one store, so they share these values.
 pub(crate) fn artifacts_config(settings: &Settings) -> ArtifactsConfig {
-    let read = Read { resolved: &settings.resolved, profile: Profile::Default };
+    let read = SettingsReader { resolved: &settings.resolved, profile: Profile::Default };
     let usual = ArtifactLimits::STANDARD;
     ArtifactsConfig {
         state_dir: settings.state_dir.clone(),
@@ -148,7 +148,7 @@ pub(crate) fn artifacts_config(settings: &Settings) -> ArtifactsConfig {
 
 /// The configuration of the runner's kernels.
 pub(crate) fn runner_config(settings: &Settings, profile: Profile) -> RunnerConfig {
-    let read = Read { resolved: &settings.resolved, profile };
+    let read = SettingsReader { resolved: &settings.resolved, profile };
     let (fork_server, spares) = match (profile, read.word(Key::KernelZygote)) {
         // A command that runs once starts its kernel directly.
         (Profile::CommandLine, _) => (ForkServer::Off, 0),
@@ -163,13 +163,13 @@ pub(crate) fn kernel_pool(settings: &Settings, profile: Profile) -> usize {
     match profile {
         // A command needs no second kernel.
         Profile::CommandLine => 0,
-        _ => Read { resolved: &settings.resolved, profile }.count(Key::KernelPool),
+        _ => SettingsReader { resolved: &settings.resolved, profile }.count(Key::KernelPool),
     }
 }
 
 /// How much of an output goes into a notebook's file.
 pub(crate) fn size_policy(settings: &Settings) -> SizePolicy {
-    let read = Read { resolved: &settings.resolved, profile: Profile::CommandLine };
+    let read = SettingsReader { resolved: &settings.resolved, profile: Profile::CommandLine };
     match read.size(Key::OutputNotebookBytes) {
         Some(max_bytes) => SizePolicy::Limit { max_bytes },
         None => SizePolicy::Whole,

@@ -34,10 +34,10 @@ mod variables;
 
 #[allow(unused_imports, reason = "commands that run code are about to use them")]
 pub(crate) use calls::{
-    BackendSettings, CallSettings, GatewaySettings, Images, LogSettings, ToolMode, Traced,
+    BackendSettings, CallSettings, GatewaySettings, Images, LogSettings, ToolMode, TraceSwitch,
 };
 pub(crate) use engine::{artifacts_config, engine_config, kernel_pool, runner_config, size_policy};
-pub(crate) use resolve::{Resolved, Setting, Source, anchored};
+pub(crate) use resolve::{ResolvedSettings, Setting, Source, anchored};
 pub(crate) use runtime_folder::RuntimeFolder;
 pub(crate) use surroundings::Surroundings;
 pub(crate) use table::{Key, Profile, ProjectFile, Row};
@@ -47,7 +47,7 @@ pub(crate) use value::{Address, Secret};
 
 use file::{FileError, FileSettings, Owner};
 use kernel_files::KernelFiles;
-use read::Read;
+use read::SettingsReader;
 
 /// How long an edit waits for another edit of the same file.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
@@ -62,7 +62,7 @@ pub(crate) struct Settings {
     pub(crate) home: Option<PathBuf>,
     pub(crate) state_dir: PathBuf,
     /// Every value with its source.
-    pub(crate) resolved: Resolved,
+    pub(crate) resolved: ResolvedSettings,
     /// The user's file, and the project's if it exists, in their order of precedence.
     pub(crate) files: Vec<PathBuf>,
     /// Warnings about parts of a file that have no effect.
@@ -101,7 +101,7 @@ impl Settings {
             }
         }
         let variable = |name: &str| surroundings.get(name)?.to_str().map(str::to_owned);
-        let resolved = Resolved::new(&variable, &files)?;
+        let resolved = ResolvedSettings::new(&variable, &files)?;
         let told = &resolved.get(Key::StateDir).value;
         let state_dir = state_dir(told, &cwd, home.as_deref(), &surroundings);
         let config = FilesConfig {
@@ -146,7 +146,7 @@ impl Settings {
 
     /// The settings for kernels, in this profile.
     pub(crate) fn python_in(&self, profile: Profile) -> PythonSettings {
-        let read = Read { resolved: &self.resolved, profile };
+        let read = SettingsReader { resolved: &self.resolved, profile };
         let patterns = read.list(Key::EnvPass).into_iter();
         PythonSettings {
             interpreter: self.interpreter(),
@@ -275,7 +275,12 @@ impl Settings {
 }
 
 /// The folders that may contain notebooks: from the command line, else from the settings.
-fn roots_of(told: &[PathBuf], resolved: &Resolved, cwd: &Path, home: Option<&Path>) -> Roots {
+fn roots_of(
+    told: &[PathBuf],
+    resolved: &ResolvedSettings,
+    cwd: &Path,
+    home: Option<&Path>,
+) -> Roots {
     match (told, &resolved.get(Key::NotebookRoots).value) {
         ([], Value::List(set)) if !set.is_empty() => {
             Roots::Only(set.iter().map(|root| folder(root, cwd, home)).collect())

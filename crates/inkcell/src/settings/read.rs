@@ -5,17 +5,17 @@
 
 use std::time::Duration;
 
-use super::resolve::Resolved;
+use super::resolve::ResolvedSettings;
 use super::table::{Key, Profile};
 use super::value::{Address, Secret, Value};
 
 /// The settings of one profile.
-pub(super) struct Read<'a> {
-    pub(super) resolved: &'a Resolved,
+pub(super) struct SettingsReader<'a> {
+    pub(super) resolved: &'a ResolvedSettings,
     pub(super) profile: Profile,
 }
 
-impl Read<'_> {
+impl SettingsReader<'_> {
     fn value(&self, key: Key) -> Value {
         self.resolved.value_in(key, self.profile)
     }

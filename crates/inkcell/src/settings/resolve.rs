@@ -47,18 +47,18 @@ pub(crate) struct Setting {
 }
 
 #[derive(Debug)]
-pub(crate) struct Resolved {
+pub(crate) struct ResolvedSettings {
     here: Vec<Setting>,
     /// The settings without the project's file.
     outside: Vec<Setting>,
 }
 
-impl Resolved {
+impl ResolvedSettings {
     /// `files` are in their order of precedence.
     pub(crate) fn new(
         variable: &dyn Fn(&str) -> Option<String>,
         files: &[(PathBuf, FileSettings)],
-    ) -> Result<Resolved, Failure> {
+    ) -> Result<ResolvedSettings, Failure> {
         let decided = |files: &[&(PathBuf, FileSettings)]| {
             TABLE.iter().map(|row| decide(row, variable, files)).collect::<Result<Vec<_>, _>>()
         };
@@ -67,7 +67,7 @@ impl Resolved {
             files.iter().filter(|(_, said)| said.owner != Owner::Project).collect();
         let here = decided(&all)?;
         let outside = if without.len() == all.len() { here.clone() } else { decided(&without)? };
-        Ok(Resolved { here, outside })
+        Ok(ResolvedSettings { here, outside })
     }
 
     /// The setting for a command. Other profiles have other defaults.
@@ -161,7 +161,7 @@ mod tests {
     use super::super::file::parse;
     use super::*;
 
-    fn resolved(variables: &[(&str, &str)], project: &str, user: &str) -> Resolved {
+    fn resolved(variables: &[(&str, &str)], project: &str, user: &str) -> ResolvedSettings {
         let read = |path: &str, text: &str, owner| {
             (PathBuf::from(path), parse(Path::new(path), text, owner).unwrap())
         };
@@ -170,7 +170,7 @@ mod tests {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
         };
-        Resolved::new(&variable, &files).unwrap()
+        ResolvedSettings::new(&variable, &files).unwrap()
     }
 
     /// B:C-08
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn a_wrong_variable_is_named() {
         let variable = |name: &str| (name == "PI_KERNEL_ZYGOTE").then(|| "maybe".to_owned());
-        let error = Resolved::new(&variable, &[]).unwrap_err();
+        let error = ResolvedSettings::new(&variable, &[]).unwrap_err();
         let Failure::Engine(error) = error else { unreachable!() };
         assert_eq!(error.to_string(), "PI_KERNEL_ZYGOTE: is \"maybe\"; it is on or off");
     }

@@ -10,7 +10,7 @@ use inkcell_engine::registry::IdleRule;
 use inkcell_engine::session::Retry;
 use inkcell_engine::{Check, ProjectKernels};
 
-use super::calls::{BackendSettings, Images, Traced};
+use super::calls::{BackendSettings, Images, TraceSwitch};
 use super::engine::size_policy;
 use super::value::Kind;
 use super::*;
@@ -29,7 +29,7 @@ fn settings(variables: &[(&str, &str)], project: &str, user: &str) -> Settings {
         let found = variables.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| (*value).to_owned())
     };
-    let resolved = Resolved::new(&variable, &files).unwrap();
+    let resolved = ResolvedSettings::new(&variable, &files).unwrap();
     let config = FilesConfig {
         state_dir: PathBuf::from("/s"),
         max_bytes: 1,
@@ -356,7 +356,7 @@ fn an_address_means_a_gateway() {
 fn switches_of_the_source_documents_switch() {
     let off = with(&[]).log(Profile::Default);
     assert_eq!((off.level, off.file), ("warn", None));
-    assert_eq!((off.messages, off.startup), (Traced::No, Traced::No));
+    assert_eq!((off.messages, off.startup), (TraceSwitch::No, TraceSwitch::No));
     let on = with(&[
         ("PI_PYTHON_SKIP_CHECK", "1"),
         ("PI_PYTHON_IPC_TRACE", "1"),
@@ -367,7 +367,7 @@ fn switches_of_the_source_documents_switch() {
     assert_eq!(on.check(Profile::Compat), Check::Skip);
     let log = on.log(Profile::Compat);
     assert_eq!((log.level, log.file), ("debug", Some(PathBuf::from("/h/log"))));
-    assert_eq!((log.messages, log.startup), (Traced::Yes, Traced::Yes));
+    assert_eq!((log.messages, log.startup), (TraceSwitch::Yes, TraceSwitch::Yes));
 }
 
 #[test]

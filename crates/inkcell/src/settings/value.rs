@@ -187,7 +187,7 @@ impl Kind {
 
     /// Parses a value from a file.
     pub(crate) fn read_toml(self, given: &DeValue<'_>) -> Result<Value, String> {
-        let wrong = || self.wrong(&Shown(given));
+        let wrong = || self.wrong(&ValueText(given));
         match (self, given) {
             (Kind::Switch, DeValue::Boolean(on)) => {
                 Ok(Value::Choice(if *on { "on" } else { "off" }))
@@ -254,9 +254,9 @@ fn seconds(number: f64) -> Option<Duration> {
 }
 
 /// A value of a file, as a message shows it.
-struct Shown<'a>(&'a DeValue<'a>);
+struct ValueText<'a>(&'a DeValue<'a>);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for ValueText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             DeValue::String(text) => write!(f, "{text:?}"),

@@ -29,7 +29,7 @@ pub(crate) enum SaveError {
 }
 
 #[derive(Debug)]
-pub(crate) struct Read {
+pub(crate) struct SetupFile {
     /// The file itself, with links followed.
     target: PathBuf,
     /// Its content; none if the file does not exist.
@@ -49,7 +49,7 @@ fn io_at<'a>(step: &'static str, path: &'a Path) -> impl Fn(io::Error) -> SaveEr
     move |error| SaveError::Io { step, path: path.to_owned(), error }
 }
 
-pub(crate) fn read(path: &Path) -> Result<Read, SaveError> {
+pub(crate) fn read(path: &Path) -> Result<SetupFile, SaveError> {
     let failed = io_at("read", path);
     let target = match path.canonicalize() {
         Ok(target) => target,
@@ -57,7 +57,7 @@ pub(crate) fn read(path: &Path) -> Result<Read, SaveError> {
             if std::fs::symlink_metadata(path).is_ok() {
                 return Err(SaveError::LostLink(path.to_owned()));
             }
-            return Ok(Read { target: path.to_owned(), text: None });
+            return Ok(SetupFile { target: path.to_owned(), text: None });
         }
         Err(error) => return Err(failed(error)),
     };
@@ -67,7 +67,7 @@ pub(crate) fn read(path: &Path) -> Result<Read, SaveError> {
     }
     let bytes = std::fs::read(&target).map_err(&failed)?;
     let text = String::from_utf8(bytes).map_err(|_| SaveError::NotText(path.to_owned()))?;
-    Ok(Read { target, text: Some(text) })
+    Ok(SetupFile { target, text: Some(text) })
 }
 
 fn is_absence(error: &io::Error) -> bool {
@@ -75,8 +75,8 @@ fn is_absence(error: &io::Error) -> bool {
 }
 
 /// Replaces the content that was read by a new one.
-pub(crate) fn replace(read: &Read, new: &str, readers: Readers) -> Result<(), SaveError> {
-    let Read { target, text } = read;
+pub(crate) fn replace(read: &SetupFile, new: &str, readers: Readers) -> Result<(), SaveError> {
+    let SetupFile { target, text } = read;
     let folder = target.parent().unwrap_or(Path::new("/"));
     let old = match text {
         Some(_) => Some(std::fs::metadata(target).map_err(io_at("look at", target))?),
@@ -121,7 +121,7 @@ fn fill(
     file.sync_all().map_err(&failed)
 }
 
-fn is_as_read(read: &Read) -> bool {
+fn is_as_read(read: &SetupFile) -> bool {
     match (&read.text, std::fs::read(&read.target)) {
         (Some(text), Ok(now)) => now == text.as_bytes(),
         (None, Err(error)) => is_absence(&error),

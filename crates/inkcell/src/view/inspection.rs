@@ -3,20 +3,20 @@
 //! Owns the layout. The kernel has already made each value a short, bounded text.
 
 use inkcell_engine::api::{
-    Column, Completions, Help, HelperList, Inspected, TableDigest, Variable, VariableDigest,
+    Column, Completions, Help, HelperList, InspectionAnswer, TableDigest, Variable, VariableDigest,
     VariableList,
 };
 use inkcell_engine::output::size;
 
 /// Formats the answer to an inspection.
-pub(crate) fn of(seen: &Inspected) -> String {
+pub(crate) fn of(seen: &InspectionAnswer) -> String {
     match seen {
-        Inspected::Variables(list) => variables(list),
-        Inspected::Name(digest) => name(digest),
-        Inspected::Table(digest) => table(digest),
-        Inspected::Help(found) => help(found),
-        Inspected::Helpers(list) => helpers(list),
-        Inspected::Completions(found) => completions(found),
+        InspectionAnswer::Variables(list) => variables(list),
+        InspectionAnswer::Name(digest) => name(digest),
+        InspectionAnswer::Table(digest) => table(digest),
+        InspectionAnswer::Help(found) => help(found),
+        InspectionAnswer::Helpers(list) => helpers(list),
+        InspectionAnswer::Completions(found) => completions(found),
     }
 }
 

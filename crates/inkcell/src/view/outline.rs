@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use inkcell_engine::api::State;
 use inkcell_engine::notebook::{Hit, OutlineCell, OutputDigest, visible_line};
-use inkcell_engine::{Freshness, LastRuns, OpenCell, Opened, Records, RunningRun, outlined};
+use inkcell_engine::{Freshness, LastRuns, OpenCell, OpenNotebook, Records, RunningRun, outlined};
 use serde_json::{Value, json};
 
 use super::ending::status;
@@ -54,7 +54,7 @@ enum Run {
 impl Run {
     /// Looks up the last run of a cell.
     fn of(
-        opened: &Opened,
+        opened: &OpenNotebook,
         cell: &OutlineCell,
         mark: Option<&Freshness>,
         (runs, records): (&LastRuns, &Records<'_>),
@@ -115,7 +115,7 @@ impl Run {
 pub(crate) fn write(
     output: &mut Output,
     path: &str,
-    opened: &Opened,
+    opened: &OpenNotebook,
     cells: &[usize],
     runs: &LastRuns,
 ) -> io::Result<()> {
@@ -129,7 +129,7 @@ pub(crate) fn write(
     lines(opened, cells, runs).iter().try_for_each(|line| output.line(line))
 }
 
-fn rows(opened: &Opened, cells: &[usize], runs: &LastRuns) -> Vec<Row> {
+fn rows(opened: &OpenNotebook, cells: &[usize], runs: &LastRuns) -> Vec<Row> {
     let records = runs.by_cell();
     let row = |(cell, mark): (OutlineCell, Option<Freshness>)| {
         // The outcome of a run counts only while the file shows its result.
@@ -143,7 +143,7 @@ fn rows(opened: &Opened, cells: &[usize], runs: &LastRuns) -> Vec<Row> {
 }
 
 /// The outline, one line for each cell.
-pub(crate) fn lines(opened: &Opened, cells: &[usize], runs: &LastRuns) -> Vec<String> {
+pub(crate) fn lines(opened: &OpenNotebook, cells: &[usize], runs: &LastRuns) -> Vec<String> {
     let rows = rows(opened, cells, runs);
     let width = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
     let id = |row: &Row| row.cell.id.clone().unwrap_or_else(|| "-".to_owned());
@@ -186,7 +186,7 @@ pub(crate) fn running(run: &RunningRun) -> String {
 }
 
 /// The first line of an answer about a whole notebook.
-pub(crate) fn head(path: &str, opened: &Opened) -> String {
+pub(crate) fn head(path: &str, opened: &OpenNotebook) -> String {
     let version = opened.notebook.version();
     let part = |number: Option<u64>| number.map_or("?".to_owned(), |number| number.to_string());
     let format = format!("{}.{}", part(version.major), part(version.minor));
@@ -202,7 +202,7 @@ pub(crate) fn head(path: &str, opened: &Opened) -> String {
     line
 }
 
-fn head_json(path: &str, opened: &Opened) -> Value {
+fn head_json(path: &str, opened: &OpenNotebook) -> Value {
     let version = opened.notebook.version();
     json!({
         "path": path,
@@ -252,7 +252,7 @@ pub(crate) fn digest_json(digest: &OutputDigest) -> Value {
 pub(crate) fn write_hits(
     output: &mut Output,
     path: &str,
-    opened: &Opened,
+    opened: &OpenNotebook,
     hits: &[Hit],
 ) -> io::Result<()> {
     let id = |hit: &Hit| hit_id(opened, hit);
@@ -274,12 +274,12 @@ pub(crate) fn write_hits(
     Ok(())
 }
 
-fn hit_id(opened: &Opened, hit: &Hit) -> Option<String> {
+fn hit_id(opened: &OpenNotebook, hit: &Hit) -> Option<String> {
     opened.notebook.cell(hit.cell).and_then(|cell| cell.id()).map(|id| id.into_owned())
 }
 
 /// The hits of a search, one line each.
-pub(crate) fn hit_lines(opened: &Opened, hits: &[Hit]) -> Vec<String> {
+pub(crate) fn hit_lines(opened: &OpenNotebook, hits: &[Hit]) -> Vec<String> {
     let line = |hit: &Hit| {
         let place = hit.output.map(|at| format!(" output {at}")).unwrap_or_default();
         let id = hit_id(opened, hit).map(|id| format!(" {id}")).unwrap_or_default();

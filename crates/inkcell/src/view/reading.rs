@@ -3,7 +3,7 @@
 
 use std::io;
 
-use inkcell_engine::Opened;
+use inkcell_engine::OpenNotebook;
 use inkcell_engine::notebook::{CellView, Outputs};
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ use crate::view::outline;
 pub(crate) fn write(
     output: &mut Output,
     path: &str,
-    opened: &Opened,
+    opened: &OpenNotebook,
     cells: &[usize],
     outputs: Outputs,
 ) -> io::Result<()> {
@@ -28,7 +28,7 @@ pub(crate) fn write(
 }
 
 /// The cells, with a blank line before each.
-pub(crate) fn lines(opened: &Opened, cells: &[usize], outputs: Outputs) -> Vec<String> {
+pub(crate) fn lines(opened: &OpenNotebook, cells: &[usize], outputs: Outputs) -> Vec<String> {
     let mut lines = Vec::new();
     for cell in cells.iter().filter_map(|&index| opened.notebook.cell(index)) {
         let id = cell.id().map(|id| format!(" id:{id}")).unwrap_or_default();

@@ -19,7 +19,7 @@ use crate::output::{Stream, plain_json};
 
 /// The outputs of a call's cells so far.
 #[derive(Default)]
-pub(crate) struct Recorded {
+pub(crate) struct CallOutputs {
     cells: Vec<RecordedCell>,
     notices: Vec<String>,
 }
@@ -66,7 +66,7 @@ impl RecordedCell {
     }
 }
 
-impl Recorded {
+impl CallOutputs {
     fn cell(&mut self, number: usize) -> &mut RecordedCell {
         if self.cells.len() <= number {
             self.cells.resize_with(number + 1, RecordedCell::default);
@@ -123,7 +123,7 @@ fn cell_json(report: &CellReport, outputs: &BoundedOutputs) -> Value {
     })
 }
 
-impl Show for Recorded {
+impl Show for CallOutputs {
     fn news(&mut self, news: CallNews<'_>) -> io::Result<()> {
         match news {
             CallNews::Event(_, ExecEvent::UpdateDisplay { id, data }) => {
@@ -195,7 +195,7 @@ mod tests {
     }
 
     fn outputs(events: &[ExecEvent]) -> Vec<Value> {
-        let mut recorded = Recorded::default();
+        let mut recorded = CallOutputs::default();
         for event in events {
             recorded.news(CallNews::Event(0, event)).unwrap();
         }
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn an_update_reaches_earlier_cells() {
         let id = DisplayId(Arc::from("d"));
-        let mut recorded = Recorded::default();
+        let mut recorded = CallOutputs::default();
         let first = ExecEvent::Display { id: Some(id.clone()), data: plain("old") };
         recorded.news(CallNews::Event(0, &first)).unwrap();
         let update = ExecEvent::UpdateDisplay { id, data: plain("new") };

@@ -29,9 +29,9 @@ pub(crate) struct Reply {
 }
 
 /// Shows nothing until the end of the call.
-pub(crate) struct Replied;
+pub(crate) struct ReplyOnly;
 
-impl Show for Replied {
+impl Show for ReplyOnly {
     fn end(&mut self, summary: &Summary) -> io::Result<()> {
         Stream::stdout().write_all(format!("{}\n", of(summary).text).as_bytes())?;
         // Here a user cancelled the code, and wants to see that inkcell noticed.

@@ -5,7 +5,7 @@ use std::io;
 use inkcell_engine::notebook::{
     Action, CellChange, Compare, EditNote, EditReport, Notebook, diff, first_line,
 };
-use inkcell_engine::{FileEffect, Opened, Saved};
+use inkcell_engine::{FileEffect, OpenNotebook, SavedChange};
 use serde_json::{Value, json};
 
 use crate::output::Output;
@@ -20,7 +20,7 @@ const UNCHANGED: &str = "= Nothing to change";
 /// Characters of a neighbour's first line, as in an outline.
 const FIRST_LINE_CHARS: usize = 80;
 
-pub(crate) fn write(output: &mut Output, saved: &Saved<EditReport>) -> io::Result<()> {
+pub(crate) fn write(output: &mut Output, saved: &SavedChange<EditReport>) -> io::Result<()> {
     if output.is_json() {
         return output.json(&as_json(saved));
     }
@@ -34,7 +34,7 @@ pub(crate) fn write(output: &mut Output, saved: &Saved<EditReport>) -> io::Resul
 }
 
 /// The changes cell by cell, then the new state of the file.
-pub(crate) fn lines(saved: &Saved<EditReport>) -> Vec<String> {
+pub(crate) fn lines(saved: &SavedChange<EditReport>) -> Vec<String> {
     // A copy is written even if no cell needed a change.
     let is_copy = saved.effect == FileEffect::Written
         && saved.value.changes.iter().all(|change| change.notes.contains(&EditNote::Unchanged));
@@ -65,7 +65,7 @@ pub(crate) fn lines(saved: &Saved<EditReport>) -> Vec<String> {
     lines
 }
 
-fn block(change: &CellChange, saved: &Saved<EditReport>) -> Vec<String> {
+fn block(change: &CellChange, saved: &SavedChange<EditReport>) -> Vec<String> {
     let name = || match (&change.id, change.index) {
         (Some(id), _) => id.clone(),
         (None, Some(index)) => index.to_string(),
@@ -157,7 +157,7 @@ fn note_text(note: EditNote) -> Option<String> {
 }
 
 /// Remarks about the file as a whole, as opposed to its cells.
-fn file_notes(saved: &Saved<EditReport>) -> Vec<String> {
+fn file_notes(saved: &SavedChange<EditReport>) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(version) = saved.merged {
         notes.push(format!("merged: the file had changed since version {version}, in other cells"));
@@ -167,13 +167,13 @@ fn file_notes(saved: &Saved<EditReport>) -> Vec<String> {
 }
 
 /// Prints that remark beside the answer, for a command that reads a notebook.
-pub(crate) fn tell_recovered(opened: &Opened, output: &mut Output) {
+pub(crate) fn tell_recovered(opened: &OpenNotebook, output: &mut Output) {
     if let Some(cells) = opened.recovered {
         output.aside(&format!("note: {}", recovered(cells)));
     }
 }
 
-fn as_json(saved: &Saved<EditReport>) -> Value {
+fn as_json(saved: &SavedChange<EditReport>) -> Value {
     let cell = |neighbour: Neighbour| json!({"index": neighbour.0, "id": neighbour.1, "first_line": neighbour.2});
     let changes: Vec<Value> = saved
         .value
@@ -214,7 +214,7 @@ fn as_json(saved: &Saved<EditReport>) -> Value {
 }
 
 /// The short form: the changed cells and the new version.
-pub(crate) fn brief_json(saved: &Saved<EditReport>) -> Value {
+pub(crate) fn brief_json(saved: &SavedChange<EditReport>) -> Value {
     let changes = saved.value.changes.iter().take(MAX_LISTED).map(|change| {
         json!({
             "action": action_name(change.action),

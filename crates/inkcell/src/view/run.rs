@@ -264,8 +264,8 @@ fn now(cells: &[&CellReport], number: usize, took: Duration, last_line: &str) ->
     let all = cells.iter().filter(is_told).count();
     let mut text = format!("[{at}/{all}] {} {}", name(cell), duration(took));
     match left(&cells[number..], took) {
-        Some((left, Timed::All)) => text.push_str(&format!(", about {} left", duration(left))),
-        Some((left, Timed::Some)) => text.push_str(&format!(", over {} left", duration(left))),
+        Some((left, RunTimes::All)) => text.push_str(&format!(", about {} left", duration(left))),
+        Some((left, RunTimes::Some)) => text.push_str(&format!(", over {} left", duration(left))),
         None => {}
     }
     text.push_str(&format!("  {}", first_line(&cell.source.code, 40)));
@@ -277,22 +277,23 @@ fn now(cells: &[&CellReport], number: usize, took: Duration, last_line: &str) ->
 
 /// How many of the remaining cells have a run time from before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Timed {
+enum RunTimes {
     Some,
     All,
 }
 
 /// Estimated time for the rest, from the run times of earlier runs.
-fn left(rest: &[&CellReport], took: Duration) -> Option<(Duration, Timed)> {
+fn left(rest: &[&CellReport], took: Duration) -> Option<(Duration, RunTimes)> {
     let rest = || rest.iter().copied().filter(|cell| !is_left_out(cell));
     let last = |cell: &CellReport| cell.notebook.as_ref()?.last_took;
     let known = rest().filter_map(last);
-    let timed = if known.clone().count() == rest().count() { Timed::All } else { Timed::Some };
+    let timed =
+        if known.clone().count() == rest().count() { RunTimes::All } else { RunTimes::Some };
     // A cell that exceeds its last run time must not shorten the estimate for the others.
     let over = rest().next().and_then(last).map_or(Duration::ZERO, |own| own.min(took));
     let left = known.reduce(|sum, took| sum + took)?.saturating_sub(over);
     // Return no estimate if all that is left of the run was never timed.
-    (timed == Timed::All || !left.is_zero()).then_some((left, timed))
+    (timed == RunTimes::All || !left.is_zero()).then_some((left, timed))
 }
 
 /// Whether a cell succeeded. A call of `exit` without an error status counts as success.

@@ -12,7 +12,7 @@ use inkcell_engine::feeds::{
 use inkcell_engine::kernel::{ExecEvent, MimeBundle, MimeData, Outcome, PyError, StreamName};
 use inkcell_engine::notebook::CellKind;
 use inkcell_engine::output::{
-    ImageItem, JsonItem, Mark, ModelOutput, Part, RichItem, RichKind, Stored,
+    ArtifactRef, ImageItem, JsonItem, Mark, ModelOutput, Part, RichItem, RichKind,
 };
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
@@ -23,7 +23,7 @@ use super::notebook_edit::{Edit, NotebookEdit, Outcome as EditOutcome};
 use super::reply;
 use super::samples;
 use super::transcript::Transcript;
-use super::transcript::piped::Piped;
+use super::transcript::piped::PlainTranscript;
 use crate::view::paint::{Colour, Frame, Repaint, Size, TerminalText, ansi, plain};
 
 /// Texts with every kind of control sequence.
@@ -113,7 +113,7 @@ fn error(text: &str) -> PyError {
 
 fn rich(text: &str) -> Vec<RichItem> {
     let quoted = serde_json::Value::from(text).to_string();
-    let stored = Some(Stored { id: text.to_owned(), bytes: 1 });
+    let stored = Some(ArtifactRef { id: text.to_owned(), bytes: 1 });
     let json = |raw: String| {
         RichKind::Json(JsonItem {
             raw: Some(raw),
@@ -459,7 +459,7 @@ fn a_live_stream_has_colours_only() {
 #[test]
 fn a_pipe_gets_no_escape() {
     for text in hostile() {
-        let mut piped = Piped::new("/w".into());
+        let mut piped = PlainTranscript::new("/w".into());
         let mut out: String = session(&text).iter().map(|event| piped.text(event)).collect();
         out.push_str(&piped.close());
         assert!(!out.contains('\u{1b}'));

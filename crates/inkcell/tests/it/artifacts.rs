@@ -7,7 +7,7 @@ use inkcell_engine::artifact::{
     ArtifactLimits, ArtifactSession, ArtifactSpec, Artifacts, ArtifactsConfig,
 };
 use inkcell_engine::system_random;
-use inkcell_testkit::env::{Ran, TestEnv, finish};
+use inkcell_testkit::env::{CommandOutput, TestEnv, finish};
 use serde_json::Value;
 
 use crate::env;
@@ -48,7 +48,7 @@ fn put(env: &TestEnv, bytes: &[u8]) -> String {
     put_as(env, "default", "text/plain", bytes)
 }
 
-fn json(ran: Ran) -> Value {
+fn json(ran: CommandOutput) -> Value {
     serde_json::from_str(&ran.ok().stdout).expect("JSON")
 }
 

@@ -1,6 +1,6 @@
 //! `inkcell diff`: two files, or a file and its last commit.
 
-use inkcell_testkit::env::{Ran, TestEnv, finish};
+use inkcell_testkit::env::{CommandOutput, TestEnv, finish};
 use inkcell_testkit::need::skip;
 use insta::assert_snapshot;
 
@@ -8,7 +8,7 @@ use crate::env;
 use crate::samples::rich;
 
 /// Git in the working folder, which becomes a repository of its own.
-pub(crate) fn git(env: &TestEnv, args: &[&str]) -> Ran {
+pub(crate) fn git(env: &TestEnv, args: &[&str]) -> CommandOutput {
     let mut command = env.command("git");
     command.args(["-c", "user.name=Test", "-c", "user.email=test@example.org"]).args(args);
     command.env("GIT_CONFIG_NOSYSTEM", "1");

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use inkcell_testkit::env::{Ran, TestEnv, finish};
+use inkcell_testkit::env::{CommandOutput, TestEnv, finish};
 use inkcell_testkit::need;
 use inkcell_testkit::notebooks::small;
 
@@ -111,7 +111,7 @@ impl Scenario {
         !is_kill || ran.signal.is_some()
     }
 
-    fn check_files(&self, env: &TestEnv, ran: &Ran, new: &[u8], shown: &str) {
+    fn check_files(&self, env: &TestEnv, ran: &CommandOutput, new: &[u8], shown: &str) {
         let now = std::fs::read(env.path("nb.ipynb")).ok();
         let is_old = now.as_deref() == self.old.as_deref().map(str::as_bytes);
         let is_new = now.as_deref() == Some(new);

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use inkcell_testkit::env::{Ran, TestEnv, finish};
+use inkcell_testkit::env::{CommandOutput, TestEnv, finish};
 use serde_json::Value;
 
 use crate::env;
@@ -11,13 +11,13 @@ fn test_python() -> String {
     std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned())
 }
 
-fn doctor(env: &TestEnv, args: &[&str], variables: &[(&str, &str)]) -> Ran {
+fn doctor(env: &TestEnv, args: &[&str], variables: &[(&str, &str)]) -> CommandOutput {
     let mut command = env.inkcell();
     command.arg("doctor").args(args).envs(variables.iter().copied());
     finish(command, b"")
 }
 
-fn json(ran: &Ran) -> Value {
+fn json(ran: &CommandOutput) -> Value {
     serde_json::from_str(&ran.stdout).expect("JSON")
 }
 

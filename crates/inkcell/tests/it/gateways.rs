@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
-use inkcell_testkit::env::{Ran, TestEnv, finish};
+use inkcell_testkit::env::{CommandOutput, TestEnv, finish};
 use inkcell_testkit::need::{is_exhaustive, jupyter_server};
 use inkcell_testkit::ports::{free_port, terminate};
 use inkcell_testkit::wait::until;
@@ -25,7 +25,7 @@ pub(crate) fn python() -> String {
 /// How many seconds a start may take, since other tests may keep the machine busy.
 pub(crate) const PATIENT: &str = "300";
 
-fn done(env: &TestEnv, variables: &[(&str, &str)], args: &[&str]) -> Ran {
+fn done(env: &TestEnv, variables: &[(&str, &str)], args: &[&str]) -> CommandOutput {
     let mut command = env.inkcell();
     command.args(args).env("INKCELL_PYTHON_START_TIMEOUT", PATIENT);
     command.envs(variables.iter().copied());

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use inkcell_testkit::env::{Ran, TestEnv, finish};
+use inkcell_testkit::env::{CommandOutput, TestEnv, finish};
 use inkcell_testkit::need;
 use inkcell_testkit::wait::until;
 use rustix::process::Signal;
@@ -39,7 +39,7 @@ const RUNTIMES_PAIR: usize = 4;
 const CODE: &str = "import subprocess\nchild = subprocess.Popen(['sleep', '600'])\n'ran'";
 
 /// Runs the code under strace, which follows the host's threads and detaches from the programs that it executes.
-fn traced(env: &TestEnv, args: &[&str]) -> Ran {
+fn traced(env: &TestEnv, args: &[&str]) -> CommandOutput {
     let host = py(env, &["--fresh", CODE]);
     let mut command = env.command("strace");
     command.args(["-f", "-b", "execve", "-qq"]).args(args);

@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use inkcell_testkit::env::{Ran, TestEnv, finish};
+use inkcell_testkit::env::{CommandOutput, TestEnv, finish};
 use inkcell_testkit::wait::until;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ impl Hosted {
         command
     }
 
-    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+    pub(crate) fn run(&self, args: &[&str]) -> CommandOutput {
         finish(self.command(args), b"")
     }
 
@@ -138,7 +138,7 @@ fn a_host_that_stays_answers_like_one_that_does_not() {
     for args in table {
         let local: Vec<&str> = args.iter().copied().chain(["--no-host"]).collect();
         let (local, remote) = (hosted.run(&local), hosted.run(args));
-        let told = |ran: &Ran| {
+        let told = |ran: &CommandOutput| {
             // The count belongs to the session, which persists.
             let numbers = |text: &str| {
                 let mut text = text.to_owned();

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use inkcell_testkit::env::{Ran, TestEnv, finish};
+use inkcell_testkit::env::{CommandOutput, TestEnv, finish};
 use inkcell_testkit::need;
 use inkcell_testkit::notebooks::pretty;
 use inkcell_testkit::wait::until;
@@ -32,7 +32,7 @@ fn inkcell(env: &TestEnv, args: &[&str]) -> Command {
     command
 }
 
-fn done(env: &TestEnv, args: &[&str]) -> Ran {
+fn done(env: &TestEnv, args: &[&str]) -> CommandOutput {
     finish(inkcell(env, args), b"")
 }
 

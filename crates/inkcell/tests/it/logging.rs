@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use inkcell_testkit::env::{Ran, TestEnv, finish};
+use inkcell_testkit::env::{CommandOutput, TestEnv, finish};
 use serde_json::json;
 
 use crate::client::Client;
@@ -13,7 +13,7 @@ fn test_python() -> String {
 }
 
 /// Runs `inkcell py` with these variables.
-fn py(env: &TestEnv, code: &str, variables: &[(&str, &str)]) -> Ran {
+fn py(env: &TestEnv, code: &str, variables: &[(&str, &str)]) -> CommandOutput {
     let mut command = env.inkcell();
     command.args(["py", "--python", &test_python(), code]).envs(variables.iter().copied());
     finish(command, b"")

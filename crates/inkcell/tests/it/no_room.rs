@@ -55,7 +55,7 @@ fn a_folder_without_permission_leaves_the_file_as_it_was() {
 }
 
 /// Runs a script in a namespace of its own, where `/mnt` can be any file system.
-fn in_namespace(env: &TestEnv, script: &str) -> inkcell_testkit::env::Ran {
+fn in_namespace(env: &TestEnv, script: &str) -> inkcell_testkit::env::CommandOutput {
     let mut command = env.command("unshare");
     command.args(["-Urm", "sh", "-ec", script, "sh"]).arg(env.program());
     finish(command, b"")

@@ -3,7 +3,7 @@
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Stdio};
 
-use inkcell_testkit::env::{Ran, TestEnv, finish};
+use inkcell_testkit::env::{CommandOutput, TestEnv, finish};
 use inkcell_testkit::notebooks::pretty;
 use inkcell_testkit::wait::until;
 use rustix::process::Signal;
@@ -19,7 +19,7 @@ pub(crate) fn run(env: &TestEnv, args: &[&str]) -> Command {
     command
 }
 
-pub(crate) fn ran(env: &TestEnv, args: &[&str]) -> Ran {
+pub(crate) fn ran(env: &TestEnv, args: &[&str]) -> CommandOutput {
     finish(run(env, args), b"")
 }
 

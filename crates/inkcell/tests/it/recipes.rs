@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use inkcell_testkit::env::{Ran, TestEnv, finish};
+use inkcell_testkit::env::{CommandOutput, TestEnv, finish};
 use inkcell_testkit::need::{jupyter_server, skip, succeeds};
 use inkcell_testkit::notebooks::pretty;
 use serde_json::{Value, json};
@@ -61,7 +61,7 @@ fn place() -> TestEnv {
 }
 
 /// Runs a script in a shell, in the folder of the examples.
-fn shell(env: &TestEnv, script: &str) -> Ran {
+fn shell(env: &TestEnv, script: &str) -> CommandOutput {
     let script = script.replace(PLACE, &env.dir().display().to_string());
     finish(with_path(env, "sh", &["-c", &script]), b"")
 }

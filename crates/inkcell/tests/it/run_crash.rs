@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use inkcell_testkit::env::{Ran, TestEnv, finish};
+use inkcell_testkit::env::{CommandOutput, TestEnv, finish};
 use inkcell_testkit::need;
 use inkcell_testkit::wait::until;
 use rustix::process::Signal;
@@ -66,7 +66,7 @@ const WAITS: &str = "?epoll_wait,?epoll_pwait";
 /// Work on files goes to a pool of threads, and strace counts the calls of each thread by itself. The pool starts a
 /// second thread if it gets work before the first thread is idle. So waking the runtime is slowed down: the first
 /// thread does all the work, and a number names the same call in every run.
-fn traced(env: &TestEnv, calls: &str, more: impl FnOnce(&mut Command)) -> Ran {
+fn traced(env: &TestEnv, calls: &str, more: impl FnOnce(&mut Command)) -> CommandOutput {
     let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
     let mut command = env.command("strace");
     command.args(["-f", "-b", "execve", "-qq"]).env("INKCELL_PYTHON_INTERPRETER", python);

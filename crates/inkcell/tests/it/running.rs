@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use inkcell_testkit::env::{Ran, TestEnv, finish};
+use inkcell_testkit::env::{CommandOutput, TestEnv, finish};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
@@ -27,7 +27,7 @@ pub(crate) fn py(env: &TestEnv, args: &[&str]) -> Command {
 }
 
 /// The same, run to its end.
-pub(crate) fn run_py(env: &TestEnv, args: &[&str]) -> Ran {
+pub(crate) fn run_py(env: &TestEnv, args: &[&str]) -> CommandOutput {
     finish(py(env, args), b"")
 }
 
@@ -37,8 +37,8 @@ pub(crate) fn run_limited(
     env: &TestEnv,
     args: &[&str],
     change: impl Fn(&mut Command),
-    has_begun: impl Fn(&Ran) -> bool,
-) -> (Ran, u32) {
+    has_begun: impl Fn(&CommandOutput) -> bool,
+) -> (CommandOutput, u32) {
     let run = |seconds: u32| {
         let mut command = py(env, &["--timeout", &seconds.to_string()]);
         command.args(args);

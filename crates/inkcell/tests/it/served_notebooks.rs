@@ -6,7 +6,7 @@ use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use inkcell_testkit::env::{Ran, TestEnv, finish, names_in};
+use inkcell_testkit::env::{CommandOutput, TestEnv, finish, names_in};
 use inkcell_testkit::need::{jupyter_server, named_python};
 use inkcell_testkit::wait::until;
 use serde_json::Value;
@@ -75,7 +75,7 @@ impl Server {
         command
     }
 
-    fn ran(&self, env: &TestEnv, args: &[&str]) -> Ran {
+    fn ran(&self, env: &TestEnv, args: &[&str]) -> CommandOutput {
         let ran = finish(self.command(env, args), b"");
         assert!(!ran.stdout.contains(TOKEN) && !ran.stderr.contains(TOKEN), "{args:?}: {ran:?}");
         ran
@@ -107,7 +107,7 @@ fn copies(env: &TestEnv) -> Vec<PathBuf> {
     found
 }
 
-fn told(ran: &Ran) -> Value {
+fn told(ran: &CommandOutput) -> Value {
     serde_json::from_str(&ran.stdout).expect("JSON")
 }
 

@@ -1,6 +1,6 @@
 //! Settings: the precedence of sources, and the errors about wrong values.
 
-use inkcell_testkit::env::{Ran, TestEnv, finish};
+use inkcell_testkit::env::{CommandOutput, TestEnv, finish};
 use serde_json::Value;
 
 use crate::env;
@@ -14,7 +14,7 @@ fn put(env: &TestEnv, name: &str, text: &str) {
     env.put(name, text);
 }
 
-fn with(env: &TestEnv, args: &[&str], variables: &[(&str, &str)]) -> Ran {
+fn with(env: &TestEnv, args: &[&str], variables: &[(&str, &str)]) -> CommandOutput {
     let mut command = env.inkcell();
     command.args(args).envs(variables.iter().copied());
     finish(command, b"")

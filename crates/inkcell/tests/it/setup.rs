@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use inkcell_testkit::env::{Ran, TestEnv, finish};
+use inkcell_testkit::env::{CommandOutput, TestEnv, finish};
 use serde_json::Value;
 
 use crate::env;
@@ -22,7 +22,7 @@ const CLIENTS: [(&str, &str); 6] = [
     ("goose", ".config/goose/config.yaml"),
 ];
 
-fn json(ran: Ran) -> Value {
+fn json(ran: CommandOutput) -> Value {
     serde_json::from_str(&ran.ok().stdout).expect("JSON")
 }
 

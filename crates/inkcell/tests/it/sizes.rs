@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use inkcell_testkit::env::{Ran, TestEnv, finish};
+use inkcell_testkit::env::{CommandOutput, TestEnv, finish};
 use inkcell_testkit::need::{is_quick, skip};
 
 use crate::env;
 
 /// Runs a command with at most this much address space and this much processor time. Time on the clock would
 /// measure what else the machine does.
-fn run_within(env: &TestEnv, max_bytes: u64, max_seconds: u64, args: &[&str]) -> Ran {
+fn run_within(env: &TestEnv, max_bytes: u64, max_seconds: u64, args: &[&str]) -> CommandOutput {
     let mut command = env.command("sh");
     let limits = format!("ulimit -v {} && ulimit -t {max_seconds}", max_bytes / 1024);
     command.args(["-c", &format!("{limits} && exec \"$@\""), "sh"]);

@@ -3,7 +3,7 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
-use inkcell_testkit::env::{Ran, TestEnv, finish};
+use inkcell_testkit::env::{CommandOutput, TestEnv, finish};
 use inkcell_testkit::notebooks::small;
 use inkcell_testkit::wait::until;
 use rustix::process::{Pid, Signal, kill_process};
@@ -20,11 +20,11 @@ fn tool(env: &TestEnv, args: &[&str]) -> Command {
     command
 }
 
-fn run(env: &TestEnv, args: &[&str]) -> Ran {
+fn run(env: &TestEnv, args: &[&str]) -> CommandOutput {
     finish(tool(env, args), b"")
 }
 
-fn json_of(ran: &Ran) -> Value {
+fn json_of(ran: &CommandOutput) -> Value {
     serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.stdout))
 }
 

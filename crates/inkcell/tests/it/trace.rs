@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use inkcell_testkit::env::{Ran, TestEnv, finish};
+use inkcell_testkit::env::{CommandOutput, TestEnv, finish};
 
 /// Every call by which a save touches files.
 pub(crate) const FILE_CALLS: &str = "openat,read,write,pwrite64,lseek,fsync,fdatasync,syncfs,fchmod,\
@@ -51,7 +51,7 @@ pub(crate) fn record(env: &TestEnv, args: &[&str], calls: &str) -> Vec<Call> {
 }
 
 /// Runs a command while one of its calls fails.
-pub(crate) fn inject(env: &TestEnv, args: &[&str], fault: &str) -> Ran {
+pub(crate) fn inject(env: &TestEnv, args: &[&str], fault: &str) -> CommandOutput {
     let call = fault.split(':').next().expect("a call");
     let mut command = env.command("strace");
     command.args(["-qq", "-o", "/dev/null", "-e", &format!("trace={call}"), "-e"]);

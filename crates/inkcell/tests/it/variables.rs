@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use inkcell_testkit::env::{Ran, TestEnv, finish};
+use inkcell_testkit::env::{CommandOutput, TestEnv, finish};
 use inkcell_testkit::need;
 use serde_json::{Value, json};
 
@@ -94,13 +94,13 @@ fn test_python() -> String {
 }
 
 /// Runs a command with these variables, and with the Python of the tests unless they name another.
-fn run(env: &TestEnv, args: &[&str], variables: &[(&str, &str)]) -> Ran {
+fn run(env: &TestEnv, args: &[&str], variables: &[(&str, &str)]) -> CommandOutput {
     let mut command = env.inkcell();
     command.args(args).env("PI_PYTHON_INTERPRETER", test_python());
     finish_with(command, variables)
 }
 
-fn finish_with(mut command: std::process::Command, variables: &[(&str, &str)]) -> Ran {
+fn finish_with(mut command: std::process::Command, variables: &[(&str, &str)]) -> CommandOutput {
     command.envs(variables.iter().copied());
     finish(command, b"")
 }

@@ -3,7 +3,7 @@
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;
 
-use inkcell_testkit::env::{Ran, TestEnv, finish, names_in};
+use inkcell_testkit::env::{CommandOutput, TestEnv, finish, names_in};
 use inkcell_testkit::notebooks::pretty;
 use inkcell_testkit::wait::until;
 use rustix::process::Signal;
@@ -20,7 +20,7 @@ fn command(env: &TestEnv, args: &[&str]) -> Command {
     command
 }
 
-fn verified(env: &TestEnv, args: &[&str]) -> Ran {
+fn verified(env: &TestEnv, args: &[&str]) -> CommandOutput {
     finish(command(env, args), b"")
 }
 

@@ -1,13 +1,13 @@
 //! `inkcell write`: text that was read goes back unchanged, and parts that were not read stay.
 
-use inkcell_testkit::env::{Ran, TestEnv};
+use inkcell_testkit::env::{CommandOutput, TestEnv};
 use inkcell_testkit::notebooks::{jupyter, odd, small};
 
 use crate::env;
 use crate::samples::{long, rich};
 
 /// Runs `inkcell read ... | inkcell write nb.ipynb`, as a shell does it.
-fn piped(env: &TestEnv, read: &[&str]) -> Ran {
+fn piped(env: &TestEnv, read: &[&str]) -> CommandOutput {
     let text = env.run(read).bytes;
     env.run_with(&["write", "nb.ipynb"], text)
 }

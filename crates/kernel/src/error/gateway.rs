@@ -13,7 +13,7 @@ pub enum GatewayError {
     #[error("{at} requires authentication. {}", .at.how_to_open())]
     Authentication {
         /// The gateway, as sentences begin with it.
-        at: Named,
+        at: GatewayName,
         /// Whether the request carried a token, which the gateway then refused.
         token: TokenSent,
     },
@@ -23,7 +23,7 @@ pub enum GatewayError {
     )]
     Forbidden {
         /// The gateway, as sentences begin with it.
-        at: Named,
+        at: GatewayName,
         /// The text of its answer.
         said: String,
     },
@@ -31,7 +31,7 @@ pub enum GatewayError {
     #[error("{at} returned status {status}{}", after_colon(.said))]
     Status {
         /// The gateway, as sentences begin with it.
-        at: Named,
+        at: GatewayName,
         /// The HTTP status of its answer.
         status: u16,
         /// The text of its answer.
@@ -44,7 +44,7 @@ pub enum GatewayError {
     )]
     Redirect {
         /// The gateway, as sentences begin with it.
-        at: Named,
+        at: GatewayName,
         /// The address in the redirect.
         to: String,
     },
@@ -52,17 +52,17 @@ pub enum GatewayError {
     #[error("{at} is not reachable (timeout)")]
     Timeout {
         /// The gateway, as sentences begin with it.
-        at: Named,
+        at: GatewayName,
     },
     /// No connection to the gateway could be made.
     #[error("{at} is not reachable: {reason}")]
     Unreachable {
         /// The gateway, as sentences begin with it.
-        at: Named,
+        at: GatewayName,
         /// The error of the system.
         reason: String,
         /// Whether the machine refused the connection, so no gateway listens there.
-        refused: Refused,
+        refused: RefusalCause,
     },
     /// The gateway answered with something other than Jupyter's protocol.
     #[error(
@@ -71,7 +71,7 @@ pub enum GatewayError {
     )]
     Nonsense {
         /// The gateway, as sentences begin with it.
-        at: Named,
+        at: GatewayName,
         /// A description of the answer.
         what: String,
     },
@@ -99,7 +99,7 @@ pub enum GatewayError {
     )]
     NoSuchKernel {
         /// The gateway, as sentences begin with it.
-        at: Named,
+        at: GatewayName,
         /// The name that the caller asked for.
         name: String,
         /// The names that the gateway has.
@@ -140,7 +140,7 @@ impl GatewayError {
 /// The cause of a failed connection, as far as it is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum Refused {
+pub enum RefusalCause {
     /// The machine refused it: nothing listens there.
     Yes,
     /// The error does not tell.
@@ -159,14 +159,14 @@ pub enum Whose {
 
 /// A gateway, displayed as sentences begin with it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Named {
+pub struct GatewayName {
     /// The owner, which decides the words and the advice.
     pub whose: Whose,
     /// The address, without anything secret.
     pub url: String,
 }
 
-impl Named {
+impl GatewayName {
     fn how_to_open(&self) -> &'static str {
         match self.whose {
             Whose::External => "Set PI_PYTHON_GATEWAY_TOKEN.",
@@ -177,7 +177,7 @@ impl Named {
     }
 }
 
-impl fmt::Display for Named {
+impl fmt::Display for GatewayName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let whose = match self.whose {
             Whose::External => "External",

@@ -14,7 +14,7 @@ use hyper::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::error::gateway::{GatewayError, Named};
+use crate::error::gateway::{GatewayError, GatewayName};
 use crate::gateway::launch::GatewayBackend;
 use crate::gateway::transport::lanes::Lane;
 use crate::gateway::transport::path::ContentsPath;
@@ -56,7 +56,7 @@ pub enum ContentsError {
     #[error("{at} has no files; a notebook of a server is one of a Jupyter server or a Hub's")]
     NoFiles {
         /// The gateway that was asked.
-        at: Named,
+        at: GatewayName,
     },
     /// The server has no file with this path.
     #[error("the server has no file {path}; paths start at the folder that its file browser shows")]

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 
-use crate::error::gateway::{GatewayError, Refused, Whose};
+use crate::error::gateway::{GatewayError, RefusalCause, Whose};
 use crate::gateway::record::{KernelEntry, Record};
 use crate::gateway::transport::rest::{RemoteId, Rest};
 
@@ -81,7 +81,7 @@ async fn remove(rest: Arc<Rest>, record: Arc<Record>, id: RemoteId) {
     match rest.delete(&id).await {
         Ok(()) => record.removed(&made),
         // A gateway on this machine that has ended took its kernels along.
-        Err(GatewayError::Unreachable { refused: Refused::Yes, .. })
+        Err(GatewayError::Unreachable { refused: RefusalCause::Yes, .. })
             if made.whose == Whose::Shared =>
         {
             record.removed(&made);

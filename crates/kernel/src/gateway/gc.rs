@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use crate::error::gateway::{GatewayError, Refused, Whose};
+use crate::error::gateway::{GatewayError, RefusalCause, Whose};
 use crate::gateway::launch::GatewayBackend;
 use crate::gateway::record::{KernelEntry, Leftover};
 use crate::gateway::transport::rest::RemoteId;
@@ -44,7 +44,7 @@ impl GatewayBackend {
         let unreadable = |source: io::Error| GatewayError::Unreachable {
             at: self.rest.named(),
             reason: format!("the record of kernels cannot be read: {source}"),
-            refused: Refused::Unknown,
+            refused: RefusalCause::Unknown,
         };
         let (url, whose) = (self.rest.url.to_string(), self.rest.whose);
         let (mut removed, mut failed) = (0, None);
@@ -55,7 +55,7 @@ impl GatewayBackend {
                     match self.rest.delete(&id).await {
                         // A refused connection means that a gateway on this machine has ended, and
                         // its kernels with it. For the way to another machine that does not follow.
-                        Err(GatewayError::Unreachable { refused: Refused::Yes, .. })
+                        Err(GatewayError::Unreachable { refused: RefusalCause::Yes, .. })
                             if whose == Whose::Shared => {}
                         // The gateway refused this kernel; go on with the others.
                         Err(problem @ GatewayError::Status { .. }) => {

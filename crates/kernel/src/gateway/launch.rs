@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::LaunchError;
-use crate::error::gateway::{GatewayError, Named, Whose};
+use crate::error::gateway::{GatewayError, GatewayName, Whose};
 use crate::gateway::end::Ending;
 use crate::gateway::identity::KernelIdentity;
 use crate::gateway::kernel_env::{self, EnvScope};
@@ -36,7 +36,7 @@ use crate::jupyter::home::random_hex;
 use crate::jupyter::meet::{self, About, MeetError, StartPhase};
 use crate::jupyter::pump::{self, Opening};
 use crate::jupyter::start::start;
-use crate::kernel::{Backend, BackendKind, KernelInfo, KernelSpec, Launched, Origin};
+use crate::kernel::{Backend, BackendKind, KernelInfo, KernelSpec, LaunchedKernel, Origin};
 use crate::kernelspec::InterruptMode;
 use crate::process::check_cwd;
 use crate::python::package::install;
@@ -149,7 +149,7 @@ impl GatewayBackend {
     }
 
     /// Returns the gateway's name for messages.
-    pub fn named(&self) -> Named {
+    pub fn named(&self) -> GatewayName {
         self.rest.named()
     }
 
@@ -185,7 +185,7 @@ impl GatewayBackend {
         &self,
         spec: &KernelSpec,
         cancel: &CancellationToken,
-    ) -> Result<Launched, LaunchError> {
+    ) -> Result<LaunchedKernel, LaunchError> {
         if self.config.place == GatewayLocation::Here {
             check_cwd(&spec.cwd)?;
         }
@@ -208,7 +208,7 @@ impl GatewayBackend {
         &self,
         spec: &KernelSpec,
         deadline: Instant,
-    ) -> Result<Launched, LaunchError> {
+    ) -> Result<LaunchedKernel, LaunchError> {
         let kernel = self.chosen().await?;
         match self.attempt(spec, &kernel, deadline).await {
             Err(LaunchError::Gateway(
@@ -239,7 +239,7 @@ impl GatewayBackend {
         spec: &KernelSpec,
         chosen: &KernelChoice,
         deadline: Instant,
-    ) -> Result<Launched, LaunchError> {
+    ) -> Result<LaunchedKernel, LaunchError> {
         let ending = self.create(chosen, deadline).await?;
         let session = random_hex::<16>().map_err(LaunchError::resources("get randomness"))?;
         let trace = MessageTrace::new(self.trace.as_ref(), None);
@@ -363,7 +363,7 @@ impl GatewayBackend {
         ending: Ending,
         met: ReadyKernel,
         interrupts: InterruptMode,
-    ) -> Launched {
+    ) -> LaunchedKernel {
         let local = met.claim.and_then(|claim| LocalProcess::new(&claim, interrupts));
         let pid = local.as_ref().map(|local| local.pid);
         talk.trace = MessageTrace::new(self.trace.as_ref(), pid);
@@ -397,7 +397,7 @@ impl Backend for GatewayBackend {
         &'a self,
         spec: &'a KernelSpec,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Launched, LaunchError>> {
+    ) -> BoxFuture<'a, Result<LaunchedKernel, LaunchError>> {
         let try_once = move || self.start(spec, cancel);
         start(&self.config.state_dir, self.trace.as_ref(), try_once).boxed()
     }

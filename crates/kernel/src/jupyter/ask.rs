@@ -124,10 +124,10 @@ fn of_guest(content: &[u8]) -> Option<Answer> {
     #[derive(Deserialize)]
     struct Expressions<'a> {
         #[serde(borrow)]
-        inkcell: Option<Found<'a>>,
+        inkcell: Option<ExpressionReply<'a>>,
     }
     #[derive(Deserialize)]
-    struct Found<'a> {
+    struct ExpressionReply<'a> {
         #[serde(default)]
         ename: String,
         #[serde(borrow, default)]
@@ -139,7 +139,7 @@ fn of_guest(content: &[u8]) -> Option<Answer> {
         answer: &'a RawValue,
     }
     #[derive(Deserialize)]
-    struct Told<'a> {
+    struct HelperReply<'a> {
         #[serde(default)]
         failed: Option<String>,
         #[serde(borrow, default)]
@@ -151,7 +151,7 @@ fn of_guest(content: &[u8]) -> Option<Answer> {
     };
     let Some(data) = value.data else { return Some(failed(&value.ename)) };
     let text: String = serde_json::from_str(data.answer.get()).ok()?;
-    let told: Told<'_> = serde_json::from_str(&text).ok()?;
+    let told: HelperReply<'_> = serde_json::from_str(&text).ok()?;
     match told.failed {
         Some(why) => Some(Answer::Failed(why)),
         None => told.answer.map(|json| Answer::Json(json.get().to_owned())),

@@ -15,7 +15,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::event::{DisplayId, MimeBundle, MimeData, PyError, StreamName};
-use crate::lenient::{self, Read};
+use crate::lenient::{self, ContentResult};
 
 /// MIME types whose text is base64. The runner has the same list.
 const BINARY: &[&str] = &["image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf"];
@@ -46,7 +46,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
 }
 
 /// Reads the content of a `stream` message.
-pub(crate) fn stream(content: &[u8]) -> Read<(StreamName, Bytes)> {
+pub(crate) fn stream(content: &[u8]) -> ContentResult<(StreamName, Bytes)> {
     #[derive(Deserialize)]
     struct Stream {
         name: String,
@@ -64,7 +64,7 @@ pub(crate) struct DisplayContent {
     pub(crate) count: Option<u32>,
 }
 
-pub(crate) fn read_display(content: &[u8]) -> Read<DisplayContent> {
+pub(crate) fn read_display(content: &[u8]) -> ContentResult<DisplayContent> {
     #[derive(Deserialize)]
     struct Content<'a> {
         #[serde(borrow)]
@@ -123,7 +123,7 @@ fn form(mime: &str, raw: &RawValue) -> MimeData {
 }
 
 /// Reads the content of a `status` message.
-pub(crate) fn state(content: &[u8]) -> Read<String> {
+pub(crate) fn state(content: &[u8]) -> ContentResult<String> {
     #[derive(Deserialize)]
     struct Status {
         execution_state: String,
@@ -133,7 +133,7 @@ pub(crate) fn state(content: &[u8]) -> Read<String> {
 }
 
 /// Reads the content of an `execute_input` message.
-pub(crate) fn count(content: &[u8]) -> Read<Option<u32>> {
+pub(crate) fn count(content: &[u8]) -> ContentResult<Option<u32>> {
     #[derive(Deserialize)]
     struct Input {
         #[serde(default)]
@@ -144,7 +144,7 @@ pub(crate) fn count(content: &[u8]) -> Read<Option<u32>> {
 }
 
 /// Reads the content of a `clear_output` message.
-pub(crate) fn wait(content: &[u8]) -> Read<bool> {
+pub(crate) fn wait(content: &[u8]) -> ContentResult<bool> {
     #[derive(Deserialize)]
     struct Clear {
         #[serde(default)]
@@ -155,7 +155,7 @@ pub(crate) fn wait(content: &[u8]) -> Read<bool> {
 }
 
 /// Reads the content of an `input_request` message: the prompt, and whether to hide the input.
-pub(crate) fn prompt(content: &[u8]) -> Read<(String, bool)> {
+pub(crate) fn prompt(content: &[u8]) -> ContentResult<(String, bool)> {
     #[derive(Deserialize)]
     struct Request {
         #[serde(default)]
@@ -192,7 +192,7 @@ impl Problem {
 }
 
 /// Reads the content of an `error` message.
-pub(crate) fn error(content: &[u8]) -> Read<PyError> {
+pub(crate) fn error(content: &[u8]) -> ContentResult<PyError> {
     let read: Problem = lenient::read(content, |text| serde_json::from_str(text))?;
     Ok(read.into_error())
 }
@@ -211,7 +211,7 @@ pub(crate) enum ReplyStatus {
     Aborted,
 }
 
-pub(crate) fn reply(content: &[u8]) -> Read<Reply> {
+pub(crate) fn reply(content: &[u8]) -> ContentResult<Reply> {
     #[derive(Deserialize)]
     struct Content {
         status: String,

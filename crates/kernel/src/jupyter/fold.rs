@@ -15,7 +15,7 @@ use crate::jupyter::guest::{self, Guest};
 use crate::jupyter::meet::StartPhase;
 use crate::jupyter::message::{Channel, Message};
 use crate::kernel::{CodeRequest, History, InputMode, InputReply};
-use crate::lenient::Read;
+use crate::lenient::ContentResult;
 use crate::widgets::{TOO_LARGE, Widgets};
 
 /// Exception of IPython's kernel for code that asks for input where input is not allowed.
@@ -250,7 +250,7 @@ impl Fold {
         std::mem::take(&mut self.effects)
     }
 
-    fn published(&mut self, message: &Message) -> Read<()> {
+    fn published(&mut self, message: &Message) -> ContentResult<()> {
         let content = &message.content;
         let kind = message.header.msg_type.as_str();
         let is_current = self.running.as_ref().is_some_and(|it| message.is_of(&it.request));
@@ -362,7 +362,7 @@ impl Fold {
         }
     }
 
-    fn replied(&mut self, message: &Message) -> Read<()> {
+    fn replied(&mut self, message: &Message) -> ContentResult<()> {
         let Some(running) = &mut self.running else { return Ok(()) };
         if message.header.msg_type != "execute_reply" || !message.is_of(&running.request) {
             return Ok(());
@@ -371,7 +371,7 @@ impl Fold {
         Ok(())
     }
 
-    fn asked(&mut self, message: &Message) -> Read<()> {
+    fn asked(&mut self, message: &Message) -> ContentResult<()> {
         if message.header.msg_type != "input_request" {
             return Ok(());
         }

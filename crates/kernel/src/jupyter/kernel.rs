@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::event::{Death, ExecId};
-use crate::kernel::{CodeRequest, Gone, InputReply, Kernel, KernelInfo, StopSignal};
+use crate::kernel::{CodeRequest, InputReply, Kernel, KernelGone, KernelInfo, StopSignal};
 use crate::question::{AskId, Question};
 use crate::turn::{Interrupt, Turn};
 
@@ -86,13 +86,13 @@ pub(crate) struct JupyterKernel<C: Control> {
 }
 
 impl<C: Control> JupyterKernel<C> {
-    fn check_alive(&self) -> Result<(), Gone> {
-        if self.death.borrow().is_some() { Err(Gone) } else { Ok(()) }
+    fn check_alive(&self) -> Result<(), KernelGone> {
+        if self.death.borrow().is_some() { Err(KernelGone) } else { Ok(()) }
     }
 
-    fn post(&self, post: Post) -> Result<(), Gone> {
+    fn post(&self, post: Post) -> Result<(), KernelGone> {
         self.check_alive()?;
-        self.posts.send(Box::new(post)).map_err(|_| Gone)
+        self.posts.send(Box::new(post)).map_err(|_| KernelGone)
     }
 
     async fn died_within(&mut self, limit: Duration) -> Option<Death> {
@@ -126,23 +126,23 @@ impl<C: Control> Kernel for JupyterKernel<C> {
         &self.info
     }
 
-    fn execute(&mut self, request: CodeRequest) -> Result<(), Gone> {
+    fn execute(&mut self, request: CodeRequest) -> Result<(), KernelGone> {
         self.intent.busy.store(true, Ordering::SeqCst);
         self.turn.post_cell();
         self.post(Post::Execute(request))
     }
 
-    fn reply_input(&mut self, exec: ExecId, reply: InputReply) -> Result<(), Gone> {
+    fn reply_input(&mut self, exec: ExecId, reply: InputReply) -> Result<(), KernelGone> {
         self.post(Post::Input(exec, reply))
     }
 
-    fn ask(&mut self, id: AskId, question: Question) -> Result<(), Gone> {
+    fn ask(&mut self, id: AskId, question: Question) -> Result<(), KernelGone> {
         self.intent.busy.store(true, Ordering::SeqCst);
         self.turn.post_question();
         self.post(Post::Ask(id, question))
     }
 
-    fn interrupt(&mut self) -> Result<(), Gone> {
+    fn interrupt(&mut self) -> Result<(), KernelGone> {
         self.check_alive()?;
         // An idle kernel gets no interrupt, because it may not handle one.
         if !self.intent.busy.load(Ordering::SeqCst) {
@@ -155,7 +155,7 @@ impl<C: Control> Kernel for JupyterKernel<C> {
         self.post(Post::Interrupt(moment))
     }
 
-    fn force(&mut self, force: StopSignal) -> Result<(), Gone> {
+    fn force(&mut self, force: StopSignal) -> Result<(), KernelGone> {
         self.check_alive()?;
         self.intent.forced.store(true, Ordering::SeqCst);
         match self.control.force(force, &self.intent) {

@@ -24,7 +24,7 @@ use crate::jupyter::meet::StartPhase;
 use crate::jupyter::message::{Channel, Message, Speak};
 use crate::jupyter::pieces::in_pieces;
 use crate::kernel::{
-    CodeRequest, History, InputMode, KernelEvents, KernelInfo, Launched, StopSignal,
+    CodeRequest, History, InputMode, KernelEvents, KernelInfo, LaunchedKernel, StopSignal,
 };
 use crate::question::Answer;
 use crate::trace::KernelTrace;
@@ -181,7 +181,7 @@ pub(crate) fn launch<L: Link>(
     link: L,
     control: L::Control,
     opening: Opening,
-) -> Launched {
+) -> LaunchedKernel {
     let (events, receiver) = KernelEvents::channel(EVENT_QUEUE);
     let (died, death) = watch::channel(None);
     let (posts, posted) = mpsc::unbounded_channel();
@@ -209,7 +209,7 @@ pub(crate) fn launch<L: Link>(
     };
     tokio::spawn(pump.run(died));
     let kernel = JupyterKernel { info, control, posts, death, intent, turn };
-    Launched { kernel: Box::new(kernel), events: receiver }
+    LaunchedKernel { kernel: Box::new(kernel), events: receiver }
 }
 
 impl<L: Link> Pump<L> {

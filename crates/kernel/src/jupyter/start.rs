@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use crate::error::LaunchError;
-use crate::kernel::Launched;
+use crate::kernel::LaunchedKernel;
 use crate::python::package::repair;
 use crate::trace::KernelTrace;
 
@@ -17,9 +17,9 @@ pub(crate) async fn start<F>(
     state_dir: &Path,
     trace: Option<&Arc<dyn KernelTrace>>,
     try_once: impl Fn() -> F,
-) -> Result<Launched, LaunchError>
+) -> Result<LaunchedKernel, LaunchError>
 where
-    F: Future<Output = Result<Launched, LaunchError>>,
+    F: Future<Output = Result<LaunchedKernel, LaunchError>>,
 {
     let began = Instant::now();
     let launched = match try_once().await {

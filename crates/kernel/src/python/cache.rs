@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use super::probe::Probed;
+use super::probe::PythonFacts;
 use crate::new_file::replace_file;
 
 const FILE: &str = "interpreters.json";
@@ -65,18 +65,18 @@ impl Evidence {
 
 /// An answer, and the program to start because of it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(super) struct Known {
-    pub(super) probed: Probed,
+pub(super) struct CachedAnswer {
+    pub(super) probed: PythonFacts,
     pub(super) start: PathBuf,
     evidence: Evidence,
     /// The stamp of the program to start, which behind a shim is another file.
     start_stamp: Option<Stamp>,
 }
 
-impl Known {
-    pub(super) fn new(probed: Probed, start: PathBuf, evidence: Evidence) -> Known {
+impl CachedAnswer {
+    pub(super) fn new(probed: PythonFacts, start: PathBuf, evidence: Evidence) -> CachedAnswer {
         let start_stamp = Stamp::of(&start);
-        Known { probed, start, evidence, start_stamp }
+        CachedAnswer { probed, start, evidence, start_stamp }
     }
 
     fn holds(&self, evidence: &Evidence) -> bool {
@@ -100,11 +100,11 @@ type Key = (PathBuf, PathBuf);
 #[derive(Debug, Default)]
 pub(super) struct Cache {
     folder: Option<PathBuf>,
-    memory: Mutex<HashMap<Key, Known>>,
+    memory: Mutex<HashMap<Key, CachedAnswer>>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct CacheFile {
     format: u32,
     entries: Vec<Entry>,
 }
@@ -112,7 +112,7 @@ struct Stored {
 #[derive(Serialize, Deserialize)]
 struct Entry {
     program: PathBuf,
-    known: Known,
+    known: CachedAnswer,
 }
 
 impl Cache {
@@ -121,7 +121,12 @@ impl Cache {
     }
 
     /// Finds an answer that still holds.
-    pub(super) fn get(&self, cwd: &Path, program: &Path, evidence: &Evidence) -> Option<Known> {
+    pub(super) fn get(
+        &self,
+        cwd: &Path,
+        program: &Path,
+        evidence: &Evidence,
+    ) -> Option<CachedAnswer> {
         let key = (cwd.to_owned(), program.to_owned());
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = memory.get(&key).filter(|known| known.holds(evidence)) {
@@ -133,7 +138,7 @@ impl Cache {
         Some(known)
     }
 
-    pub(super) fn put(&self, cwd: &Path, program: &Path, known: &Known, keep: Keep) {
+    pub(super) fn put(&self, cwd: &Path, program: &Path, known: &CachedAnswer, keep: Keep) {
         let key = (cwd.to_owned(), program.to_owned());
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         memory.insert(key, known.clone());
@@ -149,12 +154,12 @@ impl Cache {
         if fs::metadata(&path).map_or(true, |found| found.len() > MOST_BYTES) {
             return Vec::new();
         }
-        let stored: Option<Stored> =
+        let stored: Option<CacheFile> =
             fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         stored.filter(|stored| stored.format == FORMAT).map_or_else(Vec::new, |s| s.entries)
     }
 
-    fn store(&self, program: &Path, known: &Known) -> io::Result<()> {
+    fn store(&self, program: &Path, known: &CachedAnswer) -> io::Result<()> {
         let Some(folder) = &self.folder else { return Ok(()) };
         let mut entries = self.load();
         // A shim has one answer for each of its circumstances; any other program has one.
@@ -167,7 +172,7 @@ impl Cache {
         let excess = entries.len().saturating_sub(MOST_ENTRIES);
         entries.drain(..excess);
         // JSON cannot hold a path that is not UTF-8, so such an answer is not written.
-        let bytes = serde_json::to_vec(&Stored { format: FORMAT, entries })?;
+        let bytes = serde_json::to_vec(&CacheFile { format: FORMAT, entries })?;
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         replace_file(&folder.join(FILE), &bytes, 0o600)
     }

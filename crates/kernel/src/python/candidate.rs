@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::interpreter::{Reason, SkipReason, Skipped, bin_folder};
+use super::interpreter::{Reason, SkipReason, SkippedCandidate, bin_folder};
 use crate::environ::ParentEnv;
 
 /// The places to search, and the wish of the user.
@@ -51,7 +51,7 @@ pub struct Candidates {
     /// The interpreters, best first, each real program once.
     pub list: Vec<PythonCandidate>,
     /// Environments without an interpreter that the user named or the search found.
-    pub empty: Vec<Skipped>,
+    pub empty: Vec<SkippedCandidate>,
 }
 
 /// Lists the candidates of a search. If the setting is set, it is the only one.
@@ -127,7 +127,7 @@ impl CandidateCollector {
                     matches!(reason, Reason::Setting | Reason::VirtualEnv | Reason::CondaPrefix);
                 if asked || folder.is_dir() {
                     let path = folder.to_owned();
-                    self.candidates.empty.push(Skipped {
+                    self.candidates.empty.push(SkippedCandidate {
                         path,
                         reason,
                         why: SkipReason::NoInterpreter,

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use super::candidate::{PythonCandidate, Search, venv_of};
-use super::interpreter::{OLDEST, PythonVersion, Reason, SkipReason, Skipped};
+use super::interpreter::{OLDEST, PythonVersion, Reason, SkipReason, SkippedCandidate};
 use super::probe::script_runner;
 
 /// The size in bytes above which a file is not read.
@@ -28,7 +28,7 @@ const PROGRAMS: [&[u8]; 6] = [
 /// An interpreter chosen by its files, without running it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub struct Unasked {
+pub struct UnrunPython {
     /// Path of the interpreter.
     pub path: PathBuf,
     /// Its `sys.prefix`, if files show it. A version manager decides that only when it runs.
@@ -40,12 +40,15 @@ pub struct Unasked {
     /// Why it would be chosen.
     pub reason: Reason,
     /// The candidates before it that cannot be used.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedCandidate>,
 }
 
-impl Unasked {
+impl UnrunPython {
     /// Reads the files of a candidate; an error says why it cannot work.
-    pub(super) fn read(candidate: &PythonCandidate, is_shim: bool) -> Result<Unasked, SkipReason> {
+    pub(super) fn read(
+        candidate: &PythonCandidate,
+        is_shim: bool,
+    ) -> Result<UnrunPython, SkipReason> {
         let PythonCandidate { path, venv, reason } = candidate;
         must_be_program(path)?;
         let version = Config::around(path).and_then(|config| config.version);
@@ -58,7 +61,7 @@ impl Unasked {
             None => installation(path),
         };
         let (path, venv) = (path.clone(), venv.clone());
-        Ok(Unasked { path, prefix, venv, version, reason: *reason, skipped: Vec::new() })
+        Ok(UnrunPython { path, prefix, venv, version, reason: *reason, skipped: Vec::new() })
     }
 
     /// The modules among these top-level ones that the interpreter lacks, as far as files show.

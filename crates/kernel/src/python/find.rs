@@ -7,11 +7,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::cache::{Cache, Evidence, Keep, Known};
+use super::cache::{Cache, CachedAnswer, Evidence, Keep};
 use super::candidate::{PythonCandidate, Search, candidates, venv_of};
-use super::files::Unasked;
-use super::interpreter::{Interpreter, SkipReason, Skipped};
-use super::probe::{DEFAULT_PROBE_TIMEOUT, Probed, lacking, probe};
+use super::files::UnrunPython;
+use super::interpreter::{Interpreter, SkipReason, SkippedCandidate};
+use super::probe::{DEFAULT_PROBE_TIMEOUT, PythonFacts, lacking, probe};
 use super::shim;
 use super::workspace::Workspace;
 use crate::environ::names_a_secret;
@@ -37,19 +37,19 @@ const PROBE_VARIABLES: &[&str] = &[
 #[non_exhaustive]
 pub enum FindError {
     /// Candidates exist, but none works.
-    #[error("No working Python interpreter found. Tried: {}", Listed(.tried))]
+    #[error("No working Python interpreter found. Tried: {}", SkippedList(.tried))]
     NoneWorks {
         /// The candidates, each with its problem.
-        tried: Vec<Skipped>,
+        tried: Vec<SkippedCandidate>,
     },
     /// The search found no candidate.
     #[error("Python executable not found on PATH")]
     NoneFound,
 }
 
-struct Listed<'a>(&'a [Skipped]);
+struct SkippedList<'a>(&'a [SkippedCandidate]);
 
-impl fmt::Display for Listed<'_> {
+impl fmt::Display for SkippedList<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, skipped) in self.0.iter().enumerate() {
             let separator = if index == 0 { "" } else { "; " };
@@ -98,7 +98,11 @@ impl Finder {
 
     /// Returns the first candidate that seems to work, and runs no program of the workspace. It judges a program by
     /// files if it lies there, or if a version manager could pick it by files there (S-026).
-    pub async fn look(&self, search: &Search, workspace: &Workspace) -> Result<Sighted, FindError> {
+    pub async fn look(
+        &self,
+        search: &Search,
+        workspace: &Workspace,
+    ) -> Result<FoundInterpreter, FindError> {
         let found = candidates(search);
         let mut skipped = found.empty;
         for candidate in found.list {
@@ -107,14 +111,14 @@ impl Finder {
             let looked = if is_shim || workspace.holds(program) {
                 self.recall(&candidate, search, is_shim)
             } else {
-                self.ask(&candidate, search).await.map(Looked::Answer)
+                self.ask(&candidate, search).await.map(CandidateAnswer::Answer)
             };
             match looked {
-                Ok(Looked::Answer(known)) => {
-                    return Ok(Sighted::Asked(chosen(candidate, known, skipped)));
+                Ok(CandidateAnswer::Answer(known)) => {
+                    return Ok(FoundInterpreter::Asked(chosen(candidate, known, skipped)));
                 }
-                Ok(Looked::Files(unasked)) => {
-                    return Ok(Sighted::Unasked(Unasked { skipped, ..unasked }));
+                Ok(CandidateAnswer::Files(unasked)) => {
+                    return Ok(FoundInterpreter::Unasked(UnrunPython { skipped, ..unasked }));
                 }
                 Err(why) => skipped.push(passed_over(candidate, why)),
             }
@@ -126,13 +130,13 @@ impl Finder {
     /// chose it. If the answer is unknown, no module counts as lacking.
     pub async fn lacking<'a>(
         &self,
-        sighted: &Sighted,
+        sighted: &FoundInterpreter,
         modules: &[&'a str],
         search: &Search,
     ) -> Vec<&'a str> {
         let python = match sighted {
-            Sighted::Unasked(unasked) => return unasked.lacking(modules, search),
-            Sighted::Asked(python) => python,
+            FoundInterpreter::Unasked(unasked) => return unasked.lacking(modules, search),
+            FoundInterpreter::Asked(python) => python,
         };
         let env = probe_environment(search);
         let path = search.python_path();
@@ -147,10 +151,10 @@ impl Finder {
         candidate: &PythonCandidate,
         search: &Search,
         is_shim: bool,
-    ) -> Result<Looked, SkipReason> {
+    ) -> Result<CandidateAnswer, SkipReason> {
         match self.standing(candidate, search)?.known {
-            Some(known) => Ok(Looked::Answer(known)),
-            None => Unasked::read(candidate, is_shim).map(Looked::Files),
+            Some(known) => Ok(CandidateAnswer::Answer(known)),
+            None => UnrunPython::read(candidate, is_shim).map(CandidateAnswer::Files),
         }
     }
 
@@ -170,7 +174,11 @@ impl Finder {
     }
 
     /// The answer of a candidate, from the cache or from a new probe.
-    async fn ask(&self, candidate: &PythonCandidate, search: &Search) -> Result<Known, SkipReason> {
+    async fn ask(
+        &self,
+        candidate: &PythonCandidate,
+        search: &Search,
+    ) -> Result<CachedAnswer, SkipReason> {
         let program = &candidate.path;
         let Standing { is_shim, evidence, known } = self.standing(candidate, search)?;
         if let Some(known) = known {
@@ -186,7 +194,7 @@ impl Finder {
         } else {
             program.clone()
         };
-        let known = Known::new(probed, start, evidence);
+        let known = CachedAnswer::new(probed, start, evidence);
         // We do not know what an unknown wrapper decides by, so its answer ends with the process.
         let keep = if is_itself || is_shim { Keep::OnDisk } else { Keep::InMemory };
         self.cache.put(&search.cwd, program, &known, keep);
@@ -196,7 +204,7 @@ impl Finder {
     /// The program that a shim leads to, if it is the same Python when started directly.
     async fn behind_shim(
         &self,
-        through: &Probed,
+        through: &PythonFacts,
         cwd: &Path,
         env: &BTreeMap<String, String>,
     ) -> Option<PathBuf> {
@@ -212,58 +220,58 @@ impl Finder {
 
 /// An interpreter that a search would choose.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Sighted {
+pub enum FoundInterpreter {
     /// The interpreter answered a probe, now or earlier.
     Asked(Interpreter),
     /// No program ran; files show that it should work.
-    Unasked(Unasked),
+    Unasked(UnrunPython),
 }
 
-impl Sighted {
+impl FoundInterpreter {
     /// Path of the interpreter.
     pub fn path(&self) -> &Path {
         match self {
-            Sighted::Asked(python) => &python.path,
-            Sighted::Unasked(unasked) => &unasked.path,
+            FoundInterpreter::Asked(python) => &python.path,
+            FoundInterpreter::Unasked(unasked) => &unasked.path,
         }
     }
 
     /// Its `sys.prefix`, if known.
     pub fn prefix(&self) -> Option<&Path> {
         match self {
-            Sighted::Asked(python) => Some(&python.prefix),
-            Sighted::Unasked(unasked) => unasked.prefix.as_deref(),
+            FoundInterpreter::Asked(python) => Some(&python.prefix),
+            FoundInterpreter::Unasked(unasked) => unasked.prefix.as_deref(),
         }
     }
 
     /// The virtual environment that it belongs to.
     pub fn venv(&self) -> Option<&Path> {
         match self {
-            Sighted::Asked(python) => python.venv.as_deref(),
-            Sighted::Unasked(unasked) => unasked.venv.as_deref(),
+            FoundInterpreter::Asked(python) => python.venv.as_deref(),
+            FoundInterpreter::Unasked(unasked) => unasked.venv.as_deref(),
         }
     }
 }
 
 /// The result of inspecting one candidate.
-enum Looked {
-    Answer(Known),
-    Files(Unasked),
+enum CandidateAnswer {
+    Answer(CachedAnswer),
+    Files(UnrunPython),
 }
 
 /// A candidate before the probe.
 struct Standing {
     is_shim: bool,
     evidence: Evidence,
-    known: Option<Known>,
+    known: Option<CachedAnswer>,
 }
 
-fn passed_over(candidate: PythonCandidate, why: SkipReason) -> Skipped {
+fn passed_over(candidate: PythonCandidate, why: SkipReason) -> SkippedCandidate {
     let PythonCandidate { path, reason, .. } = candidate;
-    Skipped { path, reason, why }
+    SkippedCandidate { path, reason, why }
 }
 
-fn none(search: &Search, skipped: Vec<Skipped>) -> FindError {
+fn none(search: &Search, skipped: Vec<SkippedCandidate>) -> FindError {
     let nothing_was_tried = candidates(search).list.is_empty() && search.setting.is_none();
     if nothing_was_tried || skipped.is_empty() {
         return FindError::NoneFound;
@@ -271,8 +279,12 @@ fn none(search: &Search, skipped: Vec<Skipped>) -> FindError {
     FindError::NoneWorks { tried: skipped }
 }
 
-fn chosen(candidate: PythonCandidate, known: Known, skipped: Vec<Skipped>) -> Interpreter {
-    let Known { probed, start, .. } = known;
+fn chosen(
+    candidate: PythonCandidate,
+    known: CachedAnswer,
+    skipped: Vec<SkippedCandidate>,
+) -> Interpreter {
+    let CachedAnswer { probed, start, .. } = known;
     // Trust the interpreter's answer; use `pyvenv.cfg` for interpreters that do not report a base.
     let venv = if probed.prefix == probed.base_prefix {
         venv_of(&start).filter(|venv| same_file(venv, &probed.prefix))

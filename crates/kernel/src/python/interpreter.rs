@@ -120,7 +120,7 @@ impl fmt::Display for SkipReason {
 
 /// A candidate that a search skipped.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Skipped {
+pub struct SkippedCandidate {
     /// The interpreter, or the folder that should have one.
     pub path: PathBuf,
     /// Why it was a candidate.
@@ -129,7 +129,7 @@ pub struct Skipped {
     pub why: SkipReason,
 }
 
-impl fmt::Display for Skipped {
+impl fmt::Display for SkippedCandidate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.path.display(), self.why)
     }
@@ -156,7 +156,7 @@ pub struct Interpreter {
     /// Why it was chosen.
     pub reason: Reason,
     /// The candidates tried before it, each with its problem.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedCandidate>,
 }
 
 impl fmt::Display for Interpreter {

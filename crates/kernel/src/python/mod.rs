@@ -18,13 +18,13 @@ mod tests;
 mod workspace;
 
 pub use candidate::{Candidates, PythonCandidate, Search, candidates};
-pub use files::Unasked;
-pub use find::{FindError, Finder, Sighted};
-pub use interpreter::{Interpreter, OLDEST, PythonVersion, Reason, SkipReason, Skipped};
+pub use files::UnrunPython;
+pub use find::{FindError, Finder, FoundInterpreter};
+pub use interpreter::{Interpreter, OLDEST, PythonVersion, Reason, SkipReason, SkippedCandidate};
 pub use managed::{
     EnvSetup, Existing, ManagedEnv, SetupDone, SetupError, SetupEvent, SetupStep, SetupTool,
     set_up_environment,
 };
 pub use modules::{ModuleError, ModuleSearch, ProjectModules, find_modules};
-pub use probe::{DEFAULT_PROBE_TIMEOUT, Probed, probe};
+pub use probe::{DEFAULT_PROBE_TIMEOUT, PythonFacts, probe};
 pub use workspace::Workspace;

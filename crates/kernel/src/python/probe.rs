@@ -58,7 +58,7 @@ sys.stdout.write("\n" + " ".join(["inkcell-python lacks", *lacking]) + "\n")
 /// The answer of a Python about itself.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Probed {
+pub struct PythonFacts {
     /// The first three numbers of `sys.version_info`.
     pub version: PythonVersion,
     /// `sys.implementation.name`, such as `cpython`.
@@ -80,7 +80,7 @@ pub async fn probe(
     cwd: &Path,
     env: &BTreeMap<String, String>,
     limit: Duration,
-) -> Result<Probed, SkipReason> {
+) -> Result<PythonFacts, SkipReason> {
     // Isolated, so that the working folder, the user's site and PYTHON* variables have no effect.
     let ran = run(program, &["-I", "-c", PROGRAM], cwd, env, limit).await?;
     if let Some(signal) = ran.status.signal() {
@@ -219,7 +219,7 @@ pub(super) fn script_runner(program: &Path) -> Option<String> {
 }
 
 /// Finds the answer in the output; a `sitecustomize` may have printed before and after it.
-fn read_answer(stdout: &[u8], given: &BTreeMap<String, String>) -> Option<Probed> {
+fn read_answer(stdout: &[u8], given: &BTreeMap<String, String>) -> Option<PythonFacts> {
     let text = String::from_utf8_lossy(stdout);
     let mut lines = text.lines().map(str::trim_end).skip_while(|line| *line != FIRST_LINE).skip(1);
     let mut numbers = lines.next()?.split(' ').map(|number| number.parse().ok());
@@ -240,7 +240,7 @@ fn read_answer(stdout: &[u8], given: &BTreeMap<String, String>) -> Option<Probed
             changed_env.push(name.to_owned());
         }
     }
-    Some(Probed { version, implementation, executable, prefix, base_prefix, changed_env })
+    Some(PythonFacts { version, implementation, executable, prefix, base_prefix, changed_env })
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {

@@ -14,7 +14,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
-use crate::kernel::Gone;
+use crate::kernel::KernelGone;
 use crate::runner::frames::Command;
 use crate::trace::MessageTrace;
 
@@ -60,7 +60,7 @@ impl CommandWriter {
     }
 
     /// Traces and posts a command.
-    pub(crate) fn command(&self, command: &Command<'_>) -> Result<(), Gone> {
+    pub(crate) fn command(&self, command: &Command<'_>) -> Result<(), KernelGone> {
         self.trace.sent(CONTROL, command.kind(), command.id());
         self.post(command.to_line())
     }
@@ -72,7 +72,7 @@ impl CommandWriter {
 
     /// Sends a line. At most one request is open and questions are small, so the queue stays short. Only
     /// the handle posts, so no line can come between the check and the write.
-    fn post(&self, mut line: Vec<u8>) -> Result<(), Gone> {
+    fn post(&self, mut line: Vec<u8>) -> Result<(), KernelGone> {
         if self.shared.waiting.load(Ordering::Acquire) == 0 {
             // The pump reports an error: it sees the end of the channel.
             let written = self.shared.write_now(&line).unwrap_or(0);
@@ -82,7 +82,7 @@ impl CommandWriter {
             line.drain(..written);
         }
         self.shared.waiting.fetch_add(1, Ordering::AcqRel);
-        self.queue.send(line).map_err(|_| Gone)
+        self.queue.send(line).map_err(|_| KernelGone)
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::net::UnixListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::LaunchError;
-use crate::kernel::{Backend, BackendKind, KernelSpec, Launched, NoCopies, Origin};
+use crate::kernel::{Backend, BackendKind, KernelSpec, LaunchedKernel, NoCopies, Origin};
 use crate::process::{Mark, Process};
 use crate::runner::launch::{nonce, start};
 use crate::runner::supply::Fresh;
@@ -118,7 +118,7 @@ impl Backend for Copies {
         &'a self,
         spec: &'a KernelSpec,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Launched, LaunchError>> {
+    ) -> BoxFuture<'a, Result<LaunchedKernel, LaunchError>> {
         start(self.copy(), (spec, self.python.clone()), self.trace.clone(), cancel).boxed()
     }
 }

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::event::{Death, ExecId};
 use crate::kernel::{
-    Backend, CodeRequest, Gone, History, InputMode, InputReply, Kernel, KernelInfo, NoCopies,
+    Backend, CodeRequest, History, InputMode, InputReply, Kernel, KernelGone, KernelInfo, NoCopies,
     StopSignal,
 };
 use crate::process::{Mark, kill_group};
@@ -93,11 +93,11 @@ impl RunnerKernel {
         }
     }
 
-    fn check_alive(&self) -> Result<(), Gone> {
-        if self.death.borrow().is_some() { Err(Gone) } else { Ok(()) }
+    fn check_alive(&self) -> Result<(), KernelGone> {
+        if self.death.borrow().is_some() { Err(KernelGone) } else { Ok(()) }
     }
 
-    fn post(&self, command: &Command<'_>) -> Result<(), Gone> {
+    fn post(&self, command: &Command<'_>) -> Result<(), KernelGone> {
         self.check_alive()?;
         self.commands.command(command)
     }
@@ -116,7 +116,7 @@ impl Kernel for RunnerKernel {
         &self.info
     }
 
-    fn execute(&mut self, request: CodeRequest) -> Result<(), Gone> {
+    fn execute(&mut self, request: CodeRequest) -> Result<(), KernelGone> {
         self.intent.turn.post_cell();
         self.input = request.input;
         let env = request.env.into_iter().map(|(name, value)| (name, value.into())).collect();
@@ -134,7 +134,7 @@ impl Kernel for RunnerKernel {
         Ok(())
     }
 
-    fn reply_input(&mut self, exec: ExecId, reply: InputReply) -> Result<(), Gone> {
+    fn reply_input(&mut self, exec: ExecId, reply: InputReply) -> Result<(), KernelGone> {
         match self.input {
             // The runner has already refused by itself.
             InputMode::Refuse => self.check_alive(),
@@ -142,16 +142,16 @@ impl Kernel for RunnerKernel {
         }
     }
 
-    fn ask(&mut self, id: AskId, question: Question) -> Result<(), Gone> {
+    fn ask(&mut self, id: AskId, question: Question) -> Result<(), KernelGone> {
         if self.intent.turn.has_cell() {
             self.check_alive()?;
-            return self.refused.send(id).map_err(|_| Gone);
+            return self.refused.send(id).map_err(|_| KernelGone);
         }
         self.intent.turn.post_question();
         self.post(&Command::Ask { id: id.0, question: &question })
     }
 
-    fn interrupt(&mut self) -> Result<(), Gone> {
+    fn interrupt(&mut self) -> Result<(), KernelGone> {
         self.check_alive()?;
         if self.intent.turn.interrupt() == Interrupt::SendNow {
             self.commands.signalled("interrupt");
@@ -160,7 +160,7 @@ impl Kernel for RunnerKernel {
         Ok(())
     }
 
-    fn force(&mut self, force: StopSignal) -> Result<(), Gone> {
+    fn force(&mut self, force: StopSignal) -> Result<(), KernelGone> {
         self.check_alive()?;
         self.intent.forced.store(true, Ordering::SeqCst);
         let (signal, kind) = match force {

@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::LaunchError;
 use crate::event::{DeathCause, KernelEvent};
-use crate::kernel::{Backend, BackendKind, KernelEvents, KernelInfo, KernelSpec, Launched};
+use crate::kernel::{Backend, BackendKind, KernelEvents, KernelInfo, KernelSpec, LaunchedKernel};
 use crate::process::{Mark, check_cwd, kill_group, watch_exit, watch_exit_if_there};
 use crate::python::package;
 use crate::runner::boot::Kind;
@@ -112,7 +112,7 @@ impl RunnerBackend {
         &self,
         spec: &KernelSpec,
         cancel: &CancellationToken,
-    ) -> Result<Launched, LaunchError> {
+    ) -> Result<LaunchedKernel, LaunchError> {
         check_cwd(&spec.cwd)?;
         let root = self.installed().map_err(|source| {
             let folder = self.config.state_dir.display().to_string();
@@ -154,7 +154,7 @@ pub(super) async fn start(
     (spec, python): (&KernelSpec, String),
     trace: Option<Arc<dyn KernelTrace>>,
     cancel: &CancellationToken,
-) -> Result<Launched, LaunchError> {
+) -> Result<LaunchedKernel, LaunchError> {
     let what = "get randomness";
     let nonce = nonce().map_err(|source| LaunchError::Resources { what, source })?;
     let began = tokio::time::Instant::now();
@@ -192,7 +192,7 @@ impl Backend for RunnerBackend {
         &'a self,
         spec: &'a KernelSpec,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Launched, LaunchError>> {
+    ) -> BoxFuture<'a, Result<LaunchedKernel, LaunchError>> {
         self.start(spec, cancel).boxed()
     }
 
@@ -225,7 +225,11 @@ impl Drop for Starting {
 
 impl Starting {
     /// Sends the runner its first command and waits until it is ready.
-    async fn greet(&mut self, spec: &KernelSpec, nonce: String) -> Result<Launched, LaunchError> {
+    async fn greet(
+        &mut self,
+        spec: &KernelSpec,
+        nonce: String,
+    ) -> Result<LaunchedKernel, LaunchError> {
         let Some(fresh) = &mut self.fresh else { return Err(LaunchError::Cancelled) };
         let hello = hello(spec, &nonce, fresh.mark.value());
         self.messages.sent(CONTROL, "hello", None);
@@ -288,7 +292,11 @@ impl Starting {
         }
     }
 
-    fn launched(&mut self, info: KernelInfo, decoder: Decoder) -> Result<Launched, LaunchError> {
+    fn launched(
+        &mut self,
+        info: KernelInfo,
+        decoder: Decoder,
+    ) -> Result<LaunchedKernel, LaunchError> {
         let Some(fresh) = self.fresh.take() else { return Err(LaunchError::Cancelled) };
         let (sender, events) = KernelEvents::channel(EVENT_QUEUE);
         if let Some(notice) = fresh.notice {
@@ -322,7 +330,7 @@ impl Starting {
             intent,
             wires.lifeline,
         );
-        Ok(Launched { kernel: Box::new(kernel), events })
+        Ok(LaunchedKernel { kernel: Box::new(kernel), events })
     }
 }
 

@@ -19,7 +19,7 @@ use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::process::{Process, Reaped, Spawner, children, kill_group};
+use crate::process::{Process, ReapedStatus, Spawner, children, kill_group};
 use crate::runner::boot::{self, Kind, Role};
 use crate::trace::{KernelTrace, ZygoteState};
 
@@ -43,7 +43,7 @@ struct Request {
 /// A forked runner, and the report of its end.
 pub(crate) struct RunnerCopy {
     pub(crate) pid: u32,
-    pub(crate) ended: oneshot::Receiver<Reaped>,
+    pub(crate) ended: oneshot::Receiver<ReapedStatus>,
 }
 
 #[derive(Deserialize)]
@@ -170,9 +170,9 @@ async fn tell(
 }
 
 /// The reported copies, each with the sender for its end.
-type Ends = Mutex<HashMap<u32, oneshot::Sender<Reaped>>>;
+type Ends = Mutex<HashMap<u32, oneshot::Sender<ReapedStatus>>>;
 
-fn locked(ends: &Ends) -> MutexGuard<'_, HashMap<u32, oneshot::Sender<Reaped>>> {
+fn locked(ends: &Ends) -> MutexGuard<'_, HashMap<u32, oneshot::Sender<ReapedStatus>>> {
     ends.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -252,7 +252,7 @@ fn hear(
         }
         ServerReport::Exit { pid, status } => {
             if let Some(sender) = ends.remove(&pid) {
-                let _ = sender.send(Reaped::from_raw(status));
+                let _ = sender.send(ReapedStatus::from_raw(status));
             }
         }
     }

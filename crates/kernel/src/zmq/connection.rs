@@ -158,7 +158,7 @@ impl Home {
 pub(crate) struct Ports(Mutex<HashSet<u16>>);
 
 /// Five reserved ports. Dropping this frees them for other starts.
-pub(crate) struct Reserved<'a> {
+pub(crate) struct ReservedPorts<'a> {
     ports: &'a Ports,
     pub(crate) numbers: [u16; 5],
 }
@@ -171,7 +171,7 @@ impl Ports {
     /// Reserves five ports that are free now. The ports are closed again before this returns: a
     /// kernel that starts while we listen could connect to our own socket. If another program takes
     /// a port meanwhile, the kernel reports it.
-    pub(crate) fn reserve(&self) -> io::Result<Reserved<'_>> {
+    pub(crate) fn reserve(&self) -> io::Result<ReservedPorts<'_>> {
         // If two starts choose the same port at once, the second chooses again. The bound ends an
         // unlucky series.
         for _ in 0..100 {
@@ -188,13 +188,13 @@ impl Ports {
                 continue;
             }
             taken.extend(numbers);
-            return Ok(Reserved { ports: self, numbers });
+            return Ok(ReservedPorts { ports: self, numbers });
         }
         Err(io::ErrorKind::AddrInUse.into())
     }
 }
 
-impl Drop for Reserved<'_> {
+impl Drop for ReservedPorts<'_> {
     fn drop(&mut self) {
         let mut taken = self.ports.taken();
         for number in self.numbers {
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn reserved_ports_are_nobody_elses() {
         let ports = Ports::default();
-        let reserved: Vec<Reserved<'_>> = (0..50).map(|_| ports.reserve().unwrap()).collect();
+        let reserved: Vec<ReservedPorts<'_>> = (0..50).map(|_| ports.reserve().unwrap()).collect();
         let all: HashSet<u16> = reserved.iter().flat_map(|one| one.numbers).collect();
         assert_eq!(all.len(), 250);
         drop(reserved);

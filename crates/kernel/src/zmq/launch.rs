@@ -20,7 +20,7 @@ use crate::error::LaunchError;
 use crate::jupyter::guest::Wires;
 use crate::jupyter::home::{Home, random_hex};
 use crate::jupyter::start::start;
-use crate::kernel::{Backend, BackendKind, KernelSpec, Launched, Origin};
+use crate::kernel::{Backend, BackendKind, KernelSpec, LaunchedKernel, Origin};
 use crate::kernelspec::InterruptMode;
 use crate::process::{Mark, Process, Spawner, check_cwd, own_pidfd};
 use crate::python::package::install;
@@ -166,7 +166,7 @@ impl ZmqBackend {
         &self,
         spec: &KernelSpec,
         cancel: &CancellationToken,
-    ) -> Result<Launched, LaunchError> {
+    ) -> Result<LaunchedKernel, LaunchError> {
         let patience = Patience::new(spec.start_timeout, cancel);
         let kind = self.kind(spec);
         let launched = match self.waiting(spec, kind.as_ref(), patience).await {
@@ -186,7 +186,7 @@ impl ZmqBackend {
         spec: &KernelSpec,
         kind: Option<&Kind>,
         patience: Patience<'_>,
-    ) -> Option<Result<Launched, LaunchError>> {
+    ) -> Option<Result<LaunchedKernel, LaunchError>> {
         let ready = self.shared.pool.take(kind?)?;
         let reason = "a Jupyter kernel is started for each session".to_owned();
         let mut env = self.program.environment(spec);
@@ -201,7 +201,7 @@ impl ZmqBackend {
         &self,
         spec: &KernelSpec,
         patience: Patience<'_>,
-    ) -> Result<Launched, LaunchError> {
+    ) -> Result<LaunchedKernel, LaunchError> {
         let ready = self.ready(spec, &self.program.environment(spec), patience).await?;
         let origin = match &self.program {
             Program::Existing(file) => {
@@ -407,7 +407,7 @@ impl Backend for ZmqBackend {
         &'a self,
         spec: &'a KernelSpec,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Launched, LaunchError>> {
+    ) -> BoxFuture<'a, Result<LaunchedKernel, LaunchError>> {
         let Shared { config, trace, .. } = &*self.shared;
         let try_once = move || self.start(spec, cancel);
         start(&config.state_dir, trace.as_ref(), try_once).boxed()

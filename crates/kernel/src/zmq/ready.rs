@@ -14,7 +14,7 @@ use crate::jupyter::guest::{self, Guest, Machine, Setup, Variables, Wires};
 use crate::jupyter::home::Home;
 use crate::jupyter::meet::{self, About, MeetError, StartPhase};
 use crate::jupyter::pump::{self, Opening};
-use crate::kernel::{BackendKind, KernelInfo, KernelSpec, Launched, Origin, Startup};
+use crate::kernel::{BackendKind, KernelInfo, KernelSpec, LaunchedKernel, Origin, Startup};
 use crate::kernelspec::InterruptMode;
 use crate::process::{oom_kills, watch_exit_if_there};
 use crate::trace::MessageTrace;
@@ -104,7 +104,7 @@ impl Ready {
         env: &BTreeMap<String, String>,
         origin: Origin,
         patience: Patience<'_>,
-    ) -> Result<Launched, LaunchError> {
+    ) -> Result<LaunchedKernel, LaunchError> {
         let mut guest = Guest::Absent;
         if let Some((root, wires)) = self.python() {
             let (cwd, env, wires) = (Some(&*spec.cwd), Variables::Add(env), Some(wires));
@@ -132,7 +132,7 @@ impl Ready {
         Ok(())
     }
 
-    fn launched(self, guest: Guest, origin: Origin) -> Launched {
+    fn launched(self, guest: Guest, origin: Origin) -> LaunchedKernel {
         let Ready { mut starting, exit, lines, speaker, about, start_phase, mode, .. } = self;
         let pid = starting.child.as_ref().map(|child| child.process.id());
         let info = KernelInfo {

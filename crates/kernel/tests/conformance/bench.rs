@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use inkcell_kernel::{
     Backend, CodeRequest, Death, ExecEvent, ExecId, ForkServer, GatewayBackend, History, InputMode,
-    InputReply, Kernel, KernelEvent, KernelEvents, KernelSpec, Ladder, LaunchError, Launched,
+    InputReply, Kernel, KernelEvent, KernelEvents, KernelSpec, Ladder, LaunchError, LaunchedKernel,
     Origin, Prelude, Rung, RunnerBackend, RunnerConfig, Shell, Startup, StopSignal, StreamName,
     Transport, ZmqBackend, ZmqConfig, ZygoteState,
 };
@@ -203,7 +203,7 @@ impl Bench {
     }
 
     /// Launches a kernel of this backend.
-    pub(crate) async fn launch(&self, spec: &KernelSpec) -> Result<Launched, LaunchError> {
+    pub(crate) async fn launch(&self, spec: &KernelSpec) -> Result<LaunchedKernel, LaunchError> {
         self.launch_until(spec, &CancellationToken::new()).await
     }
 
@@ -212,7 +212,7 @@ impl Bench {
         &self,
         spec: &KernelSpec,
         cancel: &CancellationToken,
-    ) -> Result<Launched, LaunchError> {
+    ) -> Result<LaunchedKernel, LaunchError> {
         match (&self.gateway, &self.zmq) {
             (Some(gateway), _) => gateway.launch(spec, cancel).await,
             (None, Some(zmq)) => zmq.launch(spec, cancel).await,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use inkcell_kernel::{
     Backend, CodeRequest, ExecEvent, ExecId, ForkServer, History, InputMode, KernelEvent,
-    KernelSpec, LaunchError, Launched, MimeData, ModuleSearch, NamesWanted, Prelude,
+    KernelSpec, LaunchError, LaunchedKernel, MimeData, ModuleSearch, NamesWanted, Prelude,
     ProjectModules, RunnerBackend, RunnerConfig, Shell, Startup, find_modules,
 };
 use tokio_util::sync::CancellationToken;
@@ -52,11 +52,14 @@ impl Place {
         path
     }
 
-    async fn launch(&self) -> Result<Launched, LaunchError> {
+    async fn launch(&self) -> Result<LaunchedKernel, LaunchError> {
         self.launch_with(find_modules(&self.search).unwrap()).await
     }
 
-    async fn launch_with(&self, modules: Vec<(String, PathBuf)>) -> Result<Launched, LaunchError> {
+    async fn launch_with(
+        &self,
+        modules: Vec<(String, PathBuf)>,
+    ) -> Result<LaunchedKernel, LaunchError> {
         let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
         let path = std::env::var("PATH").unwrap();
         let prelude = Prelude::Full;
@@ -73,7 +76,7 @@ impl Place {
 
 /// Runs code and collects all events up to its end: the plain text of its result, and every other event
 /// with content.
-async fn evaluate(launched: &mut Launched, code: &str) -> (Option<String>, Vec<KernelEvent>) {
+async fn evaluate(launched: &mut LaunchedKernel, code: &str) -> (Option<String>, Vec<KernelEvent>) {
     let exec = ExecId(1);
     let (code, env) = (code.to_owned(), Vec::new());
     let (history, input) = (History::Store, InputMode::Refuse);
@@ -162,7 +165,7 @@ fn cannot_read(path: &Path) -> String {
     format!("Failed to read Python module {}", path.display())
 }
 
-fn failure(launched: Result<Launched, LaunchError>) -> String {
+fn failure(launched: Result<LaunchedKernel, LaunchError>) -> String {
     match launched {
         Ok(_) => panic!("the kernel started"),
         Err(error) => error.to_string(),

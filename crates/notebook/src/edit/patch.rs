@@ -192,7 +192,7 @@ pub(crate) fn write_source(
     let decoded: Vec<_> = items.iter().map(|item| json::decode(item.of(list))).collect();
     let lines = split_lines(source);
 
-    let same = |(line, item): (&&str, &json::Decoded<'_>)| **line == *item.text;
+    let same = |(line, item): (&&str, &json::DecodedString<'_>)| **line == *item.text;
     let head = lines.iter().zip(&decoded).take_while(|&pair| same(pair)).count();
     let room = lines.len().min(decoded.len()) - head;
     let backwards = lines.iter().rev().zip(decoded.iter().rev());

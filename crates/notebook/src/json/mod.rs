@@ -12,7 +12,7 @@ mod walk;
 
 pub use scan::SyntaxError;
 pub(crate) use scan::{Scanner, TOO_DEEP, check, whole_number};
-pub(crate) use string::{Decoded, NonAscii, decode, encode};
+pub(crate) use string::{DecodedString, NonAscii, decode, encode};
 pub use tokens::{
     JsonFault, JsonKind, JsonLimits, JsonRole, JsonScanner, JsonToken, JsonTokens, json_tokens,
 };

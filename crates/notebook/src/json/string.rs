@@ -5,20 +5,20 @@
 use std::borrow::Cow;
 
 /// A decoded string, and whether decoding lost something.
-pub(crate) struct Decoded<'a> {
+pub(crate) struct DecodedString<'a> {
     pub(crate) text: Cow<'a, str>,
     /// U+FFFD replaced a lone surrogate, which a Rust string cannot hold.
     pub(crate) lossy: bool,
 }
 
 /// Decodes a checked string with its quotes; anything else gives the empty string.
-pub(crate) fn decode(quoted: &[u8]) -> Decoded<'_> {
+pub(crate) fn decode(quoted: &[u8]) -> DecodedString<'_> {
     let inner = match quoted {
         [b'"', inner @ .., b'"'] => inner,
-        _ => return Decoded { text: Cow::Borrowed(""), lossy: false },
+        _ => return DecodedString { text: Cow::Borrowed(""), lossy: false },
     };
     let Some(first) = memchr::memchr(b'\\', inner) else {
-        return Decoded { text: String::from_utf8_lossy(inner), lossy: false };
+        return DecodedString { text: String::from_utf8_lossy(inner), lossy: false };
     };
     let mut text = String::with_capacity(inner.len());
     let mut lossy = false;
@@ -33,7 +33,7 @@ pub(crate) fn decode(quoted: &[u8]) -> Decoded<'_> {
         next = memchr::memchr(b'\\', rest);
     }
     text.push_str(&String::from_utf8_lossy(rest));
-    Decoded { text: Cow::Owned(text), lossy }
+    DecodedString { text: Cow::Owned(text), lossy }
 }
 
 /// Decodes an escape: its character (none for a lone surrogate) and its length in bytes.

@@ -21,7 +21,7 @@ fn spec() -> KernelSpec {
     }
 }
 
-async fn launch(backend: &ScriptedBackend) -> Launched {
+async fn launch(backend: &ScriptedBackend) -> LaunchedKernel {
     backend.launch(&spec(), &CancellationToken::new()).await.expect("a kernel")
 }
 
@@ -76,7 +76,7 @@ async fn every_execution_has_one_end() {
     backend.plan([Step::print("a"), Step::Take(Duration::from_secs(3600)), Step::print("b")]);
     backend.plan([Step::fail("ValueError", "no"), Step::print("never")]);
     backend.plan_code("ends", Script::new([Step::Die(DeathCause::Exit { code: 3 })]));
-    let Launched { mut kernel, mut events } = launch(&backend).await;
+    let LaunchedKernel { mut kernel, mut events } = launch(&backend).await;
     for (exec, wanted) in [(1, 2), (2, 4), (3, 2), (4, 2)] {
         kernel.execute(request(exec, "x")).expect("the kernel is there");
         let seen = collect(&mut events).await;
@@ -88,7 +88,7 @@ async fn every_execution_has_one_end() {
     kernel.execute(request(5, "ends")).expect("the kernel is there");
     assert_eq!(cause(&collect(&mut events).await), Some(&DeathCause::Exit { code: 3 }));
     assert!(events.next().await.is_none(), "rule 3: nothing follows a death");
-    assert_eq!(kernel.execute(request(6, "x")), Err(Gone));
+    assert_eq!(kernel.execute(request(6, "x")), Err(KernelGone));
 }
 
 /// Rule 3, second half: dropping the handle ends a kernel, even in the middle of a script.
@@ -99,14 +99,14 @@ async fn dropping_the_kernel_ends_the_stream() {
     // More events than the queue holds, so that the actor waits for room.
     backend.plan(std::iter::repeat_n(Step::print("x"), 2 * EVENT_QUEUE));
     for exec in 1..3 {
-        let Launched { mut kernel, mut events } = launch(&backend).await;
+        let LaunchedKernel { mut kernel, mut events } = launch(&backend).await;
         kernel.execute(request(exec, "x")).expect("the kernel is there");
         assert!(events.next().await.is_some(), "it began");
         drop(kernel);
         let end = async { while events.next().await.is_some() {} };
         tokio::time::timeout(Duration::from_secs(1), end).await.expect("the stream ends");
     }
-    let Launched { kernel, mut events } = launch(&backend).await;
+    let LaunchedKernel { kernel, mut events } = launch(&backend).await;
     backend.plan_shutdown(Duration::from_secs(1));
     let death = kernel.shutdown(Duration::from_secs(2)).await;
     assert_eq!(death.cause, DeathCause::Shutdown);
@@ -117,7 +117,7 @@ async fn dropping_the_kernel_ends_the_stream() {
 #[tokio::test(start_paused = true)]
 async fn an_interrupt_is_for_what_runs() {
     let backend = ScriptedBackend::new();
-    let Launched { mut kernel, mut events } = launch(&backend).await;
+    let LaunchedKernel { mut kernel, mut events } = launch(&backend).await;
     for exec in 0..10 {
         kernel.interrupt().expect("the kernel is there");
         kernel.execute(request(exec, "x")).expect("the kernel is there");
@@ -134,9 +134,9 @@ async fn an_interrupt_is_for_what_runs() {
     let seen = collect(&mut events).await;
     assert_eq!((seen.len(), outcome(&seen)), (3, &Outcome::Ok));
     let asked = backend.asked();
-    assert_eq!(asked[0], (KernelNumber(1), Asked::Launch(PathBuf::from("/"))));
-    assert_eq!(asked[1], (KernelNumber(1), Asked::Interrupt));
-    assert_eq!(asked[2], (KernelNumber(1), Asked::Execute(request(0, "x"))));
+    assert_eq!(asked[0], (KernelNumber(1), ScriptRequest::Launch(PathBuf::from("/"))));
+    assert_eq!(asked[1], (KernelNumber(1), ScriptRequest::Interrupt));
+    assert_eq!(asked[2], (KernelNumber(1), ScriptRequest::Execute(request(0, "x"))));
 }
 
 /// Rule 6: the stream reports an unrequested death, idle or not; the ladder ends any kernel.
@@ -144,7 +144,7 @@ async fn an_interrupt_is_for_what_runs() {
 async fn every_death_is_told() {
     let backend = ScriptedBackend::new();
     for (number, steps) in [(1, None), (2, Some([Step::Hang]))] {
-        let Launched { mut kernel, mut events } = launch(&backend).await;
+        let LaunchedKernel { mut kernel, mut events } = launch(&backend).await;
         if let Some(steps) = steps {
             backend.plan(steps);
             kernel.execute(request(1, "x")).expect("the kernel is there");
@@ -157,7 +157,7 @@ async fn every_death_is_told() {
         ([Step::IgnoreInterrupts, Step::Hang], [Step::IgnoreTerminate, Step::Hang]);
     for (steps, rung) in [(deaf, Rung::Terminate), (deafer, Rung::Kill)] {
         backend.plan(steps);
-        let Launched { mut kernel, mut events } = launch(&backend).await;
+        let LaunchedKernel { mut kernel, mut events } = launch(&backend).await;
         kernel.execute(request(1, "x")).expect("the kernel is there");
         let begun = tokio::time::Instant::now();
         let mut seen = Vec::new();
@@ -178,7 +178,7 @@ async fn every_death_is_told() {
         assert_eq!(cause(&seen), Some(&DeathCause::IgnoredInterrupt));
         let force = if rung == Rung::Kill { StopSignal::Kill } else { StopSignal::Terminate };
         let last = backend.asked().pop().expect("something was asked");
-        assert_eq!(last.1, Asked::Force(force));
+        assert_eq!(last.1, ScriptRequest::Force(force));
     }
 }
 
@@ -201,12 +201,12 @@ async fn input_gates_and_launches_follow_the_plan() {
     let gate = Arc::new(Notify::new());
     let ask = Step::Ask { prompt: "name? ".to_owned(), password: false };
     backend.plan([ask, Step::Gate(Arc::clone(&gate)), Step::display("d", "shown")]);
-    let Launched { mut kernel, mut events } = launch(&backend).await;
+    let LaunchedKernel { mut kernel, mut events } = launch(&backend).await;
     kernel.execute(request(1, "x")).expect("the kernel is there");
     kernel
         .reply_input(ExecId(1), InputReply::Line("Ada\n".to_owned()))
         .expect("the kernel is there");
-    backend.asked_for(1, |asked| matches!(asked, Asked::ReplyInput(..))).await;
+    backend.asked_for(1, |asked| matches!(asked, ScriptRequest::ReplyInput(..))).await;
     gate.notify_one();
     let seen = collect(&mut events).await;
     assert_eq!(seen.len(), 5, "{seen:?}");
@@ -219,7 +219,7 @@ async fn questions_are_answered_as_planned() {
     let backend = ScriptedBackend::new();
     backend.plan_answer(Answer::Failed("no such name".to_owned()));
     backend.plan([Step::Hang]);
-    let Launched { mut kernel, mut events } = launch(&backend).await;
+    let LaunchedKernel { mut kernel, mut events } = launch(&backend).await;
     let question = Question::Variables { limit: None };
     let empty = Answer::Json("{}".to_owned());
     let planned = [Answer::Failed("no such name".to_owned()), empty.clone()];
@@ -236,7 +236,8 @@ async fn questions_are_answered_as_planned() {
     assert_eq!(events.next().await, Some(KernelEvent::Answer { id: AskId(4), answer: empty }));
     backend.kill(KernelNumber(1), DeathCause::Unknown);
     collect(&mut events).await;
-    assert_eq!(kernel.ask(AskId(5), question.clone()), Err(Gone));
-    let asked = backend.asked().into_iter().filter(|(_, asked)| matches!(asked, Asked::Ask(..)));
+    assert_eq!(kernel.ask(AskId(5), question.clone()), Err(KernelGone));
+    let asked =
+        backend.asked().into_iter().filter(|(_, asked)| matches!(asked, ScriptRequest::Ask(..)));
     assert_eq!(asked.count(), 5);
 }

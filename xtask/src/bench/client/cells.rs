@@ -6,12 +6,12 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use inkcell_kernel::{
-    CodeRequest, ExecEvent, ExecId, History, InputMode, KernelEvent, Launched, MimeData, Outcome,
-    StreamName,
+    CodeRequest, ExecEvent, ExecId, History, InputMode, KernelEvent, LaunchedKernel, MimeData,
+    Outcome, StreamName,
 };
 use serde_json::{Value, json};
 
-use super::lines::Arrived;
+use super::lines::ArrivedOutput;
 use super::ms;
 use crate::bench::measure::usage;
 
@@ -25,7 +25,7 @@ impl Cells {
     /// Runs code to its end; an error of the cell is an error here.
     pub(super) async fn run(
         &mut self,
-        launched: &mut Launched,
+        launched: &mut LaunchedKernel,
         code: &str,
         mut see: impl FnMut(&KernelEvent),
     ) -> Result<()> {
@@ -56,7 +56,11 @@ impl Cells {
     }
 
     /// Runs code and returns the time at which the cell showed its value.
-    pub(super) async fn value(&mut self, launched: &mut Launched, code: &str) -> Result<Instant> {
+    pub(super) async fn value(
+        &mut self,
+        launched: &mut LaunchedKernel,
+        code: &str,
+    ) -> Result<Instant> {
         let mut shown = None;
         self.run(launched, code, |event| {
             if matches!(event, KernelEvent::Exec { event: ExecEvent::Result { .. }, .. }) {
@@ -70,7 +74,7 @@ impl Cells {
     /// Runs the code many times, each to its end.
     pub(super) async fn trips(
         &mut self,
-        launched: &mut Launched,
+        launched: &mut LaunchedKernel,
         code: &str,
         count: usize,
     ) -> Result<Value> {
@@ -89,10 +93,10 @@ impl Cells {
     /// of notices.
     pub(super) async fn output(
         &mut self,
-        launched: &mut Launched,
+        launched: &mut LaunchedKernel,
         code: &str,
         wanted: usize,
-        arrived: &mut Arrived,
+        arrived: &mut ArrivedOutput,
     ) -> Result<Value> {
         let (mut parts, mut notices) = (0, 0);
         let cpu = usage::own_cpu_ms()?;

@@ -36,15 +36,15 @@ pub(super) fn digest(count: usize, width: usize) -> Result<blake3::Hash> {
 }
 
 /// Collects output as it arrives.
-pub(super) struct Arrived {
+pub(super) struct ArrivedOutput {
     bytes: usize,
     hasher: Option<blake3::Hasher>,
 }
 
-impl Arrived {
+impl ArrivedOutput {
     /// Counts bytes, and hashes them too if there is an expected digest.
-    pub(super) fn new(expected: Option<blake3::Hash>) -> Arrived {
-        Arrived { bytes: 0, hasher: expected.map(|_| blake3::Hasher::new()) }
+    pub(super) fn new(expected: Option<blake3::Hash>) -> ArrivedOutput {
+        ArrivedOutput { bytes: 0, hasher: expected.map(|_| blake3::Hasher::new()) }
     }
 
     pub(super) fn take(&mut self, data: &[u8]) {
@@ -83,7 +83,7 @@ mod tests {
     fn bytes_that_are_missing_or_changed_are_seen() {
         let expected = Some(digest(3, 4).unwrap());
         let arrived = |parts: &[&str]| {
-            let mut arrived = Arrived::new(expected);
+            let mut arrived = ArrivedOutput::new(expected);
             parts.iter().for_each(|part| arrived.take(part.as_bytes()));
             arrived.check(12, expected)
         };

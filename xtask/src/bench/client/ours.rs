@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use futures_util::future::try_join_all;
 use inkcell_kernel::{
     Backend as _, ExecEvent, ForkServer, GatewayBackend, GatewayConfig, GatewayLocation,
-    GatewayUrl, KernelEvent, KernelSpec, Launched, Origin, PlainHttp, Prelude, Program,
+    GatewayUrl, KernelEvent, KernelSpec, LaunchedKernel, Origin, PlainHttp, Prelude, Program,
     RunnerBackend, RunnerConfig, Startup, StreamName, Token, Transport, Whose, ZmqBackend,
     ZmqConfig, ZygoteState,
 };
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::cells::{Cells, mark_memory};
-use super::lines::Arrived;
+use super::lines::ArrivedOutput;
 use super::ms;
 use super::task::{Backend, Carrier, Job, Shell, Start, Task};
 use crate::bench::measure::usage;
@@ -36,7 +36,7 @@ pub(super) struct Ours {
     kernels: Kernels,
     spec: KernelSpec,
     /// The kernel for all samples, if the job uses an existing kernel.
-    held: Option<Launched>,
+    held: Option<LaunchedKernel>,
     cells: Cells,
     digest: Option<blake3::Hash>,
     samples: usize,
@@ -94,7 +94,7 @@ impl Kernels {
         })
     }
 
-    async fn launch(&self, spec: &KernelSpec) -> Result<Launched> {
+    async fn launch(&self, spec: &KernelSpec) -> Result<LaunchedKernel> {
         let cancel = CancellationToken::new();
         Ok(match self {
             Kernels::Runner(backend, _) => backend.launch(spec, &cancel).await?,
@@ -175,7 +175,7 @@ impl Ours {
     }
 
     /// Launches a kernel; fails if it was started in another way than the task requires.
-    async fn launch(&self) -> Result<Launched> {
+    async fn launch(&self) -> Result<LaunchedKernel> {
         let launched = self.kernels.launch(&self.spec).await?;
         let origin = &launched.kernel.info().origin;
         if !self.kernels.gives(origin) {
@@ -197,7 +197,7 @@ impl Ours {
     }
 
     /// Checks the carrier: a path too long for sockets silently switches to ports.
-    async fn check_transport(&mut self, launched: &mut Launched) -> Result<()> {
+    async fn check_transport(&mut self, launched: &mut LaunchedKernel) -> Result<()> {
         let Kernels::Zmq { carrier, .. } = &self.kernels else { return Ok(()) };
         let name = carrier.name();
         let code = format!("assert get_ipython().kernel.parent.transport == {name:?}");
@@ -243,7 +243,7 @@ impl Ours {
         let held = self.held.as_mut().context("there is no kernel")?;
         let (code, bytes) = (&self.task.code, self.task.bytes());
         let digest = self.task.digest_for(self.samples, self.digest);
-        let mut arrived = Arrived::new(digest);
+        let mut arrived = ArrivedOutput::new(digest);
         // No table shows the memory of a Jupyter client during output.
         let mark = match self.kernels {
             Kernels::Runner(..) => Some(mark_memory()?),
@@ -287,7 +287,7 @@ impl Ours {
         }))
     }
 
-    async fn launch_answering(&self) -> Result<Launched> {
+    async fn launch_answering(&self) -> Result<LaunchedKernel> {
         let mut launched = self.launch().await?;
         Cells::default().value(&mut launched, &self.task.code).await?;
         Ok(launched)
@@ -329,7 +329,7 @@ impl Ours {
 
     /// Connects to a kernel and runs a first cell; uses the existing kernel of this number, if the task has
     /// existing kernels.
-    async fn connect(&mut self, number: usize) -> Result<Launched> {
+    async fn connect(&mut self, number: usize) -> Result<LaunchedKernel> {
         let mut launched = match (&self.kernels, &self.task.backend) {
             (Kernels::Zmq { backend, .. }, Backend::Zmq { connections, .. }) => {
                 let file = connections.get(number).context("there are enough kernels")?;

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use super::cells::mark_memory;
-use super::lines::Arrived;
+use super::lines::ArrivedOutput;
 use super::ms;
 use super::task::{Backend, Job, Task};
 
@@ -108,7 +108,7 @@ impl Plain {
 
     fn output(&mut self) -> Result<Value> {
         let digest = self.task.digest_for(self.samples, self.digest);
-        let mut arrived = Arrived::new(digest);
+        let mut arrived = ArrivedOutput::new(digest);
         let mut block = vec![0; 1 << 18];
         let mark = mark_memory()?;
         let begin = Instant::now();

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context as _, Result, bail};
 use inkcell_engine::Backends;
 use inkcell_engine::api::{
-    CellKernel, CellSource, KernelMode, PythonReport, PythonRequest, Reading, State, Wanted,
+    CellKernel, CellSource, KernelMode, KernelWishes, PythonReport, PythonRequest, Reading, State,
 };
 use inkcell_engine::artifact::{ArtifactLimits, ArtifactsConfig};
 use inkcell_engine::kernel::{
@@ -112,7 +112,7 @@ impl Task {
             cells: vec![cell],
             session: Some(SessionName(session.to_owned())),
             cwd: self.work(),
-            wanted: Wanted::default(),
+            wanted: KernelWishes::default(),
             mode: KernelMode::Session,
             timeout: Some(LIMIT),
             wait: Some(LIMIT),

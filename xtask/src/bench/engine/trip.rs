@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, bail};
 use inkcell_engine::kernel::{
     Backend as _, CodeRequest, ExecEvent, ExecId, ForkServer, History, InputMode, KernelEvent,
-    KernelSpec, Launched, Outcome, Prelude, Shell, Startup,
+    KernelSpec, LaunchedKernel, Outcome, Prelude, Shell, Startup,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -47,7 +47,7 @@ pub(super) async fn measure(task: &Task) -> Result<Value> {
     Ok(row.medians())
 }
 
-async fn launch(task: &Task) -> Result<Launched> {
+async fn launch(task: &Task) -> Result<LaunchedKernel> {
     let startup = Startup {
         shell: Shell::Lite,
         prelude: Prelude::Full,
@@ -66,7 +66,7 @@ async fn launch(task: &Task) -> Result<Launched> {
     Ok(backend.launch(&spec, &CancellationToken::new()).await?)
 }
 
-async fn drive(launched: &mut Launched, number: u64) -> Result<()> {
+async fn drive(launched: &mut LaunchedKernel, number: u64) -> Result<()> {
     let request = CodeRequest {
         input: InputMode::Refuse,
         names: inkcell_kernel::NamesWanted::No,

@@ -8,7 +8,7 @@ use super::{DIRECT, FORKED, IPYKERNEL, both};
 use crate::bench::arena::Arena;
 use crate::bench::client::{Backend, Client, Hashing, Job, Task, printing, writing};
 use crate::bench::measure::{Rows, Size};
-use crate::bench::table::{Column, Goal, MS, Shown, Table, US_P99};
+use crate::bench::table::{Column, Goal, MS, Statistic, Table, US_P99};
 
 const INTERACTIVE: &str = "python3 -i on a pipe";
 const PIPE: &str = "python3 -c into a pipe";
@@ -30,8 +30,8 @@ pub(super) fn trip(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
     let title = "round trip of `1` in a warm kernel, to the end of the cell";
     let mut columns = US_P99.to_vec();
     columns.extend([
-        Column("times python3 -i", Shown::Times("us", INTERACTIVE)),
-        Column("quicker than ipykernel", Shown::Under("us", IPYKERNEL)),
+        Column("times python3 -i", Statistic::Times("us", INTERACTIVE)),
+        Column("quicker than ipykernel", Statistic::Under("us", IPYKERNEL)),
     ]);
     let mut table =
         Table::measure("trip", title, columns, || arena.ask_in_turn(&clients, size.rounds(3, 1)))?;
@@ -91,11 +91,11 @@ fn output_table(
 ) -> Result<Table> {
     let mut columns = MS.to_vec();
     columns.extend([
-        Column("MB/s", Shown::Median("mb_s")),
-        Column("times the pipe", Shown::Times("ms", PIPE)),
-        Column("quicker than nbclient", Shown::Under("ms", NBCLIENT)),
-        Column("host's RSS idle MiB", Shown::Median("idle_mib")),
-        Column("most it grew MiB", Shown::Most("grown_mib")),
+        Column("MB/s", Statistic::Median("mb_s")),
+        Column("times the pipe", Statistic::Times("ms", PIPE)),
+        Column("quicker than nbclient", Statistic::Under("ms", NBCLIENT)),
+        Column("host's RSS idle MiB", Statistic::Median("idle_mib")),
+        Column("most it grew MiB", Statistic::Most("grown_mib")),
     ]);
     Table::measure(part, title, columns, take)
 }
@@ -136,10 +136,10 @@ pub(super) fn matmul(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
     let clients = [Client::ours(PLAIN, task), direct, forked];
     let mut columns = MS.to_vec();
     columns.extend([
-        Column("first ms", Shown::Median("first_ms")),
-        Column("times python3", Shown::Times("ms", PLAIN)),
-        Column("threads after", Shown::Median("threads")),
-        Column("thread limits set", Shown::Most("limits")),
+        Column("first ms", Statistic::Median("first_ms")),
+        Column("times python3", Statistic::Times("ms", PLAIN)),
+        Column("threads after", Statistic::Median("threads")),
+        Column("thread limits set", Statistic::Most("limits")),
     ]);
     let title = "2000 x 2000 matmul with numpy, timed inside";
     let mut table = Table::measure("matmul", title, columns, || {

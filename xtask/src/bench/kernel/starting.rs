@@ -8,7 +8,7 @@ use super::{DIRECT, FORKED, IPYKERNEL, runner};
 use crate::bench::arena::Arena;
 use crate::bench::client::{Backend, Client, Job, Shell, Start, Task};
 use crate::bench::measure::{Rounds, Size};
-use crate::bench::table::{Column, Goal, MS_P99, Shown, Table};
+use crate::bench::table::{Column, Goal, MS_P99, Statistic, Table};
 
 const PYTHON_C: &str = "python3 -c";
 const FORKED_IPYTHON: &str = "inkcell, fork server, IPython shell";
@@ -79,9 +79,9 @@ fn first_value(
     ];
     let mut columns = MS_P99.to_vec();
     columns.extend([
-        Column("of that ready ms", Shown::Median("ready_ms")),
-        Column("quicker than ipykernel", Shown::Under("ms", IPYKERNEL)),
-        Column("times python3 -c", Shown::Times("ms", PYTHON_C)),
+        Column("of that ready ms", Statistic::Median("ready_ms")),
+        Column("quicker than ipykernel", Statistic::Under("ms", IPYKERNEL)),
+        Column("times python3 -c", Statistic::Times("ms", PYTHON_C)),
     ]);
     Table::measure(part, title, columns, || arena.ask_in_turn(&clients, rounds))
 }
@@ -102,7 +102,7 @@ pub(super) fn process(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
         client(PY, &[inkcell, "py", "--fresh", "1+1"], &check),
     ];
     let mut columns = MS_P99.to_vec();
-    columns.push(Column("times python3 -c", Shown::Times("ms", PYTHON_C)));
+    columns.push(Column("times python3 -c", Statistic::Times("ms", PYTHON_C)));
     let title = "`inkcell py --fresh '1+1'`, whole process, nothing running before";
     let mut table = Table::measure("process", title, columns, || {
         arena.ask_in_turn(&clients, size.rounds(40, 5))
@@ -161,14 +161,14 @@ fn at_once(
     rounds: Rounds,
 ) -> Result<Table> {
     let columns = vec![
-        Column("n", Shown::Count("ms")),
-        Column("all answered, median ms", Shown::Median("ms")),
-        Column("min ms", Shown::Least("ms")),
-        Column("sooner than ipykernel", Shown::Under("ms", IPYKERNEL)),
-        Column("PSS of all MiB", Shown::Median("pss_mib")),
-        Column("fork server's of that", Shown::Median("server_mib")),
-        Column("less than ipykernel", Shown::Under("pss_mib", IPYKERNEL)),
-        Column("client's RSS MiB", Shown::Median("client_mib")),
+        Column("n", Statistic::Count("ms")),
+        Column("all answered, median ms", Statistic::Median("ms")),
+        Column("min ms", Statistic::Least("ms")),
+        Column("sooner than ipykernel", Statistic::Under("ms", IPYKERNEL)),
+        Column("PSS of all MiB", Statistic::Median("pss_mib")),
+        Column("fork server's of that", Statistic::Median("server_mib")),
+        Column("less than ipykernel", Statistic::Under("pss_mib", IPYKERNEL)),
+        Column("client's RSS MiB", Statistic::Median("client_mib")),
     ];
     Table::measure(part, title, columns, || arena.ask_in_turn(clients, rounds))
 }

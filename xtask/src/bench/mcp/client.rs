@@ -37,7 +37,7 @@ pub(in crate::bench) struct Client {
 }
 
 /// Memory of a server, in MiB.
-pub(super) struct Held {
+pub(super) struct ServerMemory {
     pub(super) resident: f64,
     pub(super) proportional: f64,
 }
@@ -109,10 +109,10 @@ impl Client {
     }
 
     /// Memory of the server's own process now, without the processes that it started.
-    pub(super) fn held(&self) -> Result<Held> {
+    pub(super) fn held(&self) -> Result<ServerMemory> {
         let (resident, proportional) =
             (usage::resident_mib(self.pid)?, usage::pss_mib(&[self.pid])?);
-        Ok(Held { resident, proportional })
+        Ok(ServerMemory { resident, proportional })
     }
 
     /// Disconnects; returns the milliseconds until the server was gone too, or none if it had to be killed.

@@ -15,13 +15,13 @@ const CALLS: &str = "trace=write,pwrite64,writev,pwritev,pwritev2,copy_file_rang
 
 /// Bytes by the folder they went to; bytes to pipes, sockets and other places do not count.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Written {
+pub(super) struct WriteTotals {
     pub(super) beside: u64,
     pub(super) state: u64,
 }
 
 /// Runs a command and counts the bytes that it and its children write below its folder and the state folder.
-pub(super) fn count(arena: &Arena, command: &[OsString], folder: &Path) -> Result<Written> {
+pub(super) fn count(arena: &Arena, command: &[OsString], folder: &Path) -> Result<WriteTotals> {
     let (traces, state) = (arena.root.join("traces"), arena.state());
     remove(&traces)?;
     std::fs::create_dir_all(&traces)?;
@@ -34,7 +34,7 @@ pub(super) fn count(arena: &Arena, command: &[OsString], folder: &Path) -> Resul
         let text = String::from_utf8_lossy(&said.stderr);
         bail!("the traced run failed: {} {}", said.status, text.trim());
     }
-    let mut written = Written::default();
+    let mut written = WriteTotals::default();
     for entry in std::fs::read_dir(&traces)? {
         let text = std::fs::read(entry?.path()).context("cannot read a trace")?;
         written.add(&String::from_utf8_lossy(&text), folder, &state);
@@ -43,7 +43,7 @@ pub(super) fn count(arena: &Arena, command: &[OsString], folder: &Path) -> Resul
     Ok(written)
 }
 
-impl Written {
+impl WriteTotals {
     pub(super) fn all(&self) -> u64 {
         self.beside + self.state
     }
@@ -80,9 +80,9 @@ mod tests {
             write(7</w/run/.a.tmp>, \"\"..., 9) = -1 ENOSPC (No space left on device)\n\
             copy_file_range(3</w/state/x>, NULL, 4</w/run/b>, NULL, 5, 0) = 5\n\
             --- SIGCHLD {si_signo=SIGCHLD} ---\n+++ exited with 0 +++\n";
-        let mut written = Written::default();
+        let mut written = WriteTotals::default();
         written.add(calls, Path::new("/w/run"), Path::new("/w/state"));
-        assert_eq!(written, Written { beside: 105, state: 20 });
+        assert_eq!(written, WriteTotals { beside: 105, state: 20 });
         assert_eq!(written.all(), 125);
     }
 }

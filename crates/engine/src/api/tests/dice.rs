@@ -10,7 +10,7 @@ use inkcell_kernel::{DeathCause, InputMode, Rung, Stray, StrayFate};
 use super::{AnyReport, AnyRequest};
 use crate::api::*;
 use crate::output::{
-    Counts, ImageItem, JsonItem, Mark, Notice, Part, RichItem, RichKind, Stored, Truncation,
+    ArtifactRef, Counts, ImageItem, JsonItem, Mark, Notice, Part, RichItem, RichKind, Truncation,
 };
 use crate::types::{Because, CloseReason, Freshness, Loss, StaleReason};
 
@@ -94,8 +94,8 @@ impl Dice {
         SessionRef { session: self.maybe(Dice::name), cwd: self.path(), wanted: self.wanted() }
     }
 
-    fn wanted(&mut self) -> Wanted {
-        Wanted {
+    fn wanted(&mut self) -> KernelWishes {
+        KernelWishes {
             interpreter: self.maybe(Dice::text),
             backend: self.maybe(Dice::backend),
             kernel: self.maybe(|dice| match dice.below(3) {
@@ -430,8 +430,8 @@ impl Dice {
 
     // Outputs.
 
-    fn stored(&mut self) -> Stored {
-        Stored { id: self.text(), bytes: self.count() }
+    fn stored(&mut self) -> ArtifactRef {
+        ArtifactRef { id: self.text(), bytes: self.count() }
     }
 
     fn output(&mut self) -> ModelOutput {

@@ -70,7 +70,7 @@ impl IdEditReply {
 }
 
 /// An edit as an operation, with the mode that its answer needs.
-struct Lowered {
+struct LoweredEdit {
     op: EditOp,
     mode: IdMode,
 }
@@ -87,7 +87,7 @@ impl IdEdit {
             |(at, edit): (usize, &IdEdit)| edit.lower(notebook).map_err(|error| (at, error));
         let lowered = edits.iter().enumerate().map(lower).collect::<Result<Vec<_>, _>>()?;
         let (ops, modes): (Vec<EditOp>, Vec<IdMode>) =
-            lowered.into_iter().map(|Lowered { op, mode }| (op, mode)).unzip();
+            lowered.into_iter().map(|LoweredEdit { op, mode }| (op, mode)).unzip();
         let report = notebook.apply(&ops, ids).map_err(|error| match &error {
             EditError::Op { op, .. } => (*op, error.to_string()),
             // The whole notebook refuses edits.
@@ -97,7 +97,7 @@ impl IdEdit {
         Ok(changes.map(|((edit, mode), change)| edit.reply(notebook, mode, Some(change))).collect())
     }
 
-    fn lower(&self, notebook: &Notebook) -> Result<Lowered, String> {
+    fn lower(&self, notebook: &Notebook) -> Result<LoweredEdit, String> {
         let mode = match self.edit_mode.as_deref() {
             None | Some("replace") => IdMode::Replace,
             Some("insert") => IdMode::Insert,
@@ -131,7 +131,7 @@ impl IdEdit {
             }
             IdMode::Delete => EditOp::Delete { cell: self.cell(notebook, "delete")? },
         };
-        Ok(Lowered { op, mode })
+        Ok(LoweredEdit { op, mode })
     }
 
     fn source(&self, mode: &str) -> Result<String, String> {

@@ -5,7 +5,7 @@
 
 use inkcell_notebook::{CellNames, CellRef, Selector, split_selector};
 
-use super::{Notebooks, Opened};
+use super::{Notebooks, OpenNotebook};
 use crate::error::EngineError;
 
 impl Notebooks {
@@ -30,7 +30,7 @@ impl Notebooks {
     }
 }
 
-impl Opened {
+impl OpenNotebook {
     /// The cells of a list such as `0,3-5,ab12,-1`, sorted. An item that is an id, or begins one, is an id, even if it
     /// could be something else.
     pub fn pick_cells(&self, list: &str) -> Result<Vec<usize>, EngineError> {

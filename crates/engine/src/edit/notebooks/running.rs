@@ -8,7 +8,7 @@ use std::sync::Arc;
 use inkcell_notebook::Notebook;
 use rustix::fs::{Access, AtFlags};
 
-use super::{Notebooks, Opened, Patience, must_be_notebook_path, not_a_notebook};
+use super::{Notebooks, OpenNotebook, Patience, must_be_notebook_path, not_a_notebook};
 use crate::error::EngineError;
 use crate::files::{Force, Metadata, Target};
 
@@ -49,7 +49,7 @@ impl Notebooks {
     }
 
     /// Copies the notebook to another file.
-    pub(crate) fn copy(&self, from: &Opened, to: &str) -> Result<(), EngineError> {
+    pub(crate) fn copy(&self, from: &OpenNotebook, to: &str) -> Result<(), EngineError> {
         must_be_notebook_path(to)?;
         self.export(to, from, from.notebook.original_bytes())
     }

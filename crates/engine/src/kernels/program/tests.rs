@@ -33,11 +33,11 @@ fn name(name: &str) -> KernelName {
 }
 
 /// The result for a notebook with this kernelspec and language, in words.
-fn of_notebook(named: &str, language: &str, wanted: &Wanted) -> String {
+fn of_notebook(named: &str, language: &str, wanted: &KernelWishes) -> String {
     let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let kernel =
         KernelChoice::OfNotebook { name: given(named).map(KernelName), language: given(language) };
-    let wanted = Wanted { kernel: Some(kernel), ..wanted.clone() };
+    let wanted = KernelWishes { kernel: Some(kernel), ..wanted.clone() };
     match pick(&wanted, BackendKind::Runner, installed) {
         Ok(KernelPick { program, note }) => {
             let program = match program {
@@ -84,32 +84,32 @@ fn a_notebook_chooses_its_kernel() {
         // The language in the file tells more than a name that every Jupyter uses.
         ("python3", "R", "ir, told"),
     ] {
-        let got = of_notebook(named, language, &Wanted::default());
+        let got = of_notebook(named, language, &KernelWishes::default());
         assert_eq!(got, expected, "{named:?} {language:?}");
     }
-    let unknown = of_notebook("evcxr", "", &Wanted::default());
+    let unknown = of_notebook("evcxr", "", &KernelWishes::default());
     assert_eq!(
         unknown,
         "the notebook names the kernel evcxr, which is not installed, and does not say its language; \
          installed: bash, ir, project, python3"
     );
-    let missing = of_notebook("julia-1.10", "julia", &Wanted::default());
+    let missing = of_notebook("julia-1.10", "julia", &KernelWishes::default());
     assert_eq!(
         missing,
         "the notebook is for julia (kernel julia-1.10), and no kernel for that is installed; \
          installed: bash, ir, project, python3"
     );
     let unusable = "/kernels/broken/kernel.json: is no kernelspec: no argv";
-    assert_eq!(of_notebook("broken", "python", &Wanted::default()), unusable);
-    assert_eq!(of_notebook("broken", "julia", &Wanted::default()), unusable);
+    assert_eq!(of_notebook("broken", "python", &KernelWishes::default()), unusable);
+    assert_eq!(of_notebook("broken", "julia", &KernelWishes::default()), unusable);
 }
 
 /// A caller's explicit choice is obeyed, and a notebook that cannot run that way is refused.
 #[test]
 fn what_was_asked_for_counts_more_than_the_notebook() {
-    let runner = Wanted { backend: Some(BackendKind::Runner), ..Wanted::default() };
-    let zmq = Wanted { backend: Some(BackendKind::Zmq), ..Wanted::default() };
-    let python = Wanted::interpreter(Some("/usr/bin/python3".to_owned()));
+    let runner = KernelWishes { backend: Some(BackendKind::Runner), ..KernelWishes::default() };
+    let zmq = KernelWishes { backend: Some(BackendKind::Zmq), ..KernelWishes::default() };
+    let python = KernelWishes::interpreter(Some("/usr/bin/python3".to_owned()));
     for (wanted, named, language, expected) in [
         (&runner, "project", "python", "runner, not project"),
         (&zmq, "python3", "python", "zmq"),
@@ -132,7 +132,7 @@ fn what_was_asked_for_counts_more_than_the_notebook() {
 #[test]
 fn a_kernel_is_asked_for_by_name_or_by_its_file() {
     let of = |backend, kernel| {
-        let wanted = Wanted { backend, kernel: Some(kernel), ..Wanted::default() };
+        let wanted = KernelWishes { backend, kernel: Some(kernel), ..KernelWishes::default() };
         pick(&wanted, BackendKind::Runner, installed)
     };
     let bash = of(None, KernelChoice::Named(name("Bash"))).expect("it is installed");
@@ -157,7 +157,7 @@ fn a_kernel_is_asked_for_by_name_or_by_its_file() {
 fn kernelspecs_are_not_read_for_nothing() {
     let usual = KernelChoice::OfNotebook { name: Some(name("python3")), language: None };
     for kernel in [None, Some(usual)] {
-        let wanted = Wanted { kernel, ..Wanted::default() };
+        let wanted = KernelWishes { kernel, ..KernelWishes::default() };
         let picked = pick(&wanted, BackendKind::Zmq, || panic!("nobody asked"));
         assert_eq!(picked.expect("Python").program, Program::Python(BackendKind::Zmq));
     }
@@ -167,7 +167,7 @@ fn kernelspecs_are_not_read_for_nothing() {
 #[test]
 fn a_gateway_has_kernels_of_its_own() {
     let on_gateway = |kernel: Option<KernelChoice>, backend| {
-        let wanted = Wanted { kernel, backend, ..Wanted::default() };
+        let wanted = KernelWishes { kernel, backend, ..KernelWishes::default() };
         let asks = names_a_kernel(&wanted);
         let picked = pick(&wanted, BackendKind::Gateway, installed);
         let program = picked.map(|picked| picked.program).map_err(|problem| problem.kind());

@@ -12,7 +12,7 @@ pub(crate) const MARK_BYTES: usize = 32;
 
 /// One entry of a shelf.
 #[derive(Debug)]
-pub(crate) enum Kept {
+pub(crate) enum ShelfEntry {
     /// A line or a piece of one; its text is in the shelf.
     Line {
         len: usize,
@@ -30,7 +30,7 @@ pub(crate) enum Kept {
 /// Entries in order, with the text of their lines.
 #[derive(Debug, Default)]
 pub(crate) struct Shelf {
-    pub(crate) kept: VecDeque<Kept>,
+    pub(crate) kept: VecDeque<ShelfEntry>,
     text: String,
     /// Offset of the first line's text.
     start: usize,
@@ -56,10 +56,10 @@ impl Shelf {
         self.text.push_str(piece);
         self.cost += piece.len();
         match self.kept.back_mut() {
-            Some(Kept::Line { len, .. }) if is_open => *len += piece.len(),
+            Some(ShelfEntry::Line { len, .. }) if is_open => *len += piece.len(),
             _ => {
                 let is_whole = piece.ends_with('\n');
-                self.kept.push_back(Kept::Line { len: piece.len(), times: 1, is_whole });
+                self.kept.push_back(ShelfEntry::Line { len: piece.len(), times: 1, is_whole });
             }
         }
     }
@@ -67,7 +67,7 @@ impl Shelf {
     /// Counts a line that equals the last one. Returns false if it differs.
     pub(crate) fn count(&mut self, piece: &str) -> bool {
         match self.kept.back_mut() {
-            Some(Kept::Line { len, times, is_whole: true })
+            Some(ShelfEntry::Line { len, times, is_whole: true })
                 if *len == piece.len()
                     && self.text.as_bytes()[self.text.len() - *len..] == *piece.as_bytes() =>
             {
@@ -82,9 +82,9 @@ impl Shelf {
 
     pub(crate) fn is_at_line_start(&self) -> Option<bool> {
         self.kept.iter().rev().find_map(|kept| match kept {
-            Kept::Line { .. } => Some(self.text.ends_with('\n')),
-            Kept::Slot { text, .. } => Some(text.ends_with('\n')),
-            Kept::Mark(_) => None,
+            ShelfEntry::Line { .. } => Some(self.text.ends_with('\n')),
+            ShelfEntry::Slot { text, .. } => Some(text.ends_with('\n')),
+            ShelfEntry::Mark(_) => None,
         })
     }
 
@@ -93,7 +93,7 @@ impl Shelf {
         while self.cost > limit {
             let excess = self.cost - limit;
             match self.kept.front_mut() {
-                Some(Kept::Line { len, times, is_whole }) => {
+                Some(ShelfEntry::Line { len, times, is_whole }) => {
                     if cost(*len, *times) <= excess {
                         self.cost -= cost(*len, *times);
                         self.start += *len;
@@ -110,11 +110,11 @@ impl Shelf {
                         *is_whole = false;
                     }
                 }
-                Some(Kept::Slot { text, .. }) => {
+                Some(ShelfEntry::Slot { text, .. }) => {
                     self.cost -= text.len();
                     self.kept.pop_front();
                 }
-                Some(Kept::Mark(_)) => {
+                Some(ShelfEntry::Mark(_)) => {
                     self.kept.pop_front();
                 }
                 None => break,
@@ -133,12 +133,12 @@ impl Shelf {
         let (mut bytes, mut end) = (0, self.text.len());
         for kept in self.kept.iter().rev() {
             let (text, times) = match kept {
-                Kept::Line { len, times, .. } => {
+                ShelfEntry::Line { len, times, .. } => {
                     end -= len;
                     (&self.text[end..end + len], *times)
                 }
-                Kept::Slot { text, .. } => (text.as_str(), 1),
-                Kept::Mark(_) => continue,
+                ShelfEntry::Slot { text, .. } => (text.as_str(), 1),
+                ShelfEntry::Mark(_) => continue,
             };
             for _ in 0..times {
                 if bytes >= max_bytes {
@@ -154,7 +154,7 @@ impl Shelf {
     /// The text of a display that may be replaced.
     pub(crate) fn slot(&mut self, slot: u64) -> Option<&mut String> {
         self.kept.iter_mut().rev().find_map(|kept| match kept {
-            Kept::Slot { slot: found, text } if *found == slot => Some(text),
+            ShelfEntry::Slot { slot: found, text } if *found == slot => Some(text),
             _ => None,
         })
     }
@@ -175,7 +175,7 @@ pub(crate) fn add_shelf(parts: &mut Vec<Part>, shelf: &Shelf, expand: bool) -> E
     let mut at = shelf.start;
     for kept in &shelf.kept {
         match kept {
-            Kept::Line { len, times, .. } => {
+            ShelfEntry::Line { len, times, .. } => {
                 let text = &shelf.text[at..at + len];
                 at += len;
                 stands_for += Extent::of(text).times(*times);
@@ -188,11 +188,11 @@ pub(crate) fn add_shelf(parts: &mut Vec<Part>, shelf: &Shelf, expand: bool) -> E
                     parts.push(Part::Mark(Mark::Repeated { times: *times - shown }));
                 }
             }
-            Kept::Slot { text, .. } => {
+            ShelfEntry::Slot { text, .. } => {
                 stands_for += Extent::of(text);
                 add_text(parts, text);
             }
-            Kept::Mark(mark) => parts.push(Part::Mark(mark.clone())),
+            ShelfEntry::Mark(mark) => parts.push(Part::Mark(mark.clone())),
         }
     }
     stands_for

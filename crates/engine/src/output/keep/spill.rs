@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
-use crate::output::model::{Notice, Stored, size};
+use crate::output::model::{ArtifactRef, Notice, size};
 
 /// The purpose of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,7 +58,11 @@ impl Spill {
     }
 
     /// Stores one form of a display completely. The notice says if that failed.
-    pub(crate) fn store(&mut self, mime: &str, bytes: &[u8]) -> (Option<Stored>, Option<Notice>) {
+    pub(crate) fn store(
+        &mut self,
+        mime: &str,
+        bytes: &[u8],
+    ) -> (Option<ArtifactRef>, Option<Notice>) {
         let Some(opened) = self.open(Content::Form { mime }) else {
             return (None, None);
         };
@@ -68,7 +72,7 @@ impl Spill {
             Ok(opened.id)
         });
         match written {
-            Ok(id) => (Some(Stored { id, bytes: bytes.len() as u64 }), None),
+            Ok(id) => (Some(ArtifactRef { id, bytes: bytes.len() as u64 }), None),
             // Half an image or half a JSON text is useless, so it is not named.
             Err(error) => {
                 let cause = cause_of(&error);
@@ -138,9 +142,9 @@ impl RawLog {
     }
 
     /// The artifact so far, if a file is open.
-    pub(crate) fn so_far(&self) -> Option<Stored> {
+    pub(crate) fn so_far(&self) -> Option<ArtifactRef> {
         match &self.state {
-            State::Open(opened) => Some(Stored { id: opened.id.clone(), bytes: self.written }),
+            State::Open(opened) => Some(ArtifactRef { id: opened.id.clone(), bytes: self.written }),
             State::Held | State::Failed { .. } => None,
         }
     }
@@ -222,7 +226,7 @@ impl RawLog {
     }
 
     /// Ends the log. Returns the stored artifact, and a notice if it is incomplete.
-    pub(crate) fn finish(&mut self) -> (Option<Stored>, Option<Notice>) {
+    pub(crate) fn finish(&mut self) -> (Option<ArtifactRef>, Option<Notice>) {
         if let Some(limit) = self.limit
             && !self.tail.is_empty()
         {
@@ -249,7 +253,7 @@ impl RawLog {
         let bytes = self.written;
         match std::mem::replace(&mut self.state, State::Failed { id: None, cause: None }) {
             State::Held => (None, None),
-            State::Open(opened) => (Some(Stored { id: opened.id, bytes }), None),
+            State::Open(opened) => (Some(ArtifactRef { id: opened.id, bytes }), None),
             State::Failed { id, cause } => {
                 let after_bytes = if id.is_some() { bytes } else { 0 };
                 let notice = cause.map(|cause| Notice::ArtifactIncomplete {
@@ -257,7 +261,7 @@ impl RawLog {
                     after_bytes,
                     artifact: None,
                 });
-                (id.map(|id| Stored { id, bytes }), notice)
+                (id.map(|id| ArtifactRef { id, bytes }), notice)
             }
         }
     }

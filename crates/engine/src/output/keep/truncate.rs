@@ -31,7 +31,7 @@ pub enum CutBy {
 /// A text cut to a limit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub struct Cut {
+pub struct CutText {
     /// The kept lines, without the line feed at the cut.
     pub text: String,
     /// The deciding limit, if the text was cut.
@@ -46,8 +46,8 @@ pub struct Cut {
     pub first_line_exceeds: bool,
 }
 
-fn whole(text: &str, lines: usize) -> Cut {
-    Cut {
+fn whole(text: &str, lines: usize) -> CutText {
+    CutText {
         text: text.to_owned(),
         cut_by: None,
         total_lines: lines,
@@ -79,7 +79,7 @@ fn take<'a>(
 }
 
 /// Keeps whole lines from the end. If the last line alone is too long, keeps its end.
-pub fn truncate_tail(text: &str, limit: TextLimit) -> Cut {
+pub fn truncate_tail(text: &str, limit: TextLimit) -> CutText {
     let total = text.split('\n').count();
     let (count, bytes, cut_by) = take(text.rsplit('\n'), limit);
     if cut_by.is_none() {
@@ -90,14 +90,14 @@ pub fn truncate_tail(text: &str, limit: TextLimit) -> Cut {
         let end = &last[last.ceil_char_boundary(last.len() - limit.max_bytes.min(last.len()))..];
         let output_lines = usize::from(!end.is_empty());
         let text = end.to_owned();
-        return Cut { text, cut_by, output_lines, last_line_partial: true, ..whole("", total) };
+        return CutText { text, cut_by, output_lines, last_line_partial: true, ..whole("", total) };
     }
     let text = text[text.len() - bytes..].to_owned();
-    Cut { text, cut_by, output_lines: count, ..whole("", total) }
+    CutText { text, cut_by, output_lines: count, ..whole("", total) }
 }
 
 /// Keeps whole lines from the start. If the first line alone is too long, keeps nothing.
-pub fn truncate_head(text: &str, limit: TextLimit) -> Cut {
+pub fn truncate_head(text: &str, limit: TextLimit) -> CutText {
     let total = text.split('\n').count();
     let (count, bytes, cut_by) = take(text.split('\n'), limit);
     if cut_by.is_none() {
@@ -105,7 +105,7 @@ pub fn truncate_head(text: &str, limit: TextLimit) -> Cut {
     }
     let first_line_exceeds = count == 0 && cut_by == Some(CutBy::Bytes);
     let text = text[..bytes].to_owned();
-    Cut { text, cut_by, output_lines: count, first_line_exceeds, ..whole("", total) }
+    CutText { text, cut_by, output_lines: count, first_line_exceeds, ..whole("", total) }
 }
 
 /// The notice for a text cut from the end of a page (B:O-31).

@@ -3,7 +3,7 @@
 //! Owns the budget in bytes, cuts between characters, and runs of equal lines, which are kept once with their count. It
 //! must not know where the text comes from. The budget bounds its memory for any input.
 
-use super::shelf::{Kept, MARK_BYTES, Shelf, add_shelf, add_text, cost};
+use super::shelf::{MARK_BYTES, Shelf, ShelfEntry, add_shelf, add_text, cost};
 use super::stage::Stage;
 use super::truncate::tail;
 use crate::output::clean::plain::PlainLines;
@@ -285,7 +285,7 @@ impl Window {
         self.marks += 1;
         self.settle(0);
         let shelf = if self.head_is_closed { &mut self.tail } else { &mut self.head };
-        shelf.kept.push_back(Kept::Mark(mark));
+        shelf.kept.push_back(ShelfEntry::Mark(mark));
     }
 
     /// Adds text that may be replaced later.
@@ -296,7 +296,7 @@ impl Window {
         self.head_is_closed |= text.len() > room;
         let shelf = if self.head_is_closed { &mut self.tail } else { &mut self.head };
         shelf.cost += text.len();
-        shelf.kept.push_back(Kept::Slot { slot, text });
+        shelf.kept.push_back(ShelfEntry::Slot { slot, text });
         self.make_room();
     }
 

@@ -61,7 +61,7 @@ impl DisplayChange {
 
 /// The outputs of an execution.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Recorded {
+pub struct ExecutionOutputs {
     /// The outputs, in order.
     pub outputs: Vec<NbOutput>,
     /// Outputs that can be updated later, by position.
@@ -297,8 +297,9 @@ impl OutputRecorder {
     }
 
     /// Returns the outputs in the form that Jupyter stores.
-    pub fn finish(self) -> Recorded {
-        let mut recorded = Recorded { changes: self.changes, ..Recorded::default() };
+    pub fn finish(self) -> ExecutionOutputs {
+        let mut recorded =
+            ExecutionOutputs { changes: self.changes, ..ExecutionOutputs::default() };
         for item in self.items {
             let mut display = None;
             let json = match item {

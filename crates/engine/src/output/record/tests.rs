@@ -25,7 +25,7 @@ fn id(id: &str) -> DisplayId {
     DisplayId(id.into())
 }
 
-fn record(events: &[ExecEvent]) -> Recorded {
+fn record(events: &[ExecEvent]) -> ExecutionOutputs {
     let mut recorder = OutputRecorder::new(SizePolicy::Whole);
     for event in events {
         recorder.push(event);

@@ -11,7 +11,7 @@ use html5ever::tokenizer::{
     BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
 };
 
-use super::table::{CellKind, Finished, Section, Table};
+use super::table::{CellKind, Section, Table, TextTable};
 
 mod buffer;
 mod tags;
@@ -20,16 +20,16 @@ use buffer::Buffer;
 use tags::{attribute, emphasis, is_block, is_skipped, level, span};
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Converted {
+pub(crate) struct HtmlText {
     pub(crate) markdown: String,
     /// The largest of its tables, without its rows.
-    pub(crate) table: Option<Finished>,
+    pub(crate) table: Option<TextTable>,
     /// True if the input went on beyond the budget.
     pub(crate) is_cut: bool,
 }
 
 /// Converts HTML; texts and tables are read up to about `max_bytes` of result.
-pub(crate) fn to_markdown(html: &str, max_bytes: usize) -> Converted {
+pub(crate) fn to_markdown(html: &str, max_bytes: usize) -> HtmlText {
     let sink = Sink { writer: RefCell::new(Writer::new(max_bytes)) };
     let tokenizer = Tokenizer::new(sink, TokenizerOpts::default());
     let queue = BufferQueue::default();
@@ -111,7 +111,7 @@ const MAX_FRAMES: usize = 64;
 
 /// Open emphasis: the number of frames and the position, so that empty emphasis can be removed.
 #[derive(Debug)]
-struct Opened {
+struct OpenEmphasis {
     mark: &'static str,
     depth: usize,
     at: usize,
@@ -124,12 +124,12 @@ struct Writer {
     frames: Vec<(Frame, Buffer)>,
     lists: Vec<Option<u64>>,
     /// Emphasis that is still open.
-    opened: Vec<Opened>,
+    opened: Vec<OpenEmphasis>,
     pre: usize,
     skipped: usize,
     table: Option<Table>,
     inner_tables: usize,
-    largest: Option<Finished>,
+    largest: Option<TextTable>,
     max_bytes: usize,
 }
 
@@ -180,7 +180,7 @@ impl Writer {
         } else if let Some(mark) = emphasis(name).filter(|_| self.pre == 0) {
             self.buffer.mark(mark);
             let (depth, at) = (self.frames.len(), self.buffer.text.len());
-            self.opened.push(Opened { mark, depth, at });
+            self.opened.push(OpenEmphasis { mark, depth, at });
         } else if is_block(name) {
             self.break_lines(1);
         }
@@ -280,7 +280,9 @@ impl Writer {
     /// Closes the last emphasis, if it was opened in this frame.
     fn close(&mut self) {
         let depth = self.frames.len();
-        if let Some(Opened { mark, at, .. }) = self.opened.pop_if(|opened| opened.depth == depth) {
+        if let Some(OpenEmphasis { mark, at, .. }) =
+            self.opened.pop_if(|opened| opened.depth == depth)
+        {
             if at == self.buffer.text.len() {
                 self.buffer.text.truncate(at - mark.len());
             } else {
@@ -336,7 +338,7 @@ impl Writer {
             return;
         }
         if let Some(mark) = emphasis(name).filter(|_| self.pre == 0) {
-            let is_last = |opened: &Opened| opened.mark == mark;
+            let is_last = |opened: &OpenEmphasis| opened.mark == mark;
             if self.opened.last().is_some_and(is_last) {
                 self.close();
             }
@@ -418,7 +420,7 @@ impl Writer {
         }
     }
 
-    fn finish(mut self, is_cut: bool) -> Converted {
+    fn finish(mut self, is_cut: bool) -> HtmlText {
         if self.table.is_some() {
             self.end_table();
         }
@@ -436,7 +438,7 @@ impl Writer {
                 markdown.push(c);
             }
         }
-        Converted { markdown, table: self.largest, is_cut }
+        HtmlText { markdown, table: self.largest, is_cut }
     }
 }
 

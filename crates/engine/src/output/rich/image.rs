@@ -27,7 +27,7 @@ impl Default for ImageLimits {
 
 /// A picture within the limits.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Fitted {
+pub(crate) struct FittedPicture {
     pub(crate) mime: &'static str,
     pub(crate) data: Bytes,
     pub(crate) width: u32,
@@ -37,7 +37,7 @@ pub(crate) struct Fitted {
 /// The result of fitting a picture, with one line about it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Look {
-    pub(crate) fitted: Option<Fitted>,
+    pub(crate) fitted: Option<FittedPicture>,
     pub(crate) pixels: Option<(u32, u32)>,
     pub(crate) digest: String,
 }
@@ -58,14 +58,14 @@ pub(crate) fn fit(mime: &str, bytes: &Bytes, limits: ImageLimits) -> Look {
         return without("too many pixels to be shown");
     }
     match scale(bytes, header, limits) {
-        Scaled::Broken => without("broken"),
-        Scaled::TooLarge => without("too large to be shown"),
-        Scaled::Fits => {
+        ScaleResult::Broken => without("broken"),
+        ScaleResult::TooLarge => without("too large to be shown"),
+        ScaleResult::Fits => {
             let mime = format.mime();
-            let fitted = Some(Fitted { mime, data: bytes.clone(), width, height });
+            let fitted = Some(FittedPicture { mime, data: bytes.clone(), width, height });
             Look { fitted, pixels, digest: about }
         }
-        Scaled::Copy(copy) => {
+        ScaleResult::Copy(copy) => {
             let copy_size = size(copy.data.len() as u64);
             let digest = format!(
                 "{about}, shown as {} {}×{}, {copy_size}",
@@ -76,29 +76,29 @@ pub(crate) fn fit(mime: &str, bytes: &Bytes, limits: ImageLimits) -> Look {
     }
 }
 
-enum Scaled {
+enum ScaleResult {
     /// The original is within the limits.
     Fits,
-    Copy(Fitted),
+    Copy(FittedPicture),
     TooLarge,
     Broken,
 }
 
-fn scale(bytes: &Bytes, header: RasterHeader, limits: ImageLimits) -> Scaled {
+fn scale(bytes: &Bytes, header: RasterHeader, limits: ImageLimits) -> ScaleResult {
     let decoding = RasterLimits {
         max_pixels: limits.max_source_pixels,
         max_bytes: limits.max_source_pixels.saturating_mul(8),
     };
     let Ok(decoded) = Raster::decode(header.format, bytes, decoding) else {
-        return Scaled::Broken;
+        return ScaleResult::Broken;
     };
     let (width, height) = (decoded.width(), decoded.height());
     if (width, height) != (header.width, header.height) {
-        return Scaled::Broken;
+        return ScaleResult::Broken;
     }
     let longer = width.max(height);
     if longer <= limits.max_side && bytes.len() <= limits.max_bytes {
-        return Scaled::Fits;
+        return ScaleResult::Fits;
     }
     let mut side = longer.min(limits.max_side).max(1);
     // Each round has at most half the pixels of the one before, so a few suffice for any budget.
@@ -107,19 +107,19 @@ fn scale(bytes: &Bytes, header: RasterHeader, limits: ImageLimits) -> Scaled {
             |length: u32| (f64::from(length) * f64::from(side) / f64::from(longer)).round() as u32;
         let smaller = decoded.resize(shrink(width), shrink(height));
         if let Some(copy) = encode(smaller, header.format, limits.max_bytes) {
-            return Scaled::Copy(copy);
+            return ScaleResult::Copy(copy);
         }
         side = (side * 2 / 3).max(1);
     }
-    Scaled::TooLarge
+    ScaleResult::TooLarge
 }
 
 /// The first encoding that fits: lossless where the original was, then JPEG.
-fn encode(picture: Raster, format: RasterFormat, max_bytes: usize) -> Option<Fitted> {
+fn encode(picture: Raster, format: RasterFormat, max_bytes: usize) -> Option<FittedPicture> {
     let (width, height) = (picture.width(), picture.height());
     let fitted = |format: RasterFormat, data: Vec<u8>| {
         let mime = format.mime();
-        (data.len() <= max_bytes).then(|| Fitted { mime, data: data.into(), width, height })
+        (data.len() <= max_bytes).then(|| FittedPicture { mime, data: data.into(), width, height })
     };
     if format == RasterFormat::Png {
         let encoded = picture.encode_png(PngEffort::Balanced).ok();

@@ -18,13 +18,13 @@ pub(crate) struct Laid {
 }
 
 /// Writes up to a number of characters and counts the rest.
-struct Limited {
+struct LimitedText {
     text: String,
     room: usize,
     missing: u64,
 }
 
-impl Limited {
+impl LimitedText {
     fn add(&mut self, text: &str) {
         if self.missing == 0 {
             match text.char_indices().nth(self.room) {
@@ -59,7 +59,7 @@ impl Limited {
 
 /// Indents a JSON text by two spaces, as `JSON.stringify(value, null, 2)` does, and cuts it.
 pub(crate) fn lay_out(json: &str, max_chars: usize) -> Laid {
-    let mut out = Limited { text: String::new(), room: max_chars, missing: 0 };
+    let mut out = LimitedText { text: String::new(), room: max_chars, missing: 0 };
     let (mut is_empty, mut end) = (true, 0);
     for token in json_tokens(json.as_bytes()) {
         let Ok(token) = token else {

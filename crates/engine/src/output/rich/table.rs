@@ -164,7 +164,7 @@ impl Table {
     }
 
     /// Ends the last row and converts the table.
-    pub(crate) fn finish(mut self) -> Finished {
+    pub(crate) fn finish(mut self) -> TextTable {
         self.end_row();
         // Without a head, a first row of headings becomes the head.
         if self.head.is_empty()
@@ -177,7 +177,7 @@ impl Table {
         let width = self.head.iter().chain(&self.body).map(Vec::len).max().unwrap_or(0);
         let header = self.header(width);
         let rows = self.body.iter().map(|row| body_row(row, width)).collect();
-        Finished { header, body: rows, rows: self.rows, caption: self.caption }
+        TextTable { header, body: rows, rows: self.rows, caption: self.caption }
     }
 
     /// One heading for each column: the levels above it, joined.
@@ -233,14 +233,14 @@ fn body_row(row: &[Place], width: usize) -> Vec<String> {
 
 /// A finished table, converted to text.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Finished {
+pub(crate) struct TextTable {
     pub(crate) header: Vec<String>,
     pub(crate) body: Vec<Vec<String>>,
     pub(crate) rows: u64,
     pub(crate) caption: String,
 }
 
-impl Finished {
+impl TextTable {
     /// The table as Markdown; a line below it counts the rows that were not kept.
     pub(crate) fn markdown(&self) -> String {
         if self.header.is_empty() {

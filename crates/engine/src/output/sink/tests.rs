@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::super::keep::spill::{ArtifactLimit, Content, SpillFile};
 use super::super::keep::window::Repeats;
-use super::super::model::{RichKind, Stored};
+use super::super::model::{ArtifactRef, RichKind};
 use super::*;
 
 mod long;
@@ -139,7 +139,10 @@ fn over_the_budget_both_ends_are_kept() {
     assert_eq!(*bytes as usize, cleaned.len() - 51_200);
     assert_eq!(output.counts.total_lines, 20_001);
     assert_eq!(*lines as usize, cleaned[10_240..cleaned.len() - 40_960].matches('\n').count());
-    assert_eq!(output.artifact, Some(Stored { id: "a0".to_owned(), bytes: chunks_len(&chunks) }));
+    assert_eq!(
+        output.artifact,
+        Some(ArtifactRef { id: "a0".to_owned(), bytes: chunks_len(&chunks) })
+    );
     let first = head.matches('\n').count() + usize::from(!head.ends_with('\n'));
     let then = 20_001 - tail.matches('\n').count();
     assert_eq!(
@@ -232,7 +235,7 @@ fn a_full_disk_is_told() {
     let chunks: Vec<ExecEvent> = text.as_bytes().chunks(5000).map(out).collect();
     let output = run(OutputLimits::head_and_tail(), &disk, &chunks);
     assert_eq!(disk.file(0), &text.as_bytes()[..65_536]);
-    assert_eq!(output.artifact, Some(Stored { id: "a0".to_owned(), bytes: 65_536 }));
+    assert_eq!(output.artifact, Some(ArtifactRef { id: "a0".to_owned(), bytes: 65_536 }));
     assert!(output.text().ends_with("199998\n199999\n"));
     let notices: Vec<String> = output.notices.iter().map(ToString::to_string).collect();
     let wanted =

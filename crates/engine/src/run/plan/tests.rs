@@ -4,14 +4,14 @@ use super::*;
 use crate::api::CellSide;
 use crate::types::Version;
 
-fn opened(cells: &Value, metadata: &Value) -> Opened {
+fn opened(cells: &Value, metadata: &Value) -> OpenNotebook {
     let notebook =
         json!({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5});
     let bytes = notebook.to_string().into_bytes();
     let version = Version::of(&bytes);
     let notebook = Notebook::parse(bytes).expect("a notebook");
     let (path, shown) = ("/a.ipynb".into(), "a.ipynb".to_owned());
-    Opened { notebook, version, path, shown, recovered: None }
+    OpenNotebook { notebook, version, path, shown, recovered: None }
 }
 
 fn code(id: &str, source: &str, metadata: &Value) -> Value {
@@ -19,7 +19,7 @@ fn code(id: &str, source: &str, metadata: &Value) -> Value {
            "outputs": [], "source": source})
 }
 
-fn book() -> Opened {
+fn book() -> OpenNotebook {
     let cells = json!([
         code("aaaa", "a", &json!({})),
         {"cell_type": "markdown", "id": "bbbb", "metadata": {}, "source": "b"},

@@ -14,7 +14,7 @@ use inkcell_kernel::{BodyNames, Name};
 use serde::{Deserialize, Serialize};
 
 use super::{Latest, OpenCell, RanCell, RunHistory, SourceDigest, cut};
-use crate::run::staleness::{Held, OuterParts, OuterTrace};
+use crate::run::staleness::{KernelNames, OuterParts, OuterTrace};
 use crate::types::State;
 
 /// Bytes read from a record; the rest is ignored.
@@ -148,7 +148,7 @@ pub(super) fn read(file: &mut File, reading: Reading) -> io::Result<RunHistory> 
     // The latest record of a cell in the last run is the latest of all.
     let mut last = BTreeSet::new();
     // Cells that ran again since have made values that other cells saw, too.
-    let mut held = Held::default();
+    let mut held = KernelNames::default();
     let mut apart = None;
     // Of all cells that began, only the last may be open. `ended_since` holds cells that ended after it began.
     let (mut begun, mut ended_since) = (None, Vec::new());

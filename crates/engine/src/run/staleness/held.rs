@@ -11,7 +11,7 @@ use crate::types::Generation;
 
 /// The names in a kernel, as far as recorded cells made them.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct KernelNames {
     kernel: Option<Generation>,
     makers: HashMap<Name, Maker>,
     /// The last execution that may have made everything.
@@ -31,7 +31,7 @@ struct Maker {
 
 /// An execution that has ended.
 #[derive(Clone, Copy)]
-pub(crate) struct Ended<'a> {
+pub(crate) struct EndedExecution<'a> {
     pub(crate) names: Option<&'a CodeNames>,
     /// The time, which keeps its number apart from those of executions on other machines.
     pub(crate) micros: u64,
@@ -44,11 +44,12 @@ pub(crate) struct Ended<'a> {
     pub(crate) last_above: Option<u64>,
 }
 
-impl Held {
+impl KernelNames {
     /// Switches to this kernel; names held by another are lost with it.
     pub(crate) fn in_kernel(&mut self, kernel: Option<&Generation>) {
         if self.kernel.as_ref() != kernel {
-            *self = Held { kernel: kernel.cloned(), last: self.last, ..Held::default() };
+            *self =
+                KernelNames { kernel: kernel.cloned(), last: self.last, ..KernelNames::default() };
         }
     }
 
@@ -110,7 +111,7 @@ impl Held {
     }
 
     /// Makes the trace of an execution and adds its results.
-    pub(crate) fn end(&mut self, kernel: &Generation, ended: Ended<'_>) -> ExecutionTrace {
+    pub(crate) fn end(&mut self, kernel: &Generation, ended: EndedExecution<'_>) -> ExecutionTrace {
         self.in_kernel(Some(kernel));
         let ran = ended.micros.max(self.last.saturating_add(1)).min(LAST_RAN);
         let mut trace = ExecutionTrace {

@@ -8,14 +8,14 @@ use std::collections::BTreeSet;
 use inkcell_kernel::Name;
 
 use super::held::closure;
-use super::{CellNow, EVERYTHING, Held, Makers, TO_COME};
+use super::{CellNow, EVERYTHING, KernelNames, Makers, TO_COME};
 use crate::types::{Freshness, StaleReason};
 
 /// For each cell the reason to run it; `None` if it need not run.
 pub(crate) fn needed(
     cells: &[CellNow<'_>],
     marks: &[Freshness],
-    held: &Held,
+    held: &KernelNames,
 ) -> Vec<Option<StaleReason>> {
     let marked =
         |mark: &Freshness| (*mark != Freshness::Fresh).then(|| StaleReason::Marked(mark.clone()));
@@ -26,7 +26,7 @@ pub(crate) fn needed(
 }
 
 /// Simulates the planned run and adds cells whose results are missing. Returns true if it added any.
-fn add_needed(cells: &[CellNow<'_>], held: &Held, whys: &mut [Option<StaleReason>]) -> bool {
+fn add_needed(cells: &[CellNow<'_>], held: &KernelNames, whys: &mut [Option<StaleReason>]) -> bool {
     let mut held = held.clone();
     let mut makers = Makers::default();
     let mut has_added = false;
@@ -84,7 +84,7 @@ fn missing(
     names: &BTreeSet<&str>,
     cells: &[CellNow<'_>],
     makers: &Makers<'_>,
-    held: &Held,
+    held: &KernelNames,
 ) -> Vec<(usize, Option<String>)> {
     let missing = |name: &&str| {
         let maker = makers.of(name)?;
@@ -98,7 +98,7 @@ fn missing(
 fn missing_of_all(
     above: &[CellNow<'_>],
     makers: &Makers<'_>,
-    held: &Held,
+    held: &KernelNames,
 ) -> Vec<(usize, Option<String>)> {
     let mut missing = Vec::new();
     for (place, cell) in above.iter().enumerate() {
@@ -120,7 +120,7 @@ fn missing_of_all(
 }
 
 /// Returns true if the kernel holds the name as this cell made it, or will make it in this run.
-fn is_held(name: &str, cell: &CellNow<'_>, place: usize, held: &Held) -> bool {
+fn is_held(name: &str, cell: &CellNow<'_>, place: usize, held: &KernelNames) -> bool {
     let maker = held.maker(name);
     maker.is_some()
         && (maker == cell.trace().map(super::ExecutionTrace::made)
@@ -128,7 +128,7 @@ fn is_held(name: &str, cell: &CellNow<'_>, place: usize, held: &Held) -> bool {
 }
 
 /// Adds the results that the cell will leave in the kernel.
-fn run(place: usize, cell: &CellNow<'_>, why: Option<&StaleReason>, held: &mut Held) {
+fn run(place: usize, cell: &CellNow<'_>, why: Option<&StaleReason>, held: &mut KernelNames) {
     let made = match (why, cell.trace()) {
         (Some(StaleReason::Needed { .. }), Some(trace)) => trace.made(),
         _ => TO_COME + place as u64,

@@ -26,7 +26,7 @@ struct Record {
 struct Bench {
     cells: Vec<Cell>,
     records: HashMap<usize, Record>,
-    held: Held,
+    held: KernelNames,
     kernels: u32,
     next: u32,
     changed_files: BTreeSet<String>,
@@ -108,7 +108,7 @@ impl Bench {
         self.held.in_kernel(Some(&kernel));
         let all: Option<Vec<u64>> = above.iter().copied().collect();
         let all = all.filter(|all| all.iter().all(|made| self.held.has_done(*made)));
-        let ended = Ended {
+        let ended = EndedExecution {
             names: cell.names.as_ref(),
             micros: 0,
             again,
@@ -337,10 +337,10 @@ fn numbers_that_no_run_can_have_are_refused() {
         assert!(!ExecutionTrace { saw, ..trace.clone() }.is_possible());
     }
     // The greatest possible number does no harm to later executions.
-    let mut held = Held::default();
+    let mut held = KernelNames::default();
     held.take(&ExecutionTrace { ran: LAST_RAN, ..trace.clone() });
     let nothing = names(&[], &[]);
-    let ended = Ended {
+    let ended = EndedExecution {
         names: Some(&nothing),
         micros: u64::MAX,
         again: None,

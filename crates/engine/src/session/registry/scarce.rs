@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use inkcell_kernel::{Backend, BackendKind, KernelEvent, KernelSpec, LaunchError, Launched};
+use inkcell_kernel::{Backend, BackendKind, KernelEvent, KernelSpec, LaunchError, LaunchedKernel};
 use rustix::io::Errno;
 use tokio_util::sync::CancellationToken;
 
@@ -53,7 +53,7 @@ impl Scarce {
         &self,
         spec: &KernelSpec,
         cancel: &CancellationToken,
-    ) -> Result<Launched, LaunchError> {
+    ) -> Result<LaunchedKernel, LaunchError> {
         let mut spared = Vec::new();
         let mut short_of = None;
         loop {
@@ -66,7 +66,7 @@ impl Scarce {
                 (Ok(launched), Some(reason)) => {
                     // The caller gets this notice with the first answer.
                     let said = KernelEvent::Notice(describe_closed(&spared, reason));
-                    return Ok(Launched { events: launched.events.after(said), ..launched });
+                    return Ok(LaunchedKernel { events: launched.events.after(said), ..launched });
                 }
             };
             let Some(shared) = self.shared.upgrade() else { return Err(failed) };
@@ -92,7 +92,7 @@ impl Backend for Scarce {
         &'a self,
         spec: &'a KernelSpec,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Launched, LaunchError>> {
+    ) -> BoxFuture<'a, Result<LaunchedKernel, LaunchError>> {
         self.start(spec, cancel).boxed()
     }
 }

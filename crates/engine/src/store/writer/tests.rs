@@ -104,7 +104,7 @@ fn what_is_of_no_use_is_not_kept() {
         writer.append(&[7; 1000]);
         let written = writer.finish();
         let incomplete = Incomplete { after_bytes: 0, cause: Cause::DiskFull };
-        assert_eq!(written, Written { info: None, incomplete: Some(incomplete) });
+        assert_eq!(written, WriteResult { info: None, incomplete: Some(incomplete) });
         assert_eq!(store.list(Scope::All).expect("a list"), []);
         assert!(names(state.path()).is_empty(), "{:?}", names(state.path()));
     }

@@ -9,9 +9,9 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use inkcell_engine::kernel::{
-    AskId, Backend, BackendKind, CodeRequest, Death, DeathCause, ExecEvent, ExecId, Gone,
-    InputReply, Kernel, KernelEvent, KernelEvents, KernelInfo, KernelSpec, LaunchError, Launched,
-    Outcome, Question, StopSignal,
+    AskId, Backend, BackendKind, CodeRequest, Death, DeathCause, ExecEvent, ExecId, InputReply,
+    Kernel, KernelEvent, KernelEvents, KernelGone, KernelInfo, KernelSpec, LaunchError,
+    LaunchedKernel, Outcome, Question, StopSignal,
 };
 use inkcell_engine::session::{Policy, Retry};
 use inkcell_testkit::scripted::{KernelNumber, ScriptedBackend};
@@ -216,7 +216,7 @@ impl SimBackend {
         &self,
         spec: &KernelSpec,
         cancel: &CancellationToken,
-    ) -> Result<Launched, LaunchError> {
+    ) -> Result<LaunchedKernel, LaunchError> {
         self.log.asked_to_launch(&spec.cwd);
         let (luck, wait) = self.luck();
         tokio::select! {
@@ -241,7 +241,7 @@ impl SimBackend {
             *launches += 1;
             *launches
         };
-        let Launched { kernel, mut events } = self.scripted.launch(spec, cancel).await?;
+        let LaunchedKernel { kernel, mut events } = self.scripted.launch(spec, cancel).await?;
         self.log.launched(number, &spec.cwd);
         let (sender, watched) = KernelEvents::channel(1);
         let log = self.log.clone();
@@ -254,12 +254,12 @@ impl SimBackend {
             }
         });
         let kernel = SimKernel { inner: Some(kernel), number, log: self.log.clone() };
-        Ok(Launched { kernel: Box::new(kernel), events: watched })
+        Ok(LaunchedKernel { kernel: Box::new(kernel), events: watched })
     }
 }
 
-async fn forward(sender: &mpsc::Sender<KernelEvent>, event: KernelEvent) -> Result<(), Gone> {
-    sender.send(event).await.map_err(|_| Gone)
+async fn forward(sender: &mpsc::Sender<KernelEvent>, event: KernelEvent) -> Result<(), KernelGone> {
+    sender.send(event).await.map_err(|_| KernelGone)
 }
 
 impl Backend for SimBackend {
@@ -271,7 +271,7 @@ impl Backend for SimBackend {
         &'a self,
         spec: &'a KernelSpec,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Launched, LaunchError>> {
+    ) -> BoxFuture<'a, Result<LaunchedKernel, LaunchError>> {
         self.start(spec, cancel).boxed()
     }
 }
@@ -294,24 +294,24 @@ impl Kernel for SimKernel {
         self.inner.as_ref().expect("it is not shut down").info()
     }
 
-    fn execute(&mut self, request: CodeRequest) -> Result<(), Gone> {
+    fn execute(&mut self, request: CodeRequest) -> Result<(), KernelGone> {
         self.log.executes(self.number, &request.code);
         self.kernel().execute(request)
     }
 
-    fn reply_input(&mut self, exec: ExecId, reply: InputReply) -> Result<(), Gone> {
+    fn reply_input(&mut self, exec: ExecId, reply: InputReply) -> Result<(), KernelGone> {
         self.kernel().reply_input(exec, reply)
     }
 
-    fn ask(&mut self, id: AskId, question: Question) -> Result<(), Gone> {
+    fn ask(&mut self, id: AskId, question: Question) -> Result<(), KernelGone> {
         self.kernel().ask(id, question)
     }
 
-    fn interrupt(&mut self) -> Result<(), Gone> {
+    fn interrupt(&mut self) -> Result<(), KernelGone> {
         self.kernel().interrupt()
     }
 
-    fn force(&mut self, force: StopSignal) -> Result<(), Gone> {
+    fn force(&mut self, force: StopSignal) -> Result<(), KernelGone> {
         self.kernel().force(force)
     }
 

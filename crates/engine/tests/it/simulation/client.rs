@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use inkcell_engine::api::{
-    CellKernel, CellReport, EndReport, ExecutionId, KernelMode, PythonReport, PythonRequest,
-    Reading, State, Wanted,
+    CellKernel, CellReport, EndReport, ExecutionId, KernelMode, KernelWishes, PythonReport,
+    PythonRequest, Reading, State,
 };
 use inkcell_engine::artifact::{ArtifactId, ArtifactLimits, Scope};
 use inkcell_engine::journal::{JournalItem, Seq};
@@ -141,7 +141,7 @@ fn make(world: &World, dice: &mut Dice) -> (Made, PythonRequest) {
         cells: plans.iter().map(|plan| plan.source.clone()).collect(),
         session: dice.percent(50).then(|| SessionName("default".to_owned())),
         cwd: folder,
-        wanted: Wanted::default(),
+        wanted: KernelWishes::default(),
         mode,
         timeout,
         wait,

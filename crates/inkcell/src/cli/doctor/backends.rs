@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use inkcell_engine::kernel::{LaunchError, Workspace};
-use inkcell_engine::{EngineError, GatewayChoice, Needed};
+use inkcell_engine::{BackendNeeds, EngineError, GatewayChoice};
 
 use super::{Check, Level};
 use crate::app::gateways::{self, GatewayStatus};
@@ -20,11 +20,11 @@ pub(super) async fn backend(args: &PythonArgs, settings: &Settings, cwd: PathBuf
     // Wrong settings of a gateway are reported by its own check.
     let needed = needed(settings, Profile::Default).ok()?;
     let found = match &needed {
-        Needed::Zmq => "zmq; ipykernel is installed",
-        Needed::Gateway(GatewayChoice::Local(_)) => {
+        BackendNeeds::Zmq => "zmq; ipykernel is installed",
+        BackendNeeds::Gateway(GatewayChoice::Local(_)) => {
             "gateway; kernel_gateway and ipykernel are installed"
         }
-        Needed::Runner | Needed::Gateway(GatewayChoice::External(_)) => return None,
+        BackendNeeds::Runner | BackendNeeds::Gateway(GatewayChoice::External(_)) => return None,
     };
     let search = python::search(args, settings, cwd);
     let checked = needed.check(&python::finder(settings), &search, &Workspace::none()).await;

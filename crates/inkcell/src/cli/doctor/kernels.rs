@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use inkcell_engine::Backends;
 use inkcell_engine::api::{
-    CellKernel, CellSource, EndReport, KernelMode, PythonReport, PythonRequest, Reading, State,
-    Wanted,
+    CellKernel, CellSource, EndReport, KernelMode, KernelWishes, PythonReport, PythonRequest,
+    Reading, State,
 };
 use inkcell_engine::kernel::{
     ForkServer, InputMode, Interpreter, Origin, RunnerBackend, RunnerConfig, Shell, ZygoteState,
@@ -20,7 +20,7 @@ use inkcell_engine::{CallOptions, Engine, EngineError};
 use tokio::time::Instant;
 
 use super::Check;
-use crate::app::python::{self, Named};
+use crate::app::python::{self, ChoiceOrigin};
 use crate::args::{Doctor, PythonArgs};
 use crate::exit::{Exit, Failure};
 use crate::settings::{Key, Profile, Settings, Value, anchored, engine_config, runner_config};
@@ -101,8 +101,11 @@ impl<'a> Probe<'a> {
         };
         // Only Python was asked for, so the choice names an interpreter.
         let Some(interpreter) = chosen.interpreter else { return };
-        let reason =
-            python::reason(&interpreter, Named::of(self.args.python.as_deref()), self.settings);
+        let reason = python::reason(
+            &interpreter,
+            ChoiceOrigin::of(self.args.python.as_deref()),
+            self.settings,
+        );
         checks.push(Check::ok("python", python::line(&interpreter, &reason)));
         for skipped in &interpreter.skipped {
             let found = format!("{}: {}", skipped.path.display(), skipped.why);
@@ -123,9 +126,9 @@ impl<'a> Probe<'a> {
         checks.push(self.shell(&packages, &interpreter).await);
     }
 
-    fn wanted(&self) -> Wanted {
+    fn wanted(&self) -> KernelWishes {
         let named = self.args.python.as_deref();
-        Wanted::interpreter(named.map(|given| anchored(given, &self.settings.cwd)))
+        KernelWishes::interpreter(named.map(|given| anchored(given, &self.settings.cwd)))
     }
 
     async fn run(&self, engine: &Engine, cells: &[&str]) -> Result<PythonReport, EngineError> {

@@ -12,7 +12,7 @@ use crate::args::Mcp;
 use crate::client::{Client, Step};
 use crate::exit::{Exit, Failure};
 use crate::host::{Ask, HostEvent, McpAsk};
-use crate::mcp::{Moved, on_hang_up};
+use crate::mcp::{TransferCount, on_hang_up};
 use crate::output::Stream;
 use crate::settings::Settings;
 
@@ -41,7 +41,7 @@ pub(super) fn serve(args: &Mcp, settings: &Settings) -> Result<Exit, Failure> {
     let (stream, first) = asked.into_parts();
     let failed = |error| Failure::Io("cannot pass messages on", error);
     let (news, heard) = mpsc::channel();
-    let moved = Moved::default();
+    let moved = TransferCount::default();
     let hung_up = news.clone();
     on_hang_up(move || drop(hung_up.send(News::InputEnds)));
     let (said, input, counted) = (Arc::clone(&stream), news.clone(), moved.clone());
@@ -81,7 +81,7 @@ fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     std::thread::Builder::new().name(name.to_owned()).spawn(work).map(drop)
 }
 
-fn pass_input(mut host: &UnixStream, moved: &Moved) -> io::Result<()> {
+fn pass_input(mut host: &UnixStream, moved: &TransferCount) -> io::Result<()> {
     let mut stdin = io::stdin().lock();
     let mut piece = vec![0; PIECE];
     loop {
@@ -94,7 +94,7 @@ fn pass_input(mut host: &UnixStream, moved: &Moved) -> io::Result<()> {
     }
 }
 
-fn pass_output(mut host: &UnixStream, first: &[u8], moved: &Moved) -> io::Result<()> {
+fn pass_output(mut host: &UnixStream, first: &[u8], moved: &TransferCount) -> io::Result<()> {
     let mut stdout = Stream::stdout();
     stdout.write_all(first)?;
     let mut piece = vec![0; PIECE];

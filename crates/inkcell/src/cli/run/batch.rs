@@ -18,7 +18,7 @@ use inkcell_engine::notebook::Parameters;
 use super::super::inputs::Files;
 use super::parameters::of_word;
 use super::stopping::{RunLife, Stopping};
-use super::{Given, PIPE, request};
+use super::{NotebookSource, PIPE, request};
 use crate::app::gateways::is_address;
 use crate::app::python;
 use crate::args::Run;
@@ -28,7 +28,7 @@ use crate::batch::{
 };
 use crate::client::Client;
 use crate::exit::{Exit, Failure};
-use crate::host::{Attention, Detached, HostEvent, RunAsk};
+use crate::host::{Attention, Detachment, HostEvent, RunAsk};
 use crate::output::Output;
 
 use crate::settings::{BackendSettings, Profile, Settings};
@@ -285,7 +285,7 @@ fn machine(args: &Run, settings: &Settings) -> Machine {
 
 /// The request for one row.
 fn ask(args: &Run, row: &Row, parameters: &Parameters, settings: &Settings) -> RunAsk {
-    let mut request = request(args, &Given::File, (None, None), settings);
+    let mut request = request(args, &NotebookSource::File, (None, None), settings);
     request.path.clone_from(&row.input);
     request.output.clone_from(&row.output);
     request.start = RunStart::First;
@@ -303,7 +303,7 @@ fn ask(args: &Run, row: &Row, parameters: &Parameters, settings: &Settings) -> R
             (_, true) => Attention::Verbose,
             _ => Attention::Usual,
         },
-        detached: Detached::No,
+        detached: Detachment::No,
         copied_from: None,
     }
 }

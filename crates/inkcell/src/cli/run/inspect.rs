@@ -4,10 +4,10 @@
 
 use inkcell_engine::api::KernelChoice;
 use inkcell_engine::notebook::{NoParameters, Parameter, ParameterError, ParameterLanguage};
-use inkcell_engine::{Kind, Opened, notebook_kernel};
+use inkcell_engine::{Kind, OpenNotebook, notebook_kernel};
 use serde_json::{Value, json};
 
-use super::Given;
+use super::NotebookSource;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::settings::Settings;
@@ -15,7 +15,7 @@ use crate::setup::quoted;
 
 pub(super) fn run(
     path: &str,
-    given: &Given,
+    given: &NotebookSource,
     settings: &Settings,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
@@ -61,7 +61,7 @@ fn unreadable(name: &str, error: &NoParameters) -> Failure {
     Failure::Told { exit: Exit::Invalid, kind: Kind::Invalid, message, hint: step }
 }
 
-fn language(opened: &Opened) -> Result<ParameterLanguage, ParameterError> {
+fn language(opened: &OpenNotebook) -> Result<ParameterLanguage, ParameterError> {
     match notebook_kernel(opened) {
         Some(KernelChoice::OfNotebook { name, language }) => {
             let name = name.map(|name| name.0);

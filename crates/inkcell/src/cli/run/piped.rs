@@ -12,13 +12,13 @@ use crate::settings::Settings;
 /// The folder for such notebooks, in the state folder.
 const FOLDERS: &str = "piped";
 
-pub(super) struct Piped {
+pub(super) struct StdinNotebook {
     pub(super) folder: Scratch,
     pub(super) path: PathBuf,
 }
 
-impl Piped {
-    pub(super) fn read(settings: &Settings) -> Result<Piped, Failure> {
+impl StdinNotebook {
+    pub(super) fn read(settings: &Settings) -> Result<StdinNotebook, Failure> {
         let failed = |error| Failure::Io("cannot keep the notebook that was piped in", error);
         if std::io::stdin().is_terminal() {
             let problem = "it is a terminal; pipe a notebook in (inkcell run - < a.ipynb), or type code at a \
@@ -29,7 +29,7 @@ impl Piped {
         let read = std::io::stdin().lock().read_to_end(&mut bytes);
         read.map_err(|error| Failure::Io("cannot read standard input", error))?;
         let folder = Scratch::make(&settings.state_dir, FOLDERS).map_err(failed)?;
-        let piped = Piped { path: folder.path().join("notebook.ipynb"), folder };
+        let piped = StdinNotebook { path: folder.path().join("notebook.ipynb"), folder };
         std::fs::write(&piped.path, bytes).map_err(failed)?;
         Ok(piped)
     }

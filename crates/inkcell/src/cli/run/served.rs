@@ -57,7 +57,7 @@ struct About {
 }
 
 /// A notebook that was fetched.
-pub(super) struct Served {
+pub(super) struct FetchedNotebook {
     contents: ServerContents,
     place: Place,
     folder: PathBuf,
@@ -79,7 +79,7 @@ enum Goal {
 }
 
 /// A run whose outputs did not get to the server.
-pub(in crate::cli) struct Unfinished {
+pub(in crate::cli) struct UnsavedRun {
     pub(in crate::cli) url: String,
     pub(in crate::cli) path: String,
     pub(in crate::cli) file: PathBuf,
@@ -142,14 +142,14 @@ fn no_file(is_address: bool) -> &'static str {
     }
 }
 
-impl Served {
+impl FetchedNotebook {
     /// Fetches the notebook. A notebook that must not be written is refused before anything is run.
     pub(super) async fn fetch(
         place: Place,
         args: &Run,
         settings: &Settings,
         output: &mut Output,
-    ) -> Result<Served, Failure> {
+    ) -> Result<FetchedNotebook, Failure> {
         let goal = if args.output.is_some() { Goal::Left } else { Goal::PutBack };
         let overwrite = if args.force { Overwrite::Forced } else { Overwrite::Careful };
         let contents = GatewayBackend::new(place.config.clone()).contents();
@@ -192,7 +192,7 @@ impl Served {
             };
             put(&folder, &file, &read.content, &about).map_err(failed)?;
         }
-        Ok(Served { contents, place, folder, file, read, overwrite, goal, _lock: lock })
+        Ok(FetchedNotebook { contents, place, folder, file, read, overwrite, goal, _lock: lock })
     }
 
     /// The user's name for the notebook.
@@ -247,7 +247,7 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for FetchedNotebook {
     fn drop(&mut self) {
         // A run that changed nothing leaves nothing.
         if fs::read(&self.file).is_ok_and(|bytes| bytes == self.read.content) {
@@ -257,7 +257,7 @@ impl Drop for Served {
 }
 
 /// The runs whose outputs did not get to their servers and that no process works on.
-pub(in crate::cli) fn unfinished(state_dir: &Path) -> Vec<Unfinished> {
+pub(in crate::cli) fn unfinished(state_dir: &Path) -> Vec<UnsavedRun> {
     let all = state_dir.join(FOLDERS);
     let folders = [all.join(KEPT), all].map(fs::read_dir).into_iter().flatten().flatten().flatten();
     let found = folders.filter_map(|entry| {
@@ -267,9 +267,9 @@ pub(in crate::cli) fn unfinished(state_dir: &Path) -> Vec<Unfinished> {
         let is_used =
             File::open(folder.join(LOCK)).is_ok_and(|lock| lock.try_lock_shared().is_err());
         let file = folder.join(&about.file);
-        (!is_used).then_some(Unfinished { url: about.url, path: about.path, file })
+        (!is_used).then_some(UnsavedRun { url: about.url, path: about.path, file })
     });
-    let mut found: Vec<Unfinished> = found.collect();
+    let mut found: Vec<UnsavedRun> = found.collect();
     found.sort_by(|a, b| (&a.url, &a.path).cmp(&(&b.url, &b.path)));
     found
 }

@@ -8,7 +8,7 @@ use inkcell_engine::api::State;
 use inkcell_engine::notebook::{CellVerdict, OutputDifference, PartDifference, RunSide};
 use serde_json::{Value, json};
 
-use super::{Checked, CheckedCell, Outcome};
+use super::{CheckedCell, Outcome, VerifiedNotebook};
 use crate::exit::Exit;
 use crate::host::Refusal;
 use crate::output::{Output, count};
@@ -25,7 +25,11 @@ fn sentence(Refusal { message, hint, .. }: &Refusal) -> String {
     hint.as_ref().map_or_else(|| message.clone(), |step| format!("{message}; {step}"))
 }
 
-pub(super) fn write(checked: &Checked, is_quiet: bool, output: &mut Output) -> io::Result<()> {
+pub(super) fn write(
+    checked: &VerifiedNotebook,
+    is_quiet: bool,
+    output: &mut Output,
+) -> io::Result<()> {
     let path = &checked.path;
     let took = format!("{:.1} s", checked.took.as_secs_f64());
     let cells = match &checked.outcome {
@@ -152,12 +156,12 @@ fn short(line: &str) -> String {
     }
 }
 
-pub(super) fn summary(all: &[Checked]) -> String {
+pub(super) fn summary(all: &[VerifiedNotebook]) -> String {
     let good = all.iter().filter(|checked| checked.exit() == Exit::Ok).count();
     format!("{good} of {} are as stored", count(all.len(), "notebook"))
 }
 
-pub(super) fn as_json(all: &[Checked]) -> Value {
+pub(super) fn as_json(all: &[VerifiedNotebook]) -> Value {
     let good = all.iter().all(|checked| checked.exit() == Exit::Ok);
     json!({
         "status": if good { "same" } else { "different" },
@@ -165,7 +169,7 @@ pub(super) fn as_json(all: &[Checked]) -> Value {
     })
 }
 
-fn notebook(checked: &Checked) -> Value {
+fn notebook(checked: &VerifiedNotebook) -> Value {
     let mut told = json!({"path": checked.path, "seconds": checked.took.as_secs_f64()});
     match &checked.outcome {
         Outcome::NeverRun => told["status"] = json!("never_run"),

@@ -12,7 +12,7 @@ const HERE: &str = "127.0.0.1:4321";
 const LIMITS: BodyLimits = BodyLimits { bytes: 64, time: Duration::from_secs(60) };
 
 struct Site {
-    guarded: Guarded,
+    guarded: GuardedRoutes,
     token: String,
 }
 
@@ -102,7 +102,7 @@ async fn what_is_open_says_nothing() {
 }
 
 /// S-012: requests are answered in two places, and both ask the guard. The table of routes is only readable through
-/// `Guarded`, whose fields are private.
+/// `GuardedRoutes`, whose fields are private.
 #[test]
 fn connections_are_served_behind_the_guard_only() {
     let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
@@ -130,8 +130,10 @@ fn connections_are_served_behind_the_guard_only() {
             }
         }
     }
-    let asks =
-        [("http/listen.rs", "site: Guarded"), ("mcp/desk/bridge/server.rs", "self.guard.check(")];
+    let asks = [
+        ("http/listen.rs", "site: GuardedRoutes"),
+        ("mcp/desk/bridge/server.rs", "self.guard.check("),
+    ];
     for (place, word) in asks {
         let text = std::fs::read_to_string(source.join(place)).unwrap();
         assert!(text.contains(word), "{word} in {place}");

@@ -26,7 +26,7 @@ use crate::settings::Settings;
 pub(crate) use bridge::Bridge;
 pub(crate) use guarded::guarded;
 pub(crate) use reply::{Content, Fault, ToolError, ToolReply};
-pub(crate) use submit::Begun;
+pub(crate) use submit::StartedCall;
 pub(crate) use turns::{Order, Turn, Turns};
 
 /// One tool. Its schema is made from the struct that is decoded, so the two cannot differ.

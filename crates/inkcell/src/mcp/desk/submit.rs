@@ -7,12 +7,14 @@ use std::path::Path;
 
 use inkcell_engine::api::KernelMode;
 use inkcell_engine::registry::{OwnerId, SessionKey};
-use inkcell_engine::{AnswerHandle, CallHandle, CallOptions, EngineError, Kind, Lent, Request};
+use inkcell_engine::{
+    AnswerHandle, CallExtras, CallHandle, CallOptions, EngineError, Kind, Request,
+};
 
 use super::{Desk, ToolError};
 
 /// A call that has begun, with what its caller must be told besides.
-pub(crate) struct Begun {
+pub(crate) struct StartedCall {
     pub(crate) call: CallHandle,
     pub(crate) asides: Vec<String>,
 }
@@ -24,12 +26,12 @@ impl Desk {
         request: impl Request<Handle = CallHandle>,
         (key, cwd): (&SessionKey, &Path),
         owner: OwnerId,
-    ) -> Result<Begun, ToolError> {
+    ) -> Result<StartedCall, ToolError> {
         let mut asides = Vec::new();
         let lent = self.admit(key, cwd, owner, &mut asides).await?;
         let options = CallOptions { lent, ..CallOptions::of(owner) };
         let call = self.engine.submit(request, options).await?;
-        Ok(Begun { call, asides })
+        Ok(StartedCall { call, asides })
     }
 
     /// Submits a question or a kernel verb.
@@ -53,7 +55,7 @@ impl Desk {
         cwd: &Path,
         owner: OwnerId,
         asides: &mut Vec<String>,
-    ) -> Result<Lent, ToolError> {
+    ) -> Result<CallExtras, ToolError> {
         let mode = self.kernel_mode();
         if mode == KernelMode::Session && self.bridge.is_waited_for_in(key) {
             return Err(waits_for_itself(key));

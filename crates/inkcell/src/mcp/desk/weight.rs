@@ -28,7 +28,7 @@ pub(crate) fn of_text(text: &str) -> usize {
 
 /// The size of a value that is sent as JSON.
 pub(crate) fn of_json(value: &impl Serialize) -> usize {
-    let mut counted = Counted(0);
+    let mut counted = ByteCount(0);
     // Writing only counts and cannot fail; a value that cannot be serialized is not sent either.
     let _ = serde_json::to_writer(&mut counted, value);
     counted.0
@@ -171,9 +171,9 @@ fn of_byte(byte: u8) -> usize {
 }
 
 /// A writer that only counts.
-struct Counted(usize);
+struct ByteCount(usize);
 
-impl io::Write for Counted {
+impl io::Write for ByteCount {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0 += bytes.len();
         Ok(bytes.len())

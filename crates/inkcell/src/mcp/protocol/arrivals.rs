@@ -26,13 +26,13 @@ pub(super) struct Arrivals(Arc<Mutex<HashMap<String, Arc<Client>>>>);
 /// The requests of one client.
 #[derive(Default)]
 struct Client {
-    known: Mutex<Known>,
+    known: Mutex<ArrivalOrder>,
     /// Notified whenever something may have changed for a waiting request.
     moved: Notify,
 }
 
 #[derive(Default)]
-struct Known {
+struct ArrivalOrder {
     /// One more than the highest id that had its turn; none before the first.
     next: Option<i64>,
     waiting: BTreeSet<i64>,
@@ -83,7 +83,7 @@ impl Arrivals {
 }
 
 impl Client {
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, ArrivalOrder> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -102,7 +102,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-impl Known {
+impl ArrivalOrder {
     fn has_turn(&self, id: i64) -> bool {
         let is_next = self.next.is_none_or(|next| id <= next);
         is_next || (self.misses >= MOST_MISSES && self.waiting.first() == Some(&id))

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::arrivals::Arrivals;
 use super::order::Ticket;
-use super::strict::{self, Taken};
+use super::strict::{self, LineContent};
 use super::{Calls, Server};
 use crate::http::{Body, Caller, Methods, Policy, Routes, respond};
 use crate::mcp::desk::{Desk, Turns};
@@ -126,7 +126,7 @@ async fn check(
     }
     let body = request.body();
     let ticket = match strict::take(body) {
-        Taken::Message(message) => {
+        LineContent::Message(message) => {
             let place = || Ticket::of(&message, &service.turns);
             match &*message {
                 JsonRpcMessage::Request(JsonRpcRequest { id: RequestId::Number(id), .. }) => {
@@ -138,8 +138,8 @@ async fn check(
             }
         }
         // As on a stream, a notification without meaning is ignored.
-        Taken::Nothing => return Err(respond(StatusCode::ACCEPTED, "")),
-        Taken::Refused(refusal) => {
+        LineContent::Nothing => return Err(respond(StatusCode::ACCEPTED, "")),
+        LineContent::Refused(refusal) => {
             let error = JsonRpcError::new(refusal.id, refusal.error);
             let text = serde_json::to_vec(&error).unwrap_or_default();
             let mut response = respond(StatusCode::BAD_REQUEST, text);

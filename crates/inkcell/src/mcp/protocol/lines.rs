@@ -17,7 +17,7 @@ use tokio::sync::Mutex;
 
 use super::order::Ticket;
 use super::skim::Skim;
-use super::strict::{self, Refusal, Taken};
+use super::strict::{self, LineContent, Refusal};
 use crate::mcp::desk::Turns;
 
 const LONGEST: usize = 64 << 20;
@@ -65,7 +65,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send + 'static> Lines<R, W> {
     }
 
     /// The next complete line. None at the end; half a line is ignored.
-    async fn next_line(&mut self) -> Option<Taken> {
+    async fn next_line(&mut self) -> Option<LineContent> {
         loop {
             let available = self.read.fill_buf().await.ok().filter(|bytes| !bytes.is_empty())?;
             let newline = available.iter().position(|byte| *byte == b'\n');
@@ -86,7 +86,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send + 'static> Lines<R, W> {
                 continue;
             }
             if let Some(skim) = self.skipped.take() {
-                return Some(Taken::Refused(strict::too_long(&skim, LONGEST)));
+                return Some(LineContent::Refused(strict::too_long(&skim, LONGEST)));
             }
             let taken = strict::take(&self.line);
             self.line.clear();
@@ -105,18 +105,18 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send + 'static> Lines<R, W> {
 
 impl Ids {
     /// Passes a message on, unless it is a request that repeats an id in use, or comes too early.
-    fn admit(&mut self, taken: Taken) -> Taken {
-        let Taken::Message(message) = &taken else { return taken };
+    fn admit(&mut self, taken: LineContent) -> LineContent {
+        let LineContent::Message(message) = &taken else { return taken };
         match &**message {
             JsonRpcMessage::Request(request) => {
                 self.is_greeted = true;
                 let id = &request.id;
                 if self.taken_back.contains(id) || !self.under_way.insert(id.clone()) {
-                    return Taken::Refused(strict::id_in_use(id.clone()));
+                    return LineContent::Refused(strict::id_in_use(id.clone()));
                 }
             }
             // The protocol's loop ends if anything but a request comes first.
-            _ if !self.is_greeted => return Taken::Nothing,
+            _ if !self.is_greeted => return LineContent::Nothing,
             JsonRpcMessage::Notification(note) => {
                 if let ClientNotification::CancelledNotification(cancelled) = &note.notification
                     && let Some(id) = &cancelled.params.request_id
@@ -182,12 +182,12 @@ where
             }
             let taken = self.next_line().await?;
             match self.ids.admit(taken) {
-                Taken::Message(mut message) => {
+                LineContent::Message(mut message) => {
                     Ticket::give(&mut message, &self.turns);
                     return Some(*message);
                 }
-                Taken::Refused(refusal) => self.refuse(refusal),
-                Taken::Nothing => {}
+                LineContent::Refused(refusal) => self.refuse(refusal),
+                LineContent::Nothing => {}
             }
         }
     }

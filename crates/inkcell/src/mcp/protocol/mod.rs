@@ -24,5 +24,5 @@ pub(crate) use http::{Client, Ends, MOST_BYTES, PATH, routes};
 pub(crate) use lines::Lines;
 pub(crate) use markdown::{of_tool, page};
 pub(crate) use offer::offered;
-pub(crate) use reader::{Moved, Watched, on_hang_up};
+pub(crate) use reader::{PipeWatch, TransferCount, on_hang_up};
 pub(crate) use server::{Calls, Server};

@@ -16,17 +16,17 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::CancellationToken;
 
 /// One end of a pipe that sets a token when the pipe ends.
-pub(crate) struct Watched<R> {
+pub(crate) struct PipeWatch<R> {
     inner: R,
     ended: CancellationToken,
-    moved: Moved,
+    moved: TransferCount,
 }
 
 /// The number of bytes transferred. Clones share it.
 #[derive(Clone, Default)]
-pub(crate) struct Moved(Arc<AtomicU64>);
+pub(crate) struct TransferCount(Arc<AtomicU64>);
 
-impl Moved {
+impl TransferCount {
     pub(crate) fn add(&self, bytes: usize) {
         self.0.fetch_add(bytes as u64, Ordering::SeqCst);
     }
@@ -36,12 +36,12 @@ impl Moved {
     }
 }
 
-impl<R> Watched<R> {
-    pub(crate) fn new(inner: R, ended: CancellationToken) -> Watched<R> {
-        Watched { inner, ended, moved: Moved::default() }
+impl<R> PipeWatch<R> {
+    pub(crate) fn new(inner: R, ended: CancellationToken) -> PipeWatch<R> {
+        PipeWatch { inner, ended, moved: TransferCount::default() }
     }
 
-    pub(crate) fn moved(&self) -> Moved {
+    pub(crate) fn moved(&self) -> TransferCount {
         self.moved.clone()
     }
 }
@@ -64,7 +64,7 @@ pub(crate) fn on_hang_up(tell: impl FnOnce() + Send + 'static) {
     let _ = std::thread::Builder::new().name("hang-up".to_owned()).spawn(watch);
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Watched<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for PipeWatch<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -84,7 +84,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for Watched<R> {
     }
 }
 
-impl<W: AsyncWrite + Unpin> Watched<W> {
+impl<W: AsyncWrite + Unpin> PipeWatch<W> {
     /// Records the result of a write; a pipe without a reader stays broken.
     fn told<T>(&self, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if matches!(written, Poll::Ready(Err(_))) {
@@ -94,7 +94,7 @@ impl<W: AsyncWrite + Unpin> Watched<W> {
     }
 }
 
-impl<W: AsyncWrite + Unpin> AsyncWrite for Watched<W> {
+impl<W: AsyncWrite + Unpin> AsyncWrite for PipeWatch<W> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

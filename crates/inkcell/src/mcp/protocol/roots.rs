@@ -19,11 +19,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The known folders of a client. Clones share them.
 #[derive(Clone)]
 pub(super) struct ClientRoots {
-    said: Arc<watch::Sender<Said>>,
+    said: Arc<watch::Sender<RootsAnswer>>,
 }
 
 #[derive(Clone, Debug)]
-enum Said {
+enum RootsAnswer {
     Nothing,
     /// The client is being asked.
     Asked,
@@ -32,7 +32,7 @@ enum Said {
 
 impl ClientRoots {
     pub(super) fn new() -> ClientRoots {
-        ClientRoots { said: Arc::new(watch::channel(Said::Nothing).0) }
+        ClientRoots { said: Arc::new(watch::channel(RootsAnswer::Nothing).0) }
     }
 
     /// Asks a client that offers roots. The answer is awaited in another task, since this runs in the middle of the
@@ -45,9 +45,9 @@ impl ClientRoots {
         let said = Arc::clone(&self.said);
         said.send_if_modified(|said| {
             // An earlier answer holds until a newer one arrives.
-            let is_first = matches!(said, Said::Nothing);
+            let is_first = matches!(said, RootsAnswer::Nothing);
             if is_first {
-                *said = Said::Asked;
+                *said = RootsAnswer::Asked;
             }
             is_first
         });
@@ -59,9 +59,9 @@ impl ClientRoots {
             };
             said.send_modify(|said| {
                 if !folders.is_empty() {
-                    *said = Said::Only(folders.into());
-                } else if matches!(said, Said::Asked) {
-                    *said = Said::Nothing;
+                    *said = RootsAnswer::Only(folders.into());
+                } else if matches!(said, RootsAnswer::Asked) {
+                    *said = RootsAnswer::Nothing;
                 }
             });
         });
@@ -70,11 +70,11 @@ impl ClientRoots {
     /// The folders, once a client that is being asked has answered.
     pub(super) async fn known(&self) -> Option<Arc<[PathBuf]>> {
         let mut seen = self.said.subscribe();
-        let settled = seen.wait_for(|said| !matches!(said, Said::Asked));
+        let settled = seen.wait_for(|said| !matches!(said, RootsAnswer::Asked));
         let _ = tokio::time::timeout(PATIENCE, settled).await;
         match &*self.said.borrow() {
-            Said::Only(folders) => Some(Arc::clone(folders)),
-            Said::Nothing | Said::Asked => None,
+            RootsAnswer::Only(folders) => Some(Arc::clone(folders)),
+            RootsAnswer::Nothing | RootsAnswer::Asked => None,
         }
     }
 }

@@ -25,7 +25,7 @@ const LONGEST_ID: usize = 256;
 
 /// The content of a line.
 #[derive(Debug)]
-pub(crate) enum Taken {
+pub(crate) enum LineContent {
     Message(Box<RxJsonRpcMessage<RoleServer>>),
     Refused(Refusal),
     /// A notification that needs no answer, or an empty line.
@@ -39,16 +39,16 @@ pub(crate) struct Refusal {
     pub(crate) error: ErrorData,
 }
 
-pub(crate) fn take(line: &[u8]) -> Taken {
+pub(crate) fn take(line: &[u8]) -> LineContent {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
     if line.is_empty() {
-        return Taken::Nothing;
+        return LineContent::Nothing;
     }
     let value = match serde_json::from_slice(line) {
         Ok(value) => value,
-        Err(error) => return Taken::Refused(unreadable(line, &error)),
+        Err(error) => return LineContent::Refused(unreadable(line, &error)),
     };
     if let Some(instead) = instead_of(&value, find_repeated_key(line)) {
         return instead;
@@ -57,16 +57,19 @@ pub(crate) fn take(line: &[u8]) -> Taken {
     let method = value.get("method").and_then(Value::as_str).map(str::to_owned);
     let wrong = |id: RequestId, method: &str, error: &serde_json::Error| {
         let problem = cleaned(format!("invalid params for {method}: {error}"));
-        Taken::Refused(Refusal { id: Some(id), error: ErrorData::invalid_params(problem, None) })
+        LineContent::Refused(Refusal {
+            id: Some(id),
+            error: ErrorData::invalid_params(problem, None),
+        })
     };
     match (serde_json::from_value(value), method, id) {
         (Ok(message), _, _) => match misfit(&message) {
             Some((id, method, error)) => wrong(id, method, &error),
-            None => Taken::Message(Box::new(message)),
+            None => LineContent::Message(Box::new(message)),
         },
         (Err(error), Some(method), Some(id)) => wrong(id, &method, &error),
         // A notification is never answered, and neither is an answer to a question that was not asked.
-        _ => Taken::Nothing,
+        _ => LineContent::Nothing,
     }
 }
 
@@ -129,10 +132,10 @@ fn unreadable(line: &[u8], error: &serde_json::Error) -> Refusal {
 }
 
 /// The replacement of a message that is not allowed; a notification is never answered.
-fn instead_of(value: &Value, twice: Option<String>) -> Option<Taken> {
+fn instead_of(value: &Value, twice: Option<String>) -> Option<LineContent> {
     let refused = |id: Option<RequestId>, problem: &str| {
         let error = ErrorData::invalid_request(cleaned(problem), None);
-        Some(Taken::Refused(Refusal { id, error }))
+        Some(LineContent::Refused(Refusal { id, error }))
     };
     let Value::Object(fields) = value else {
         return refused(
@@ -147,11 +150,11 @@ fn instead_of(value: &Value, twice: Option<String>) -> Option<Taken> {
     let id = match id_of(value) {
         Ok(id) => id,
         Err(problem) if is_request => return refused(None, &problem),
-        Err(_) => return Some(Taken::Nothing),
+        Err(_) => return Some(LineContent::Nothing),
     };
     if let Some(key) = twice {
         if !is_request || id.is_none() {
-            return Some(Taken::Nothing);
+            return Some(LineContent::Nothing);
         }
         // Of two ids, neither is certain to be the one that the client means.
         let id = id.filter(|_| key != "id");

@@ -8,10 +8,10 @@ use inkcell_engine::api::{
     CellReport, EndReport, KernelStep, NotebookReport, Problem, PythonReport, State,
 };
 use inkcell_engine::artifact::Scope;
-use inkcell_engine::output::{ImageItem, RichItem, RichKind, Stored};
+use inkcell_engine::output::{ArtifactRef, ImageItem, RichItem, RichKind};
 
 use super::details::{self, Language};
-use super::running::Followed;
+use super::running::CallProgress;
 use super::session::profile;
 use super::{Content, Desk, Fault, ToolError, ToolReply, weight};
 use crate::settings::Images;
@@ -36,7 +36,7 @@ pub(crate) enum Readers {
 /// The answer to a call. A call for which there was no kernel is an error with its next step.
 pub(crate) async fn of(
     desk: &Desk,
-    followed: Followed,
+    followed: CallProgress,
     readers: Readers,
 ) -> Result<ToolReply, ToolError> {
     let desk = desk.clone();
@@ -53,8 +53,8 @@ pub(crate) async fn off_thread<T: Send + 'static>(
     })
 }
 
-fn make(desk: &Desk, followed: Followed, readers: Readers) -> Result<ToolReply, ToolError> {
-    let Followed { report, asides } = followed;
+fn make(desk: &Desk, followed: CallProgress, readers: Readers) -> Result<ToolReply, ToolError> {
+    let CallProgress { report, asides } = followed;
     let report = report.without_left_out().into_owned();
     if let Some(error) = not_begun(&report) {
         return Err(error);
@@ -155,7 +155,7 @@ fn after_run(report: &PythonReport, run: &NotebookReport, kernel: Afterwards) ->
 
 /// Where all of a truncated output is.
 fn whole_output(cell: &CellReport) -> Option<Content> {
-    let Stored { id, bytes } = cell.output.artifact.as_ref()?;
+    let ArtifactRef { id, bytes } = cell.output.artifact.as_ref()?;
     let name = cell.source.title.clone().unwrap_or_else(|| "full output".to_owned());
     Some(link(id, name, "text/plain", *bytes))
 }
@@ -203,7 +203,7 @@ impl Pictures {
                 }
                 (Images::Inline, None) | (Images::Off, _) => {}
             }
-            if let Some(Stored { id, bytes }) = stored {
+            if let Some(ArtifactRef { id, bytes }) = stored {
                 pictures.content.push(link(id, item.digest.clone(), &image.mime, *bytes));
             }
         }
@@ -224,7 +224,7 @@ fn of_cell(cell: &CellReport) -> impl Iterator<Item = (&RichItem, &ImageItem)> {
 }
 
 /// The file of a picture.
-fn file(desk: &Desk, stored: &Stored) -> Option<String> {
+fn file(desk: &Desk, stored: &ArtifactRef) -> Option<String> {
     let found = desk.engine.artifacts().find_reference(&stored.id, Scope::All).ok()?;
     Some(found.info().path.display().to_string())
 }

@@ -14,7 +14,7 @@ use inkcell_engine::api::State;
 use inkcell_engine::artifact::{ArtifactSession, ArtifactSpec, Artifacts};
 use inkcell_engine::kernel::{EnvRules, check_cwd, child_environment};
 use inkcell_engine::output::{
-    Content as Stored, ModelOutput, OutputLimits, OutputSink, Spill, SpillFile,
+    Content as ArtifactRef, ModelOutput, OutputLimits, OutputSink, Spill, SpillFile,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -22,14 +22,14 @@ use serde_json::{Value, json};
 
 use super::answer::off_thread;
 use super::details;
-use super::seconds::{Limited, Seconds, Zero};
+use super::seconds::{Seconds, TimeLimit, Zero};
 use super::session::{folder, profile};
 use super::{
     Alias, CallContext, Content, Desk, Fault, Hints, Order, ToolError, ToolReply, ToolSpec, decode,
     lean,
 };
 use crate::settings::engine_config;
-use command::{Command, End, Ran};
+use command::{Command, CommandEnd, End};
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "bash",
@@ -71,7 +71,7 @@ fn call(
     async move {
         let Arguments { command, timeout, cwd } = decode(given, &ALIASES)?;
         let limited = match timeout {
-            None => Limited { limit: Some(USUAL), notice: None },
+            None => TimeLimit { limit: Some(USUAL), notice: None },
             Some(given) => given.within("timeout", 1, MOST, Zero::TooSmall),
         };
         let timeout = limited.limit.unwrap_or(USUAL);
@@ -102,8 +102,8 @@ fn call(
 fn spill(artifacts: Artifacts, session: ArtifactSession, title: String) -> Spill {
     Spill::new(move |content| {
         let kind = match content {
-            Stored::Text => "text/plain",
-            Stored::Form { mime } => mime,
+            ArtifactRef::Text => "text/plain",
+            ArtifactRef::Form { mime } => mime,
         };
         let (session, title) = (session.clone(), title.clone());
         let spec = ArtifactSpec { session, kind: kind.to_owned(), title };
@@ -112,8 +112,8 @@ fn spill(artifacts: Artifacts, session: ArtifactSession, title: String) -> Spill
     })
 }
 
-fn answer(desk: &Desk, ran: Ran, notice: Option<String>) -> ToolReply {
-    let Ran { sink, end, took, left } = ran;
+fn answer(desk: &Desk, ran: CommandEnd, notice: Option<String>) -> ToolReply {
+    let CommandEnd { sink, end, took, left } = ran;
     let output = sink.finish();
     let mut text = text(&output, &end);
     let left = left.then(|| "processes that the command left behind were ended".to_owned());

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use inkcell_engine::api::{CellSource, Wanted};
+use inkcell_engine::api::{CellSource, KernelWishes};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -53,7 +53,7 @@ struct Arguments {
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]
 struct Cell {
-    language: Known,
+    language: EvalLanguage,
     code: String,
     title: Option<String>,
     /// Seconds, 1 to 3600, default 30.
@@ -66,7 +66,7 @@ struct Cell {
 /// The languages there are.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[schemars(inline)]
-enum Known {
+enum EvalLanguage {
     #[serde(rename = "py", alias = "python")]
     Python,
 }
@@ -89,7 +89,7 @@ fn call(
         let code = Code {
             cells,
             place: place(desk, None, None)?,
-            wanted: Wanted::default(),
+            wanted: KernelWishes::default(),
             timeout: None,
             wait: None,
         };
@@ -101,7 +101,7 @@ fn call(
 }
 
 fn source(cell: Cell, usual: Option<Duration>, notices: &mut Vec<String>) -> CellSource {
-    let Cell { language: Known::Python, code, title, timeout, reset } = cell;
+    let Cell { language: EvalLanguage::Python, code, title, timeout, reset } = cell;
     let timeout = match timeout {
         None => usual,
         Some(given) => {

@@ -79,7 +79,7 @@ pub(crate) fn joined(lines: &[String]) -> String {
 
 /// A text as one answer shows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Shown {
+pub(crate) struct FileText {
     pub(crate) text: String,
     /// Whether that is all of it.
     pub(crate) is_whole: bool,
@@ -87,12 +87,12 @@ pub(crate) struct Shown {
 
 /// The lines that are picked, as many as one answer holds, with a notice when there are more. A line that alone
 /// is more than that is cut: there is always a bound.
-pub(crate) fn shown(text: &str, selector: &Selector, reader: Reader) -> Shown {
+pub(crate) fn shown(text: &str, selector: &Selector, reader: Reader) -> FileText {
     let limits = reader.page();
     let mut paged = page(text, selector, limits);
     if paged.is_empty() && !text.is_empty() {
         let lines = count(text.split_inclusive('\n').count(), "line");
-        return Shown { text: format!("[The text has {lines}]"), is_whole: false };
+        return FileText { text: format!("[The text has {lines}]"), is_whole: false };
     }
     let is_whole = paged == text;
     let first = selector.ranges.first().map_or(1, |range| range.start);
@@ -105,9 +105,9 @@ pub(crate) fn shown(text: &str, selector: &Selector, reader: Reader) -> Shown {
         paged.push_str(&format!("…\n\n[Showing the first {shown} of line {first} ({all})]"));
         paged.push_str(rest.trim_start_matches('\n').strip_prefix('[').map_or("", |_| "\n"));
         paged.push_str(rest.trim_start_matches('\n'));
-        return Shown { text: paged, is_whole: false };
+        return FileText { text: paged, is_whole: false };
     }
-    Shown { text: paged, is_whole }
+    FileText { text: paged, is_whole }
 }
 
 /// A list of cells as a text; models also write a number, or a list of numbers and ids.
@@ -183,7 +183,7 @@ mod tests {
         assert!(first.text.ends_with(&format!("line 3000{notice}")), "{}", &first.text[..50]);
         assert_eq!(
             shown("a\nb\n", &all, MODEL),
-            Shown { text: "a\nb\n".to_owned(), is_whole: true }
+            FileText { text: "a\nb\n".to_owned(), is_whole: true }
         );
 
         let long = format!("{}\nshort\n", "é".repeat(PAGE.max_bytes));

@@ -26,7 +26,7 @@ pub(crate) mod test_desk;
 mod wanted;
 
 use super::desk::{
-    Begun, CallContext, Content, Desk, Fault, Hints, Order, Progress, ToolError, ToolReply,
+    CallContext, Content, Desk, Fault, Hints, Order, Progress, StartedCall, ToolError, ToolReply,
     ToolSpec, Turn, weight,
 };
 

@@ -219,7 +219,7 @@ fn call(
 }
 
 /// An edit that was made.
-struct Edited {
+struct EditResult {
     reply: ToolReply,
     /// The cells that are to be run now.
     cells: Option<CellChoice>,
@@ -231,20 +231,20 @@ fn edit(
     options: &SaveOptions,
     notebooks: &Notebooks,
     (ids, run): (MarkerIds, RunArg),
-) -> Result<Edited, ToolError> {
+) -> Result<EditResult, ToolError> {
     if matches!(change, Change::Nothing) {
         let version = notebooks.create(path, None)?;
         let shown = visible_line(path);
         let text = format!("✓ Notebook created\n  Notebook: {shown}\n  Version: {version}");
         let structured = json!({"path": path, "version": version.to_string(), "cells": 0});
         let reply = ToolReply::text(text).with_structured(structured);
-        return Ok(Edited { reply, cells: None });
+        return Ok(EditResult { reply, cells: None });
     }
     let saved =
         notebooks.change(path, options, |notebook, base| change.apply(notebook, base, ids))?;
     let text = joined(&report::lines(&saved));
     let reply = ToolReply::text(text).with_structured(report::brief_json(&saved));
-    Ok(Edited { reply, cells: after::chosen(&saved, run) })
+    Ok(EditResult { reply, cells: after::chosen(&saved, run) })
 }
 
 /// An insert in those words goes behind the cell that is named, or to the start (B:N-37).

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use inkcell_engine::notebook::{Form, MarkerIds, Outputs, SearchIn, Selector, visible_line};
 use inkcell_engine::output::size;
 use inkcell_engine::{
-    Engine, LastRuns, Notebooks, Opened, is_notebook_path, parse_notebook, read_with_runs,
+    Engine, LastRuns, Notebooks, OpenNotebook, is_notebook_path, parse_notebook, read_with_runs,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -179,7 +179,7 @@ fn raw(
 }
 
 fn hits(
-    opened: &Opened,
+    opened: &OpenNotebook,
     pattern: &str,
     outputs: Outputs,
     cells: &[usize],

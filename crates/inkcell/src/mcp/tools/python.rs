@@ -12,7 +12,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use inkcell_engine::api::{CellKernel, CellSource, KernelChoice};
 use inkcell_engine::notebook::{CellKind, CellRef, visible_line};
-use inkcell_engine::{EngineError, Opened, notebook_kernel};
+use inkcell_engine::{EngineError, OpenNotebook, notebook_kernel};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -21,7 +21,7 @@ use super::answer::Readers;
 use super::details::Language;
 use super::files::{notebooks, on_disk};
 use super::running::{self, Code, LONGEST_WAIT};
-use super::seconds::{Limited, Seconds, Zero};
+use super::seconds::{Seconds, TimeLimit, Zero};
 use super::session::{place, profile};
 use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{answer, decode, lean};
@@ -145,7 +145,7 @@ fn call(
     .boxed()
 }
 
-fn taken(limited: Limited, notices: &mut Vec<String>) -> Option<Duration> {
+fn taken(limited: TimeLimit, notices: &mut Vec<String>) -> Option<Duration> {
     notices.extend(limited.notice);
     limited.limit
 }
@@ -216,7 +216,7 @@ pub(crate) fn kernel(reset: bool) -> CellKernel {
 }
 
 /// The language of a notebook that is not for Python.
-fn other_language(opened: &Opened) -> Option<String> {
+fn other_language(opened: &OpenNotebook) -> Option<String> {
     match notebook_kernel(opened)? {
         KernelChoice::OfNotebook { language: Some(language), .. } => {
             (!language.to_lowercase().contains("python")).then_some(language)

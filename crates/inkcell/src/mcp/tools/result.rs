@@ -19,7 +19,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::answer::Readers;
-use super::running::{self, Followed, GivenUp, LONGEST_WAIT};
+use super::running::{self, CallProgress, GivenUp, LONGEST_WAIT};
 use super::seconds::Seconds;
 use super::session::profile;
 use super::{Alias, CallContext, Content, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
@@ -65,7 +65,7 @@ struct Arguments {
 }
 
 /// Which part of stored output is wanted.
-enum Wanted {
+enum PartChoice {
     /// As it is best shown.
     Whole,
     Lines(Vec<LineRange>),
@@ -121,11 +121,11 @@ async fn execution(
     let id = ExecutionId(id.to_owned());
     let call = desk.engine.find_call(&id)?;
     let report = running::follow(&call, until, GivenUp::GoesOn, context).await;
-    let followed = Followed { report, asides: Vec::new() };
+    let followed = CallProgress { report, asides: Vec::new() };
     answer::of(desk, followed, Readers::Model).await
 }
 
-fn wanted(arguments: &Arguments, ranges: Vec<LineRange>) -> Result<Wanted, ToolError> {
+fn wanted(arguments: &Arguments, ranges: Vec<LineRange>) -> Result<PartChoice, ToolError> {
     let Arguments { lines, grep, json_path, offset, .. } = arguments;
     let is_selected = !ranges.is_empty();
     let given = [lines.is_some() || is_selected, grep.is_some(), json_path.is_some()];
@@ -139,7 +139,7 @@ fn wanted(arguments: &Arguments, ranges: Vec<LineRange>) -> Result<Wanted, ToolE
         let selector = format!(":{}", lines.trim());
         return match split_selector(&selector).map_err(EngineError::from)? {
             ("", selector) if !selector.ranges.is_empty() && !is_selected => {
-                Ok(Wanted::Lines(selector.ranges))
+                Ok(PartChoice::Lines(selector.ranges))
             }
             _ => {
                 let problem = format!("lines: {lines:?} is no choice of lines");
@@ -148,32 +148,32 @@ fn wanted(arguments: &Arguments, ranges: Vec<LineRange>) -> Result<Wanted, ToolE
         };
     }
     Ok(match (grep, json_path, offset) {
-        (Some(pattern), _, _) => Wanted::Part(ArtifactPart::Grep { pattern: pattern.clone() }),
-        (_, Some(path), _) => Wanted::Part(ArtifactPart::Json { path: path.clone() }),
-        (_, _, Some(offset)) => Wanted::Part(ArtifactPart::Whole { offset: *offset }),
-        _ if is_selected => Wanted::Lines(ranges),
-        _ => Wanted::Whole,
+        (Some(pattern), _, _) => PartChoice::Part(ArtifactPart::Grep { pattern: pattern.clone() }),
+        (_, Some(path), _) => PartChoice::Part(ArtifactPart::Json { path: path.clone() }),
+        (_, _, Some(offset)) => PartChoice::Part(ArtifactPart::Whole { offset: *offset }),
+        _ if is_selected => PartChoice::Lines(ranges),
+        _ => PartChoice::Whole,
     })
 }
 
 async fn artifact(
     desk: &Desk,
     id: &str,
-    wanted: Wanted,
+    wanted: PartChoice,
     form: ArtifactForm,
 ) -> Result<ToolReply, ToolError> {
     let parts = match wanted {
-        Wanted::Whole => {
+        PartChoice::Whole => {
             if let Some(reply) = not_text(desk, id).await? {
                 return Ok(reply);
             }
             vec![ArtifactPart::Lines { start: 1, end: None }]
         }
-        Wanted::Lines(ranges) => {
+        PartChoice::Lines(ranges) => {
             let part = |LineRange { start, end }| ArtifactPart::Lines { start, end };
             ranges.into_iter().map(part).collect()
         }
-        Wanted::Part(part) => vec![part],
+        PartChoice::Part(part) => vec![part],
     };
     let mut text = String::new();
     for part in parts {
@@ -192,13 +192,13 @@ async fn artifact(
 }
 
 /// A part in words.
-struct Shown {
+struct PartText {
     text: String,
     /// Whether an answer holds no more than this.
     is_full: bool,
 }
 
-fn shown(report: &ArtifactReport) -> Result<Shown, ToolError> {
+fn shown(report: &ArtifactReport) -> Result<PartText, ToolError> {
     let mut text = String::new();
     let mut notes: Vec<String> =
         report.problem.iter().map(|problem| format!("[{problem}]")).collect();
@@ -276,7 +276,7 @@ fn shown(report: &ArtifactReport) -> Result<Shown, ToolError> {
         }
         text.push_str(&format!("\n{}", notes.join("\n")));
     }
-    Ok(Shown { text: text.trim_start_matches('\n').to_owned(), is_full })
+    Ok(PartText { text: text.trim_start_matches('\n').to_owned(), is_full })
 }
 
 /// An artifact that is no text: a picture is shown where that fits, anything else is named.

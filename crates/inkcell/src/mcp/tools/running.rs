@@ -5,7 +5,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use inkcell_engine::api::{CellSource, PythonReport, PythonRequest, Reading, RunRequest, Wanted};
+use inkcell_engine::api::{
+    CellSource, KernelWishes, PythonReport, PythonRequest, Reading, RunRequest,
+};
 use inkcell_engine::journal::Seq;
 use inkcell_engine::kernel::InputMode;
 use inkcell_engine::registry::OwnerId;
@@ -17,7 +19,7 @@ use tokio::time::Instant;
 
 use super::progress::Teller;
 use super::session::{Place, notebook};
-use super::{Begun, CallContext, Desk, ToolError, Turn, files};
+use super::{CallContext, Desk, StartedCall, ToolError, Turn, files};
 use crate::settings::size_policy;
 
 /// How long a caller waits for an answer when it does not say (B:X-02).
@@ -33,7 +35,7 @@ const STOPPED: Duration = Duration::from_secs(1);
 pub(crate) struct Code {
     pub(crate) cells: Vec<CellSource>,
     pub(crate) place: Place,
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: KernelWishes,
     /// How long all cells together may take.
     pub(crate) timeout: Option<Duration>,
     /// How long the caller waits, if it says so.
@@ -41,7 +43,7 @@ pub(crate) struct Code {
 }
 
 /// A call as far as it has come, with what its caller must be told besides.
-pub(crate) struct Followed {
+pub(crate) struct CallProgress {
     pub(crate) report: PythonReport,
     pub(crate) asides: Vec<String>,
 }
@@ -60,7 +62,7 @@ pub(crate) async fn run(
     desk: &Desk,
     code: Code,
     context: CallContext,
-) -> Result<Followed, ToolError> {
+) -> Result<CallProgress, ToolError> {
     let wait = patience(desk, code.wait, code.timeout);
     let begin = begin(desk, code, context.owner);
     begun_and_followed(begin, wait, context, |turn| drop(turn.take())).await
@@ -71,7 +73,7 @@ pub(crate) async fn run_notebook(
     desk: &Desk,
     request: RunRequest,
     context: CallContext,
-) -> Result<Followed, ToolError> {
+) -> Result<CallProgress, ToolError> {
     let wait = patience(desk, request.wait, request.timeout);
     let begin = begin_notebook(desk, request, context.owner);
     // The outputs are not in the file yet: requests for the file wait for the answer.
@@ -80,13 +82,13 @@ pub(crate) async fn run_notebook(
 }
 
 async fn begun_and_followed(
-    begin: impl Future<Output = Result<Begun, ToolError>>,
+    begin: impl Future<Output = Result<StartedCall, ToolError>>,
     wait: Option<Duration>,
     mut context: CallContext,
     begun: impl FnOnce(&mut Option<Turn>),
-) -> Result<Followed, ToolError> {
+) -> Result<CallProgress, ToolError> {
     let until = wait.and_then(|wait| Instant::now().checked_add(wait));
-    let Begun { call, asides } = tokio::select! {
+    let StartedCall { call, asides } = tokio::select! {
         biased;
         () = context.cancel.cancelled() => return Err(aborted()),
         begun = begin => begun?,
@@ -94,7 +96,7 @@ async fn begun_and_followed(
     // The call has its place in the session, so the next request may take its own.
     begun(&mut context.turn);
     let report = follow(&call, until, GivenUp::TakenBack, context).await;
-    Ok(Followed { report, asides })
+    Ok(CallProgress { report, asides })
 }
 
 /// How long the answer is waited for. Where no answer can be asked for again, it is the whole one.
@@ -111,7 +113,7 @@ fn patience(desk: &Desk, wait: Option<Duration>, timeout: Option<Duration>) -> O
     }
 }
 
-async fn begin(desk: &Desk, code: Code, owner: OwnerId) -> Result<Begun, ToolError> {
+async fn begin(desk: &Desk, code: Code, owner: OwnerId) -> Result<StartedCall, ToolError> {
     let Place { name, cwd, is_generated } = code.place;
     let request = PythonRequest {
         cells: code.cells,
@@ -137,7 +139,7 @@ async fn begin_notebook(
     desk: &Desk,
     request: RunRequest,
     owner: OwnerId,
-) -> Result<Begun, ToolError> {
+) -> Result<StartedCall, ToolError> {
     let files = RunFiles {
         notebooks: files::notebooks(desk),
         outputs: size_policy(&desk.settings),

@@ -26,7 +26,7 @@ pub(crate) enum Zero {
 
 /// A time within its range.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct Limited {
+pub(crate) struct TimeLimit {
     pub(crate) limit: Option<Duration>,
     /// That it is another one than the caller gave.
     pub(crate) notice: Option<String>,
@@ -34,19 +34,19 @@ pub(crate) struct Limited {
 
 impl Seconds {
     /// The time, moved into the range where it is outside.
-    pub(crate) fn within(self, argument: &str, least: u16, most: u16, zero: Zero) -> Limited {
+    pub(crate) fn within(self, argument: &str, least: u16, most: u16, zero: Zero) -> TimeLimit {
         let Seconds(given) = self;
         if given == 0.0 && zero == Zero::NoLimit {
-            return Limited { limit: None, notice: None };
+            return TimeLimit { limit: None, notice: None };
         }
         let taken = given.clamp(f64::from(least), f64::from(most));
         // The value is unchanged unless it was moved to one of the two bounds.
         let is_moved = (taken - given).abs() > 0.0;
         let notice = is_moved.then(|| {
-            let given = Given::in_words(given);
+            let given = SecondsVisitor::in_words(given);
             format!("{argument} {given} is outside {least} to {most} seconds; {taken} was used")
         });
-        Limited { limit: Some(Duration::from_secs_f64(taken)), notice }
+        TimeLimit { limit: Some(Duration::from_secs_f64(taken)), notice }
     }
 
     /// The time as it is; none is below 0, and none is longer than an answer can be waited for.
@@ -57,21 +57,21 @@ impl Seconds {
 
 impl<'de> Deserialize<'de> for Seconds {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Seconds, D::Error> {
-        deserializer.deserialize_any(Given)
+        deserializer.deserialize_any(SecondsVisitor)
     }
 }
 
 /// Models write numbers in quotes now and then.
-struct Given;
+struct SecondsVisitor;
 
-impl Given {
+impl SecondsVisitor {
     /// As few digits as say it.
     fn in_words(given: f64) -> String {
         if given.abs() < 1e9 { given.to_string() } else { format!("{given:e}") }
     }
 }
 
-impl Visitor<'_> for Given {
+impl Visitor<'_> for SecondsVisitor {
     type Value = Seconds;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -126,11 +126,11 @@ mod tests {
     #[test]
     fn a_time_outside_its_range_is_moved_and_told() {
         let limited = |given: f64, zero| Seconds(given).within("timeout", 1, 600, zero);
-        let some = |seconds: f64, notice: Option<&str>| Limited {
+        let some = |seconds: f64, notice: Option<&str>| TimeLimit {
             limit: Some(Duration::from_secs_f64(seconds)),
             notice: notice.map(str::to_owned),
         };
-        assert_eq!(limited(0.0, Zero::NoLimit), Limited { limit: None, notice: None });
+        assert_eq!(limited(0.0, Zero::NoLimit), TimeLimit { limit: None, notice: None });
         let low = "timeout 0 is outside 1 to 600 seconds; 1 was used";
         assert_eq!(limited(0.0, Zero::TooSmall), some(1.0, Some(low)));
         assert_eq!(limited(1.0, Zero::NoLimit), some(1.0, None));

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use inkcell_engine::api::{SessionRef, Wanted};
+use inkcell_engine::api::{KernelWishes, SessionRef};
 use inkcell_engine::registry::SessionName;
 use inkcell_engine::{is_notebook_path, system_random};
 
@@ -75,7 +75,7 @@ pub(crate) fn reference(
     cwd: Option<&str>,
 ) -> Result<SessionRef, ToolError> {
     let Place { name, cwd, .. } = place(desk, session, cwd)?;
-    Ok(SessionRef { session: name, cwd, wanted: Wanted::default() })
+    Ok(SessionRef { session: name, cwd, wanted: KernelWishes::default() })
 }
 
 /// The folder of the only session of this name, when there is none of it in `folder`.

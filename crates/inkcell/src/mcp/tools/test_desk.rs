@@ -20,7 +20,7 @@ use crate::app::backends;
 use crate::mcp::desk::Bridge;
 use crate::mcp::exposure::{Exposure, ToolSet};
 use crate::mcp::{TOOLS, find};
-use crate::settings::{Resolved, Settings, Surroundings, ToolMode, engine_config};
+use crate::settings::{ResolvedSettings, Settings, Surroundings, ToolMode, engine_config};
 
 /// No call of a test takes longer; one that does hangs.
 const LIMIT: Duration = Duration::from_secs(180);
@@ -46,13 +46,13 @@ impl TestDesk {
                 .find(|(known, _)| *known == name)
                 .map(|(_, value)| (*value).to_owned()),
         };
-        let resolved = Resolved::new(&variable, &[]).unwrap();
+        let resolved = ResolvedSettings::new(&variable, &[]).unwrap();
         TestDesk::of(set, resolved, (root, cwd), Roots::Anywhere)
     }
 
     /// For the tools on files, all of them: paths may not leave the folder, and nothing is run.
     pub(crate) fn on_files() -> TestDesk {
-        let resolved = Resolved::new(&|_| None, &[]).unwrap();
+        let resolved = ResolvedSettings::new(&|_| None, &[]).unwrap();
         let (root, cwd) = folders();
         let roots = Roots::Only(vec![cwd.clone()]);
         TestDesk::of(ToolSet::All, resolved, (root, cwd), roots)
@@ -60,7 +60,7 @@ impl TestDesk {
 
     fn of(
         set: ToolSet,
-        resolved: Resolved,
+        resolved: ResolvedSettings,
         (root, cwd): (TempDir, PathBuf),
         roots: Roots,
     ) -> TestDesk {

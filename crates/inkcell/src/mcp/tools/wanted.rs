@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use inkcell_engine::api::{KernelChoice, KernelName, Wanted};
+use inkcell_engine::api::{KernelChoice, KernelName, KernelWishes};
 use inkcell_engine::kernel::BackendKind;
 use inkcell_engine::{Kind, notebook_kernel};
 use schemars::JsonSchema;
@@ -25,10 +25,10 @@ pub(crate) fn wanted(
     desk: &Desk,
     backend: Option<&BackendArg>,
     kernel: Option<&str>,
-) -> Result<Wanted, ToolError> {
+) -> Result<KernelWishes, ToolError> {
     let backend = backend.map(|BackendArg(name)| named(name)).transpose()?;
     let kernel = kernel.map(|given| kernel_choice(desk, given)).transpose()?;
-    Ok(Wanted { backend, kernel, ..Wanted::default() })
+    Ok(KernelWishes { backend, kernel, ..KernelWishes::default() })
 }
 
 /// The same for code that runs in a session. A notebook's own session begins with the kernel that the notebook asks
@@ -38,7 +38,7 @@ pub(crate) async fn in_session(
     session: Option<&str>,
     (backend, kernel): (Option<&BackendArg>, Option<&str>),
     context: &CallContext,
-) -> Result<Wanted, ToolError> {
+) -> Result<KernelWishes, ToolError> {
     let mut wanted = wanted(desk, backend, kernel)?;
     if wanted.kernel.is_some() {
         return Ok(wanted);

@@ -37,7 +37,7 @@ pub(crate) enum Detail {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Typed {
+pub(crate) enum ReplInput {
     Nothing,
     Code(String),
     Command(Command),
@@ -64,31 +64,31 @@ pub(crate) const HELP: [(&str, &str); 11] = [
 ];
 
 /// Parses an input. Text that starts with a colon is a command or a mistake.
-pub(crate) fn typed(text: &str) -> Typed {
+pub(crate) fn typed(text: &str) -> ReplInput {
     let trimmed = text.trim();
     if trimmed.is_empty() {
-        return Typed::Nothing;
+        return ReplInput::Nothing;
     }
     if matches!(trimmed, "exit" | "quit" | "exit()" | "quit()") {
-        return Typed::Command(Command::Quit);
+        return ReplInput::Command(Command::Quit);
     }
     if let Some(command) = trimmed.strip_prefix(':') {
         return colon(command);
     }
     match about(trimmed) {
-        Some(command) => Typed::Command(command),
-        None => Typed::Code(text.trim_end().to_owned()),
+        Some(command) => ReplInput::Command(command),
+        None => ReplInput::Code(text.trim_end().to_owned()),
     }
 }
 
-fn colon(command: &str) -> Typed {
+fn colon(command: &str) -> ReplInput {
     let (word, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
     let rest = rest.trim();
     let alone = |command: Command| match rest {
-        "" => Typed::Command(command),
-        rest => Typed::Slip(format!(":{word} takes nothing after it, and here is {rest:?}")),
+        "" => ReplInput::Command(command),
+        rest => ReplInput::Slip(format!(":{word} takes nothing after it, and here is {rest:?}")),
     };
-    let needs = |what: &str| Typed::Slip(format!(":{word} needs {what} after it"));
+    let needs = |what: &str| ReplInput::Slip(format!(":{word} needs {what} after it"));
     match word {
         "help" | "h" | "?" => alone(Command::Help),
         "restart" => alone(Command::Restart),
@@ -96,13 +96,13 @@ fn colon(command: &str) -> Typed {
         "sessions" => alone(Command::Sessions),
         "quit" | "q" | "exit" => alone(Command::Quit),
         "attach" if rest.is_empty() => needs("the name of a session; :sessions lists them"),
-        "attach" => Typed::Command(Command::Attach(rest.to_owned())),
+        "attach" => ReplInput::Command(Command::Attach(rest.to_owned())),
         "save" | "save!" if rest.is_empty() => needs("a file, such as work.ipynb"),
         "save" | "save!" => {
             let over = if word == "save" { Over::Refused } else { Over::Wanted };
-            Typed::Command(Command::Save { path: rest.to_owned(), over })
+            ReplInput::Command(Command::Save { path: rest.to_owned(), over })
         }
-        _ => Typed::Slip(format!("there is no :{word}; :help lists what there is")),
+        _ => ReplInput::Slip(format!("there is no :{word}; :help lists what there is")),
     }
 }
 
@@ -145,17 +145,17 @@ mod tests {
             ("a.b??", about("a.b", Detail::Source)),
         ];
         for (text, command) in commands {
-            assert_eq!(typed(text), Typed::Command(command), "{text}");
+            assert_eq!(typed(text), ReplInput::Command(command), "{text}");
         }
         for text in
             ["x = 1", "x if y else z", "%time f()", "!ls a?", "a b?", "1?", "a.?", "???", "?a?"]
         {
-            assert_eq!(typed(text), Typed::Code(text.to_owned()), "{text}");
+            assert_eq!(typed(text), ReplInput::Code(text.to_owned()), "{text}");
         }
         for text in [":save", ":attach", ":nothing", ":restart now", ":"] {
-            assert!(matches!(typed(text), Typed::Slip(_)), "{text}");
+            assert!(matches!(typed(text), ReplInput::Slip(_)), "{text}");
         }
-        assert_eq!(typed(" \n"), Typed::Nothing);
-        assert_eq!(typed("if x:\n    y\n\n"), Typed::Code("if x:\n    y".to_owned()));
+        assert_eq!(typed(" \n"), ReplInput::Nothing);
+        assert_eq!(typed("if x:\n    y\n\n"), ReplInput::Code("if x:\n    y".to_owned()));
     }
 }

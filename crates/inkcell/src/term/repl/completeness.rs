@@ -36,7 +36,7 @@ pub(crate) fn completeness(typed: &str) -> Completeness {
             Completeness::Complete
         };
     }
-    let read = Read::of(typed);
+    let read = CodeScan::of(typed);
     if read.is_open || read.is_continued {
         return Completeness::Incomplete;
     }
@@ -58,7 +58,7 @@ fn first_word(line: &str) -> &str {
 }
 
 /// Facts about the code so far.
-struct Read<'a> {
+struct CodeScan<'a> {
     /// A bracket or a triple-quoted string is still open.
     is_open: bool,
     /// The last line ends in a backslash.
@@ -67,8 +67,8 @@ struct Read<'a> {
     last: &'a str,
 }
 
-impl<'a> Read<'a> {
-    fn of(code: &'a str) -> Read<'a> {
+impl<'a> CodeScan<'a> {
+    fn of(code: &'a str) -> CodeScan<'a> {
         let (mut depth, mut start, mut last) = (0_usize, 0, (0, 0));
         let (mut is_in_string, mut is_continued) = (false, false);
         for token in python_tokens(code) {
@@ -91,7 +91,7 @@ impl<'a> Read<'a> {
             }
             last = (start, token.end());
         }
-        Read { is_open: depth > 0 || is_in_string, is_continued, last: &code[last.0..last.1] }
+        CodeScan { is_open: depth > 0 || is_in_string, is_continued, last: &code[last.0..last.1] }
     }
 }
 

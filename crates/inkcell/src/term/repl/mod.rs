@@ -16,8 +16,8 @@ mod transcript;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use inkcell_engine::api::{
-    CellKernel, CellSource, EndReport, Help, Inspect, Inspected, KernelReport, KernelRequest,
-    PythonReport,
+    CellKernel, CellSource, EndReport, Help, Inspect, InspectionAnswer, KernelReport,
+    KernelRequest, PythonReport,
 };
 use inkcell_engine::kernel::{ExecEvent, Outcome};
 use inkcell_engine::output::{OutputRecorder, SizePolicy};
@@ -30,7 +30,7 @@ use crate::output::count;
 use crate::term::screen::follow;
 use crate::view::ending::Summary;
 use crate::view::sessions::{self, Listing};
-use command::{Command, Detail, HELP, Typed};
+use command::{Command, Detail, HELP, ReplInput};
 use face::{Entry, Face};
 use talk::Talk;
 use transcript::Transcript;
@@ -74,16 +74,16 @@ impl<'a> Repl<'a> {
                 Entry::End => Onward::Leave,
                 Entry::Dropped => Onward::Next,
                 Entry::Text(text) => match command::typed(&text) {
-                    Typed::Nothing => Onward::Next,
-                    Typed::Slip(problem) => {
+                    ReplInput::Nothing => Onward::Next,
+                    ReplInput::Slip(problem) => {
                         self.face.warn(&format!("error: {problem}"))?;
                         Onward::Next
                     }
-                    Typed::Code(code) => {
+                    ReplInput::Code(code) => {
                         self.code(code)?;
                         Onward::Next
                     }
-                    Typed::Command(command) => self.command(command)?,
+                    ReplInput::Command(command) => self.command(command)?,
                 },
             };
             if onward == Onward::Leave {
@@ -172,7 +172,7 @@ impl<'a> Repl<'a> {
     fn about(&self, name: &str, detail: Detail) -> Result<String, Failure> {
         let what = Inspect::Help { name: name.to_owned() };
         match locked(&self.talk).inspect(what)? {
-            Inspected::Help(help) => Ok(described(&help, detail)),
+            InspectionAnswer::Help(help) => Ok(described(&help, detail)),
             _ => Err(Failure::Pipe),
         }
     }

@@ -10,7 +10,7 @@ use inkcell_engine::kernel::InputReply;
 
 use super::completeness::{Completeness, completeness};
 use super::face::{Entry, Face};
-use super::streamed::{Streamed, lines};
+use super::streamed::{EventStream, lines};
 use crate::exit::Failure;
 use crate::host::HostEvent;
 use crate::output::Stream;
@@ -18,14 +18,14 @@ use crate::term::screen::{Echo, Reply, Watcher, Wish};
 use crate::view::ending::Summary;
 use crate::view::live::Show;
 
-pub(crate) struct Piped<R, S> {
+pub(crate) struct PipeRepl<R, S> {
     lines: R,
-    shown: Streamed<S>,
+    shown: EventStream<S>,
 }
 
-impl<R: BufRead, S: Show> Piped<R, S> {
-    pub(crate) fn new(lines: R, show: S) -> Piped<R, S> {
-        Piped { lines, shown: Streamed::new(show) }
+impl<R: BufRead, S: Show> PipeRepl<R, S> {
+    pub(crate) fn new(lines: R, show: S) -> PipeRepl<R, S> {
+        PipeRepl { lines, shown: EventStream::new(show) }
     }
 
     /// Reads the next line without its line end. `None` at the end of the pipe.
@@ -42,7 +42,7 @@ impl<R: BufRead, S: Show> Piped<R, S> {
     }
 }
 
-impl<R: BufRead, S: Show> Watcher for Piped<R, S> {
+impl<R: BufRead, S: Show> Watcher for PipeRepl<R, S> {
     fn event(&mut self, event: HostEvent) -> Result<(), Failure> {
         match self.shown.event(event)? {
             Some(aside) => self.warn(&aside),
@@ -65,7 +65,7 @@ impl<R: BufRead, S: Show> Watcher for Piped<R, S> {
     }
 }
 
-impl<R: BufRead, S: Show> Face for Piped<R, S> {
+impl<R: BufRead, S: Show> Face for PipeRepl<R, S> {
     fn read(&mut self) -> Result<Entry, Failure> {
         let mut cell = String::new();
         loop {

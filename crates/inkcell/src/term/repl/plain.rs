@@ -6,7 +6,7 @@ use inkcell_engine::api::CellSource;
 use inkcell_engine::kernel::InputReply;
 
 use super::face::{Entry, Face};
-use super::streamed::{Streamed, lines};
+use super::streamed::{EventStream, lines};
 use super::terminal::read_plainly;
 use crate::exit::Failure;
 use crate::host::HostEvent;
@@ -18,13 +18,13 @@ use crate::view::paint::Colour;
 
 pub(crate) struct Plain {
     keys: Keys,
-    shown: Streamed<Live>,
+    shown: EventStream<Live>,
 }
 
 impl Plain {
     pub(crate) fn new() -> Result<Plain, Failure> {
         let keys = Keys::by_lines().map_err(Failure::of_terminal)?;
-        Ok(Plain { keys, shown: Streamed::new(Live::new(Colour::Off)) })
+        Ok(Plain { keys, shown: EventStream::new(Live::new(Colour::Off)) })
     }
 }
 

@@ -10,13 +10,13 @@ use crate::output::visible;
 use crate::view::ending::Summary;
 use crate::view::live::Show;
 
-pub(super) struct Streamed<S> {
+pub(super) struct EventStream<S> {
     show: S,
 }
 
-impl<S: Show> Streamed<S> {
-    pub(super) fn new(show: S) -> Streamed<S> {
-        Streamed { show }
+impl<S: Show> EventStream<S> {
+    pub(super) fn new(show: S) -> EventStream<S> {
+        EventStream { show }
     }
 
     /// Passes on an event. Returns a message from the host, which the caller shows.

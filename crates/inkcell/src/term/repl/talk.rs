@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use inkcell_engine::api::{
-    CellSource, Inspect, InspectRequest, Inspected, KernelMode, KernelReport, KernelRequest,
-    PythonRequest, Reading, SessionRef, Wanted,
+    CellSource, Inspect, InspectRequest, InspectionAnswer, KernelMode, KernelReport, KernelRequest,
+    KernelWishes, PythonRequest, Reading, SessionRef,
 };
 use inkcell_engine::kernel::InputMode;
 use inkcell_engine::registry::SessionName;
@@ -17,7 +17,7 @@ use inkcell_engine::registry::SessionName;
 use crate::client::hosts::HostSession;
 use crate::client::{Client, Exchange};
 use crate::exit::Failure;
-use crate::host::{Answer, Ask, Attention, Detached, KernelOptions, PythonAsk};
+use crate::host::{Answer, Ask, Attention, Detachment, KernelOptions, PythonAsk};
 use crate::settings::Settings;
 
 /// Time limit for an inspection, since the user waits for the answer.
@@ -29,7 +29,7 @@ pub(crate) struct Talk {
     pub(crate) settings: Arc<Settings>,
     pub(crate) session: Option<SessionName>,
     pub(crate) cwd: PathBuf,
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: KernelWishes,
     pub(crate) kernel: KernelOptions,
     /// How much to tell about the choice of the kernel. Quiet after the first cell.
     pub(crate) attention: Attention,
@@ -74,13 +74,13 @@ impl Talk {
                 kernel: kernel.clone(),
                 limit_from: String::new(),
                 attention,
-                detached: Detached::No,
+                detached: Detachment::No,
             })
         })
     }
 
     /// Inspects names of the session.
-    pub(crate) fn inspect(&mut self, what: Inspect) -> Result<Inspected, Failure> {
+    pub(crate) fn inspect(&mut self, what: Inspect) -> Result<InspectionAnswer, Failure> {
         let request =
             InspectRequest { session: self.reference(), what, wait: Some(LOOK), behind: None };
         match self.client.answer(Ask::Inspect(request))? {

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use inkcell_engine::kernel::{BackendKind, InputReply};
 use inkcell_engine::{Backends, Engine};
-use inkcell_testkit::scripted::{Asked as KernelAsked, Script, ScriptedBackend, Step as Does};
+use inkcell_testkit::scripted::{
+    Script, ScriptRequest as KernelAsked, ScriptedBackend, Step as Does,
+};
 use tempfile::TempDir;
 
 use super::*;
@@ -242,7 +244,7 @@ fn cells_are_read_from_a_pipe() {
         }
     }
     let text = "\n\nx = 1\ndef f():\n    y\n\nf()\nif x:\n    y\nz\nAda\r\n%%bash\n(\n\nlast(";
-    let mut piped = piped::Piped::new(text.as_bytes(), Nothing);
+    let mut piped = piped::PipeRepl::new(text.as_bytes(), Nothing);
     let mut next = || match piped.read().ok().unwrap() {
         Entry::Text(text) => text,
         other => format!("{other:?}"),

@@ -4,7 +4,7 @@
 
 use inkcell_engine::kernel::DisplayId;
 use inkcell_engine::notebook::{CellKind, CellPlace, CellRef, EditOp, NbOutput, Notebook};
-use inkcell_engine::output::{OutputRecorder, Recorded};
+use inkcell_engine::output::{ExecutionOutputs, OutputRecorder};
 use inkcell_engine::{Base, EngineError, IfMissing, Notebooks, SaveOptions};
 
 use super::command::Over;
@@ -26,7 +26,7 @@ struct TranscriptCell {
 impl Transcript {
     /// Adds a finished cell.
     pub(crate) fn keep(&mut self, code: String, count: Option<u32>, recorder: OutputRecorder) {
-        let Recorded { outputs, displays, changes, .. } = recorder.finish();
+        let ExecutionOutputs { outputs, displays, changes, .. } = recorder.finish();
         for change in changes {
             for cell in &mut self.cells {
                 let shown = cell.displays.iter().filter(|(id, _)| *id == change.id);

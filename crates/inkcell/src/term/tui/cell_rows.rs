@@ -8,7 +8,7 @@ use inkcell_engine::api::{CellReport, CellSource, ExecutionId, State};
 use inkcell_engine::kernel::ExecEvent;
 use inkcell_engine::notebook::CellView;
 
-use super::pages::{Pages, Wanted};
+use super::pages::{LinesRequest, Pages};
 use crate::term::screen::Turn;
 use crate::view::execution::stored::{
     Language, Showing, live_rows, long_text, output_rows, source_rows,
@@ -214,7 +214,7 @@ impl CellRows {
     }
 
     /// The page to fetch, if the cell is expanded and its output is stored elsewhere.
-    pub(super) fn wants_page(&mut self) -> Option<Wanted> {
+    pub(super) fn wants_page(&mut self) -> Option<LinesRequest> {
         let is_wanted = self.expansion == Expansion::Expanded && !self.is_running();
         is_wanted.then(|| self.pages.wanted()).flatten()
     }

@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
 use inkcell_engine::notebook::{CellRef, CellView, EditOp, NbOutput, Notebook, pairs};
-use inkcell_engine::{EngineError, Notebooks, SaveOptions, Saved, Version};
+use inkcell_engine::{EngineError, Notebooks, SaveOptions, SavedChange, Version};
 
 use super::model::By;
 use crate::view::words::step::Audience;
@@ -34,7 +34,7 @@ impl Stamp {
 }
 
 /// An edit made here. Undo puts `before` back, and redo `after`.
-struct Done {
+struct DocumentEdit {
     what: &'static str,
     before: Notebook,
     after: Notebook,
@@ -54,13 +54,13 @@ pub(super) struct Document {
     pub(super) file: PathBuf,
     version: Version,
     stamp: Option<Stamp>,
-    done: Vec<Done>,
-    undone: Vec<Done>,
+    done: Vec<DocumentEdit>,
+    undone: Vec<DocumentEdit>,
     is_gone: bool,
 }
 
 /// Result of an attempt to restore an earlier state.
-enum Restored {
+enum RestoreResult {
     /// The file was as this program left it, so the earlier state is back.
     Yes,
     /// Another program has changed the file since.
@@ -129,14 +129,18 @@ impl Document {
             .map_err(|error| said(&error))?;
         let select = saved.value.changes.last().and_then(|change| change.index);
         if let Some(before) = &saved.before {
-            self.done.push(Done { what, before: before.clone(), after: saved.after.clone() });
+            self.done.push(DocumentEdit {
+                what,
+                before: before.clone(),
+                after: saved.after.clone(),
+            });
             self.undone.clear();
         }
         let merged = if saved.merged.is_some() { ", beside somebody else's change" } else { "" };
         Ok(self.taken(saved, By::Us { done: format!("{what}{merged}"), select }))
     }
 
-    fn taken<T>(&mut self, saved: Saved<T>, by: By) -> Reading {
+    fn taken<T>(&mut self, saved: SavedChange<T>, by: By) -> Reading {
         self.version = saved.version;
         self.stamp = Stamp::of(&self.file);
         Reading { notebook: saved.after, version: saved.version, by }
@@ -182,21 +186,21 @@ impl Document {
         let select = first_difference(left, wanted);
         let put = |notebook: &mut Notebook, base: &inkcell_engine::Base| {
             if !is_same_but_outputs(notebook, left) {
-                return Ok(Restored::No);
+                return Ok(RestoreResult::No);
             }
             let mut restored = wanted.clone();
             let ops = newer_outputs(notebook, left, wanted);
             base.apply(&mut restored, &ops)?;
             *notebook = restored;
-            Ok(Restored::Yes)
+            Ok(RestoreResult::Yes)
         };
         let saved = self.notebooks.change(&self.name, &SaveOptions::in_place(), put);
         let saved = saved.map_err(|error| said(&error))?;
         match saved.value {
-            Restored::Yes => {
+            RestoreResult::Yes => {
                 Ok(self.taken(saved, By::Us { done: done.to_owned(), select: Some(select) }))
             }
-            Restored::No => {
+            RestoreResult::No => {
                 Err("somebody else has changed the notebook since; undo would take that back too"
                     .to_owned())
             }

@@ -112,28 +112,28 @@ static ROWS: [Row; 36] = [
 
 /// The meaning of a key, given the first key of a pair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Pressed {
+pub(super) enum KeyMeaning {
     Command(Command),
     /// The first key of a pair: the same key must follow.
     First(char),
     Nothing,
 }
 
-pub(super) fn pressed(first: Option<char>, key: KeyEvent) -> Pressed {
+pub(super) fn pressed(first: Option<char>, key: KeyEvent) -> KeyMeaning {
     let presses = ROWS.iter().flat_map(|row| row.presses.iter().map(move |press| (*press, row)));
     for (press, row) in presses {
         match press {
             Twice(wanted) if is(Key(wanted), key) => {
                 return match first == Some(wanted) {
-                    true => Pressed::Command(row.command),
-                    false => Pressed::First(wanted),
+                    true => KeyMeaning::Command(row.command),
+                    false => KeyMeaning::First(wanted),
                 };
             }
-            press if is(press, key) => return Pressed::Command(row.command),
+            press if is(press, key) => return KeyMeaning::Command(row.command),
             _ => {}
         }
     }
-    Pressed::Nothing
+    KeyMeaning::Nothing
 }
 
 fn is(press: Press, key: KeyEvent) -> bool {

@@ -15,7 +15,7 @@ use ratatui_core::layout::Position;
 
 use super::cell_rows::CellRows;
 use super::editor::Editor;
-use super::pages::Wanted;
+use super::pages::LinesRequest;
 use crate::view::execution::Page;
 use crate::view::execution::stored::Language;
 use crate::view::image::{Gallery, Protocol};
@@ -99,7 +99,7 @@ pub(super) enum Effect {
     Interrupt,
     Restart,
     /// Fetch a part of a stored output.
-    Page(Wanted),
+    Page(LinesRequest),
     /// Edit this text in an external editor.
     EditOutside {
         cell: usize,

@@ -11,7 +11,7 @@ pub(super) const PAGE_LINES: u64 = 500;
 
 /// A request for lines of a stored output: from this line on, or the last page.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Wanted {
+pub(super) struct LinesRequest {
     pub(super) artifact: String,
     pub(super) first: Option<u64>,
 }
@@ -37,12 +37,12 @@ impl Pages {
     }
 
     /// The page to request. `None` while the page is shown, or while its request is pending.
-    pub(super) fn wanted(&mut self) -> Option<Wanted> {
+    pub(super) fn wanted(&mut self) -> Option<LinesRequest> {
         let artifact = self.artifact.clone()?;
         if self.shown.is_some() || std::mem::replace(&mut self.is_asked, true) {
             return None;
         }
-        Some(Wanted { artifact, first: self.first })
+        Some(LinesRequest { artifact, first: self.first })
     }
 
     /// Takes a requested page. Returns true if it belongs to this output. A lost output is not requested again.
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn stored_output_is_asked_for_once() {
         let mut pages = Pages::of(Some("abc"));
-        assert_eq!(pages.wanted(), Some(Wanted { artifact: "abc".to_owned(), first: None }));
+        assert_eq!(pages.wanted(), Some(LinesRequest { artifact: "abc".to_owned(), first: None }));
         assert_eq!(pages.wanted(), None);
         let page = page_of(&text().unwrap(), Some(700));
         assert!(!pages.take("other", Some(&page)));

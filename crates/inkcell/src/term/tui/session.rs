@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use inkcell_engine::api::{
-    CellChoice, KernelRequest, PythonReport, RunRequest, SessionRef, Wanted,
+    CellChoice, KernelRequest, KernelWishes, PythonReport, RunRequest, SessionRef,
 };
 use inkcell_engine::registry::SessionName;
 
@@ -25,7 +25,7 @@ use crate::client::hosts::{self, everywhere};
 use crate::client::{self, AskHandle, Client, Exchange, Step};
 use crate::exit::Failure;
 use crate::host::{
-    Answer, Ask, Attention, Detached, HostEvent, KernelOptions, Life, Refusal, RunAsk,
+    Answer, Ask, Attention, Detachment, HostEvent, KernelOptions, Life, Refusal, RunAsk,
 };
 use crate::settings::Settings;
 use crate::term::screen::{asking, last_page, stored_lines};
@@ -60,7 +60,7 @@ pub(crate) struct Opening {
     pub(crate) path: String,
     pub(crate) settings: Arc<Settings>,
     pub(crate) host: HostArgs,
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: KernelWishes,
     pub(crate) kernel: KernelOptions,
 }
 
@@ -80,7 +80,7 @@ enum Wish {
     Interrupt,
     Restart,
     /// Fetch a part of a stored output.
-    Page(pages::Wanted),
+    Page(pages::LinesRequest),
     /// A run of this program now has a session.
     HasBegun,
     /// A run of this program is over.
@@ -131,7 +131,7 @@ impl Session {
         let _ = self.wishes.send(Wish::Interrupt);
     }
 
-    pub(super) fn page(&self, wanted: pages::Wanted) {
+    pub(super) fn page(&self, wanted: pages::LinesRequest) {
         let _ = self.wishes.send(Wish::Page(wanted));
     }
 
@@ -210,7 +210,7 @@ impl Asking {
     }
 
     /// Fetches a part of a stored output from the host that ran the code.
-    fn page(&self, wanted: &pages::Wanted) -> Option<Page> {
+    fn page(&self, wanted: &pages::LinesRequest) -> Option<Page> {
         let client = self.client.as_ref()?;
         let first = match wanted.first {
             Some(first) => first,
@@ -227,7 +227,7 @@ impl Asking {
         SessionRef {
             session: Some(SessionName(self.file.display().to_string())),
             cwd: self.file.parent().unwrap_or(Path::new("/")).to_owned(),
-            wanted: Wanted::default(),
+            wanted: KernelWishes::default(),
         }
     }
 
@@ -287,7 +287,7 @@ impl Asking {
             state: None,
             copy_of: None,
             attention: Attention::Usual,
-            detached: Detached::No,
+            detached: Detachment::No,
             copied_from: None,
         };
         let asked = self.client()?.ask(Ask::Run(ask));

@@ -10,7 +10,7 @@ use inkcell_engine::notebook::{CellKind, CellPlace, CellRef, EditOp, OutputsAfte
 use super::cell_rows::CellRows;
 use super::cursor::Direction;
 use super::editor::{Editor, Then};
-use super::keys::{Command, Pressed, pressed};
+use super::keys::{Command, KeyMeaning, pressed};
 use super::model::{By, Effect, Input, Lasting, Mode, Model, RunEnd};
 use super::search;
 use crate::view::execution::Expansion;
@@ -205,16 +205,16 @@ impl Model {
     fn browse_key(&mut self, key: KeyEvent) -> Vec<Effect> {
         let first = self.first_key.take();
         match pressed(first, key) {
-            Pressed::Command(command) => {
+            KeyMeaning::Command(command) => {
                 self.message = None;
                 self.command(command)
             }
-            Pressed::First(key) => {
+            KeyMeaning::First(key) => {
                 self.first_key = Some(key);
                 self.hint(format!("{key} once more, or any other key"));
                 Vec::new()
             }
-            Pressed::Nothing => {
+            KeyMeaning::Nothing => {
                 self.message = None;
                 Vec::new()
             }

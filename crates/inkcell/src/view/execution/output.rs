@@ -3,7 +3,7 @@
 //! Owns the choice of what to leave out in the collapsed view (B:T-11). Text of the program stands behind
 //! a margin and text of inkcell does not, so that no output can pass itself off as a remark of inkcell.
 
-use inkcell_engine::output::{ImageItem, JsonItem, RichItem, RichKind, Stored};
+use inkcell_engine::output::{ArtifactRef, ImageItem, JsonItem, RichItem, RichKind};
 
 use super::super::image::{Gallery, claimed_pixels};
 use super::traceback::{Roles, narrowed};
@@ -249,8 +249,8 @@ fn image_rows(image: &ImageItem, layout: Layout<'_>) -> Vec<Line> {
     })
 }
 
-fn push_pointer(line: &mut Line, artifact: Option<&Stored>) {
-    if let Some(Stored { id, .. }) = artifact {
+fn push_pointer(line: &mut Line, artifact: Option<&ArtifactRef>) {
+    if let Some(ArtifactRef { id, .. }) = artifact {
         line.push(Role::Dim, &format!(" artifact://{id}"));
     }
 }

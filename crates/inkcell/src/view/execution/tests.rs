@@ -5,7 +5,8 @@ use inkcell_engine::kernel::{
     Death, DisplayId, ExecEvent, MimeBundle, MimeData, Outcome, PyError, StreamName,
 };
 use inkcell_engine::output::{
-    ImageItem, JsonItem, Mark, ModelOutput, Notice, Part, RichItem, RichKind, Stored, Truncation,
+    ArtifactRef, ImageItem, JsonItem, Mark, ModelOutput, Notice, Part, RichItem, RichKind,
+    Truncation,
 };
 use inkcell_engine::session::KernelFate;
 use proptest::prelude::*;
@@ -142,7 +143,7 @@ fn cut() -> Execution {
         Part::Text(numbered(989, 1000)),
         Part::Mark(Mark::Repeated { times: 3 }),
     ];
-    let artifact = Some(Stored { id: "abcd1234abcd1234".to_owned(), bytes: 9999 });
+    let artifact = Some(ArtifactRef { id: "abcd1234abcd1234".to_owned(), bytes: 9999 });
     let notices = vec![truncated()];
     one(ModelOutput { parts, notices, artifact, is_truncated: true, ..ModelOutput::default() })
 }
@@ -165,7 +166,7 @@ fn timed_out() -> Execution {
 }
 
 fn pictures() -> Execution {
-    let artifact = Some(Stored { id: "abcd1234abcd1234".to_owned(), bytes: 12345 });
+    let artifact = Some(ArtifactRef { id: "abcd1234abcd1234".to_owned(), bytes: 12345 });
     let image = |data: Option<&'static [u8]>, artifact| {
         let data = data.map(Into::into);
         RichKind::Image(ImageItem {
@@ -303,7 +304,7 @@ fn pages_of_the_artifact_are_shown_when_expanded() {
     let mut shown = Interactive::new(source("1"));
     let mut stored = cell(source("1"), State::Done, 10);
     stored.output = text("kept");
-    stored.output.artifact = Some(Stored { id: "abcd1234abcd1234".to_owned(), bytes: 9 });
+    stored.output.artifact = Some(ArtifactRef { id: "abcd1234abcd1234".to_owned(), bytes: 9 });
     shown.report(&stored);
     assert_eq!(shown.artifact(), Some("abcd1234abcd1234"));
     let collapsed = shown.frame(COLLAPSED);

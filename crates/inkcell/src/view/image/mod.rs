@@ -61,12 +61,12 @@ pub(crate) struct Gallery {
     max_rows: usize,
     /// Whether each picture also gets a rendering as text.
     has_text: bool,
-    kept: RefCell<VecDeque<Kept>>,
+    kept: RefCell<VecDeque<CachedPicture>>,
     drawn: RefCell<u64>,
 }
 
 /// A cached picture. Holding the bytes keeps another picture from reusing their address.
-struct Kept {
+struct CachedPicture {
     data: Bytes,
     mime: String,
     width: usize,
@@ -120,7 +120,7 @@ impl Gallery {
         if self.protocol == Protocol::None {
             return None;
         }
-        let is_this = |kept: &&Kept| {
+        let is_this = |kept: &&CachedPicture| {
             let is_same = kept.data.as_ptr() == data.as_ptr() && kept.data.len() == data.len();
             is_same && kept.width == width && kept.mime == mime
         };
@@ -130,7 +130,7 @@ impl Gallery {
         let rows = self.draw(mime, data, width);
         *self.drawn.borrow_mut() += 1;
         let mut kept = self.kept.borrow_mut();
-        kept.push_back(Kept {
+        kept.push_back(CachedPicture {
             data: data.clone(),
             mime: mime.to_owned(),
             width,

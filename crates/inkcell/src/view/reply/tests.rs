@@ -7,7 +7,9 @@ use inkcell_engine::api::{
     CellKernel, CellReport, CellSource, EndReport, KernelStep, Problem, State,
 };
 use inkcell_engine::kernel::{Death, DeathCause, PyError, Rung};
-use inkcell_engine::output::{ImageItem, JsonItem, ModelOutput, Part, RichItem, RichKind, Stored};
+use inkcell_engine::output::{
+    ArtifactRef, ImageItem, JsonItem, ModelOutput, Part, RichItem, RichKind,
+};
 use inkcell_engine::session::{CallNote, KernelFate, Loss};
 use serde_json::Value;
 
@@ -189,7 +191,7 @@ fn what_is_more_than_text_is_named() {
     let mut shown = cell(State::Done, "");
     shown.output.rich.push(item);
     assert_eq!(text(vec![shown]), laid_out);
-    let stored = Stored { id: "0123456789abcdef".to_owned(), bytes: 9 };
+    let stored = ArtifactRef { id: "0123456789abcdef".to_owned(), bytes: 9 };
     let image = ImageItem {
         mime: "image/png".to_owned(),
         data: None,

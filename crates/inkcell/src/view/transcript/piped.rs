@@ -21,17 +21,17 @@ use crate::view::paint::{Colour, plain};
 const WIDTH: usize = 100;
 
 /// Writes a session as text.
-pub(crate) struct Piped {
+pub(crate) struct PlainTranscript {
     cwd: PathBuf,
     cleaners: [Cleaner; 2],
     is_mid_line: bool,
     now: Option<(ExecutionId, usize)>,
 }
 
-impl Piped {
+impl PlainTranscript {
     /// Creates a writer for a session in this folder.
-    pub(crate) fn new(cwd: PathBuf) -> Piped {
-        Piped { cwd, cleaners: Default::default(), is_mid_line: false, now: None }
+    pub(crate) fn new(cwd: PathBuf) -> PlainTranscript {
+        PlainTranscript { cwd, cleaners: Default::default(), is_mid_line: false, now: None }
     }
 
     /// The text for an event.

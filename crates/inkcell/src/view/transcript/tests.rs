@@ -9,10 +9,10 @@ use inkcell_engine::feeds::{
 };
 use inkcell_engine::kernel::{Outcome, PyError, StreamName};
 use inkcell_engine::notebook::CellKind;
-use inkcell_engine::output::{ModelOutput, Part, Stored};
+use inkcell_engine::output::{ArtifactRef, ModelOutput, Part};
 
 use super::super::execution::Expansion;
-use super::piped::Piped;
+use super::piped::PlainTranscript;
 use super::*;
 use crate::view::paint::plain;
 use crate::view::samples::{self, source};
@@ -104,7 +104,7 @@ fn a_failed_change_is_shown() {
     let wanted = "Notebook delete in a.ipynb cell:9 type:?\n\
                   ✗ Error: Cell index 9 out of range (0-2) in a.ipynb\n";
     assert_eq!(plain(&transcript(std::slice::from_ref(&failed)).frame(AREA)), wanted);
-    assert_eq!(Piped::new(Path::new("/w/p").to_owned()).text(&failed), wanted);
+    assert_eq!(PlainTranscript::new(Path::new("/w/p").to_owned()).text(&failed), wanted);
 }
 
 /// Finished blocks are taken out once, up to the first running one.
@@ -174,7 +174,7 @@ fn a_long_session_is_bounded() {
 #[test]
 fn pages_of_stored_output_are_shown() {
     let mut stored = report("f()", State::Done, "end");
-    stored.output.artifact = Some(Stored { id: "ab12".to_owned(), bytes: 9 });
+    stored.output.artifact = Some(ArtifactRef { id: "ab12".to_owned(), bytes: 9 });
     let mut transcript = transcript(&[began("x1", 0, 1, "f()"), ended("x1", 0, stored)]);
     transcript.take(&began("x2", 0, 1, "g()"));
     assert_eq!(transcript.artifact(), Some("ab12"));
@@ -189,7 +189,7 @@ fn pages_of_stored_output_are_shown() {
 /// A pipe receives all events as they come.
 #[test]
 fn a_pipe_gets_lines() {
-    let mut piped = Piped::new(Path::new("/w/p").to_owned());
+    let mut piped = PlainTranscript::new(Path::new("/w/p").to_owned());
     let mut out: String = session().iter().map(|event| piped.text(event)).collect();
     let error = PyError {
         name: "E".to_owned(),

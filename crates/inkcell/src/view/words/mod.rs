@@ -8,7 +8,7 @@ pub(crate) mod run;
 pub(crate) mod step;
 
 use inkcell_engine::FileNote;
-use inkcell_engine::api::{EndReport, Problem, State, Unsaved};
+use inkcell_engine::api::{EndReport, Problem, State, UnsavedFate};
 use inkcell_engine::feeds::KernelChange;
 use inkcell_engine::kernel::{Death, DeathCause, Rung};
 use inkcell_engine::session::{CallNote, CloseReason, KernelFate, Loss, what_it_did};
@@ -168,10 +168,10 @@ pub(crate) fn not_in_file(problem: &Problem) -> String {
 }
 
 /// What becomes of those outputs.
-pub(crate) fn unsaved(outputs: Unsaved) -> &'static str {
+pub(crate) fn unsaved(outputs: UnsavedFate) -> &'static str {
     match outputs {
-        Unsaved::Kept => "they are kept and go into it with the next command on it",
-        Unsaved::Lost => {
+        UnsavedFate::Kept => "they are kept and go into it with the next command on it",
+        UnsavedFate::Lost => {
             "they could not be kept either; when that is mended, run it again with --resume"
         }
     }

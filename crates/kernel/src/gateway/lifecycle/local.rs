@@ -19,7 +19,7 @@ use crate::gateway::launch::{GatewayBackend, GatewayConfig};
 use crate::gateway::lifecycle::shared::{START_LIMIT, SharedConfig, SharedGateway};
 use crate::gateway::transport::rest::RemoteKernels;
 use crate::gateway::transport::url::{GatewayUrl, Token};
-use crate::kernel::{Backend, BackendKind, KernelSpec, Launched};
+use crate::kernel::{Backend, BackendKind, KernelSpec, LaunchedKernel};
 use crate::trace::KernelTrace;
 
 /// Configuration of the backend, without defaults.
@@ -115,7 +115,7 @@ impl LocalGatewayBackend {
         &self,
         spec: &KernelSpec,
         cancel: &CancellationToken,
-    ) -> Result<Launched, LaunchError> {
+    ) -> Result<LaunchedKernel, LaunchError> {
         let shared = self.shared(spec)?;
         tokio::select! {
             started = self.attempts(&shared, spec, cancel) => started,
@@ -131,7 +131,7 @@ impl LocalGatewayBackend {
         shared: &SharedGateway,
         spec: &KernelSpec,
         cancel: &CancellationToken,
-    ) -> Result<Launched, LaunchError> {
+    ) -> Result<LaunchedKernel, LaunchError> {
         let found = shared.acquire().await?;
         let first = self.launch_on(&found, spec, cancel).await;
         let Err(LaunchError::Gateway(problem)) = &first else { return first };
@@ -152,7 +152,7 @@ impl LocalGatewayBackend {
         found: &(GatewayUrl, Token),
         spec: &KernelSpec,
         cancel: &CancellationToken,
-    ) -> Result<Launched, LaunchError> {
+    ) -> Result<LaunchedKernel, LaunchError> {
         let backend = self.backend(&spec.python, found).running(self.kernel_name.clone());
         backend.launch(spec, cancel).await
     }
@@ -210,7 +210,7 @@ impl Backend for LocalGatewayBackend {
         &'a self,
         spec: &'a KernelSpec,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<Launched, LaunchError>> {
+    ) -> BoxFuture<'a, Result<LaunchedKernel, LaunchError>> {
         self.start(spec, cancel).boxed()
     }
 }

@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
-use crate::error::gateway::{GatewayError, Refused, Whose};
+use crate::error::gateway::{GatewayError, RefusalCause, Whose};
 use crate::gateway::lifecycle::listener;
 use crate::gateway::lifecycle::site::{
     Info, LOCK_LIMIT, SharedStatus, Site, folder, in_folder, millis, private, unavailable,
@@ -286,8 +286,8 @@ async fn ask(rest: &Rest) -> Result<(), GatewayError> {
             let asked = tokio::time::timeout(HEALTH_LIMIT, rest.kernelspecs()).await;
             return asked.unwrap_or(Err(GatewayError::Timeout { at })).map(drop);
         }
-        Ok(false) => ("nobody of this user listens there".to_owned(), Refused::Yes),
-        Err(error) => (error.to_string(), Refused::Unknown),
+        Ok(false) => ("nobody of this user listens there".to_owned(), RefusalCause::Yes),
+        Err(error) => (error.to_string(), RefusalCause::Unknown),
     };
     Err(GatewayError::Unreachable { at, reason, refused })
 }
@@ -297,7 +297,7 @@ async fn ask(rest: &Rest) -> Result<(), GatewayError> {
 fn is_beyond_use(problem: &GatewayError) -> bool {
     !matches!(
         problem,
-        GatewayError::Unreachable { refused: Refused::Unknown, .. }
+        GatewayError::Unreachable { refused: RefusalCause::Unknown, .. }
             | GatewayError::Status { status: 429 | 502..=504, .. }
     )
 }

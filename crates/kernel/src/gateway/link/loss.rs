@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use tokio::time::Instant;
 
-use crate::error::gateway::{GatewayError, Refused};
+use crate::error::gateway::{GatewayError, RefusalCause};
 use crate::gateway::link::{GatewayEnd, GatewayLink, force};
 use crate::gateway::local_process::is_over;
 use crate::gateway::talk::Talk;
@@ -243,7 +243,7 @@ fn patience(problem: &GatewayError, is_awaited: bool, is_near: bool) -> Duration
         | GatewayError::Redirect { .. }
         | GatewayError::Nonsense { .. } => Duration::ZERO,
         _ if !is_awaited => UNUSED,
-        GatewayError::Unreachable { refused: Refused::Yes, .. } if !is_near => RESTARTED,
+        GatewayError::Unreachable { refused: RefusalCause::Yes, .. } if !is_near => RESTARTED,
         _ => AWAY,
     }
 }
@@ -301,16 +301,16 @@ mod tests {
     #[test]
     fn how_long_is_tried_depends_on_who_waits() {
         let whose = crate::error::gateway::Whose::External;
-        let at = crate::error::gateway::Named { whose, url: String::new() };
+        let at = crate::error::gateway::GatewayName { whose, url: String::new() };
         let refused = |refused| {
             let (at, reason) = (at.clone(), String::new());
             GatewayError::Unreachable { at, reason, refused }
         };
-        let closed = refused(Refused::Yes);
+        let closed = refused(RefusalCause::Yes);
         assert!(patience(&closed, true, false) < Duration::from_secs(2));
         assert!(patience(&closed, true, true) >= Duration::from_secs(30));
         assert!(patience(&closed, false, false) >= Duration::from_secs(300));
-        assert!(patience(&refused(Refused::Unknown), true, false) >= Duration::from_secs(30));
+        assert!(patience(&refused(RefusalCause::Unknown), true, false) >= Duration::from_secs(30));
         let what = String::new();
         let nonsense = GatewayError::Nonsense { at: at.clone(), what };
         assert_eq!(patience(&nonsense, false, true), Duration::ZERO);

@@ -23,12 +23,12 @@ const BINARY: u8 = 2;
 
 pub(crate) struct Queue {
     spool: Spool,
-    begun: Mutex<Begun>,
+    begun: Mutex<PartialMessage>,
 }
 
 /// A message of which a part has been taken from the spool.
 #[derive(Default)]
-struct Begun {
+struct PartialMessage {
     head: Option<(u8, usize)>,
     /// The received bytes of an incomplete piece.
     piece: BytesMut,
@@ -68,7 +68,7 @@ impl Queue {
         self.spool.hold().close();
     }
 
-    fn begun(&self) -> MutexGuard<'_, Begun> {
+    fn begun(&self) -> MutexGuard<'_, PartialMessage> {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -97,7 +97,7 @@ impl Queue {
     }
 }
 
-impl Begun {
+impl PartialMessage {
     /// Returns the next message if it is complete.
     fn take(&mut self) -> Option<Frame> {
         loop {

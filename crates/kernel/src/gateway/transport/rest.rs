@@ -17,7 +17,7 @@ use serde_json::json;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-use crate::error::gateway::{GatewayError, Named, Refused, TokenSent, Whose};
+use crate::error::gateway::{GatewayError, GatewayName, RefusalCause, TokenSent, Whose};
 use crate::gateway::transport::dial::Dial;
 use crate::gateway::transport::lanes::{Lane, Lanes};
 use crate::gateway::transport::path::ContentsPath;
@@ -382,8 +382,8 @@ impl Rest {
     }
 
     /// Returns the gateway's name for messages.
-    pub(crate) fn named(&self) -> Named {
-        Named { whose: self.whose, url: self.url.to_string() }
+    pub(crate) fn named(&self) -> GatewayName {
+        GatewayName { whose: self.whose, url: self.url.to_string() }
     }
 
     pub(crate) fn nonsense(&self, what: &str) -> GatewayError {
@@ -417,7 +417,7 @@ fn perhaps_made(problem: GatewayError) -> GatewayError {
     match problem {
         GatewayError::Timeout { .. }
         | GatewayError::Nonsense { .. }
-        | GatewayError::Unreachable { refused: Refused::Unknown, .. } => {
+        | GatewayError::Unreachable { refused: RefusalCause::Unknown, .. } => {
             GatewayError::PerhapsMade { problem: problem.to_string() }
         }
         other => other,

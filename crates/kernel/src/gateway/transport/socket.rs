@@ -16,7 +16,7 @@ use crate::error::gateway::GatewayError;
 use crate::gateway::transport::dial::Way;
 use crate::gateway::transport::lanes::Lane;
 use crate::gateway::transport::queue::Queue;
-use crate::gateway::transport::rest::http::Upgraded;
+use crate::gateway::transport::rest::http::UpgradedConnection;
 use crate::gateway::transport::rest::{RemoteId, Rest};
 use crate::gateway::transport::websocket::{self, FrameKind, Kind, Piece, Reader};
 use crate::gateway::transport::wire::{Form, Frame, V1};
@@ -55,7 +55,8 @@ pub(crate) async fn open(
     let path = format!("/api/kernels/{}/channels?session_id={session}", id.as_str());
     let room = rest.lanes.room(Lane::Begin).await;
     let opened = tokio::time::timeout(within, rest.upgrade(&path, Some(V1))).await;
-    let Upgraded { way, early, form } = opened.map_err(|_| GatewayError::SocketTimeout)??;
+    let UpgradedConnection { way, early, form } =
+        opened.map_err(|_| GatewayError::SocketTimeout)??;
     drop(room);
     // An old server answers as if no subprotocol had been named.
     let form = if form.as_deref() == Some(V1) { Form::V1 } else { Form::Old };

@@ -46,7 +46,7 @@ pub(super) struct Scratch {
 }
 
 /// An incomplete environment. Dropping it removes the folder.
-pub(super) struct Unfinished {
+pub(super) struct UnfinishedEnv {
     folder: PathBuf,
 }
 
@@ -141,16 +141,16 @@ impl Place {
     }
 
     /// Chooses a folder for an environment, and does not create it.
-    pub(super) fn fresh(&self, _held: &Lock) -> Unfinished {
+    pub(super) fn fresh(&self, _held: &Lock) -> UnfinishedEnv {
         let folders = self.state.join(FOLDERS);
         let free = |folder: &PathBuf| fs::symlink_metadata(folder).is_err();
         let mut names = (1_u64..).map(|number| folders.join(number.to_string()));
         let folder = names.find(free).unwrap_or_else(|| folders.join("0"));
-        Unfinished { folder }
+        UnfinishedEnv { folder }
     }
 
     /// Makes an environment the managed one.
-    pub(super) fn finish(&self, made: Unfinished) -> Result<(), SetupError> {
+    pub(super) fn finish(&self, made: UnfinishedEnv) -> Result<(), SetupError> {
         let link = self.link();
         let failed = state_error("put the environment in place at", &link);
         let Some(name) = made.folder.file_name() else {
@@ -186,7 +186,7 @@ impl Drop for Scratch {
     }
 }
 
-impl Unfinished {
+impl UnfinishedEnv {
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -197,7 +197,7 @@ impl Unfinished {
     }
 }
 
-impl Drop for Unfinished {
+impl Drop for UnfinishedEnv {
     fn drop(&mut self) {
         // A remaining folder does no harm, and the next setup tries again.
         let _left = remove(&self.folder);

@@ -20,7 +20,7 @@ use super::error::SetupError;
 use super::{SetupEvent, SetupStep};
 use crate::process::{Spawner, kill_group, watch_exit};
 use crate::python::interpreter::SkipReason;
-use crate::python::probe::{Probed, probe};
+use crate::python::probe::{PythonFacts, probe};
 
 /// Variables that would lead a tool to a place other than the new environment.
 const MISLEADING: &[&str] = &[
@@ -57,7 +57,7 @@ const MOST_TAIL_LINES: usize = 20;
 const MOST_LINE_BYTES: usize = 4096;
 
 /// Why a step failed.
-pub(super) enum Failed {
+pub(super) enum StepFailure {
     /// The tool failed; another one may succeed.
     Way {
         /// The last lines of the tool.
@@ -128,7 +128,7 @@ impl<'a> Tools<'a> {
         step: SetupStep,
         program: &Path,
         args: impl IntoIterator<Item = A>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), StepFailure> {
         self.report(SetupEvent::Began(step.clone()));
         let done = self.bounded(&step, program, args, Hear::Lines).await;
         self.report(match done {
@@ -143,7 +143,7 @@ impl<'a> Tools<'a> {
         &mut self,
         program: &Path,
         args: impl IntoIterator<Item = A>,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), StepFailure> {
         self.bounded(&SetupStep::Look, program, args, Hear::Nothing).await
     }
 
@@ -151,7 +151,7 @@ impl<'a> Tools<'a> {
     pub(super) async fn probe(
         &self,
         python: &Path,
-    ) -> Result<Result<Probed, SkipReason>, SetupError> {
+    ) -> Result<Result<PythonFacts, SkipReason>, SetupError> {
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => Err(SetupError::Cancelled),
@@ -165,26 +165,26 @@ impl<'a> Tools<'a> {
         program: &Path,
         args: impl IntoIterator<Item = A>,
         hear: Hear,
-    ) -> Result<(), Failed> {
+    ) -> Result<(), StepFailure> {
         let mut command = Command::new(program);
         command.args(args).current_dir(&self.cwd).env_clear().envs(&self.env);
         let (cancel, limit) = (self.cancel, self.limit);
         let mut tail = Tail::default();
         let ended = tokio::select! {
             biased;
-            () = cancel.cancelled() => return Err(Failed::Stop(SetupError::Cancelled)),
+            () = cancel.cancelled() => return Err(StepFailure::Stop(SetupError::Cancelled)),
             ended = timeout(limit, self.run(command, hear, &mut tail)) => ended,
         };
         match ended {
             Ok(Ok(status)) if status.success() => Ok(()),
-            Ok(Ok(status)) => Err(Failed::Way { said: tail.text(&ending(program, status)) }),
+            Ok(Ok(status)) => Err(StepFailure::Way { said: tail.text(&ending(program, status)) }),
             Ok(Err(problem)) => {
                 let said = format!("{} could not be run: {problem}", program.display());
-                Err(Failed::Way { said })
+                Err(StepFailure::Way { said })
             }
             Err(_) => {
                 let (step, seconds, said) = (step.clone(), limit.as_secs(), tail.text(""));
-                Err(Failed::Stop(SetupError::TimedOut { step, seconds, said }))
+                Err(StepFailure::Stop(SetupError::TimedOut { step, seconds, said }))
             }
         }
     }

@@ -8,8 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::error::SetupError;
-use super::place::Unfinished;
-use super::tools::{Failed, Tools};
+use super::place::UnfinishedEnv;
+use super::tools::{StepFailure, Tools};
 use super::{SetupStep, SetupTool};
 use crate::environ::ParentEnv;
 use crate::python::candidate::{Search, on_path};
@@ -43,7 +43,7 @@ pub(super) fn python_in(folder: &Path) -> PathBuf {
 pub(super) async fn create(
     tools: &mut Tools<'_>,
     base: &Base,
-    made: &Unfinished,
+    made: &UnfinishedEnv,
 ) -> Result<(), SetupError> {
     let folder = made.folder();
     if let Some(uv) = uv(tools) {
@@ -170,10 +170,10 @@ fn only_file(folder: &Path) -> Option<PathBuf> {
 }
 
 /// Separates an error that ends the setup from one that only ends this way: the inner error is the tool's last lines.
-fn went_well(done: Result<(), Failed>) -> Result<Result<(), String>, SetupError> {
+fn went_well(done: Result<(), StepFailure>) -> Result<Result<(), String>, SetupError> {
     match done {
         Ok(()) => Ok(Ok(())),
-        Err(Failed::Way { said }) => Ok(Err(said)),
-        Err(Failed::Stop(error)) => Err(error),
+        Err(StepFailure::Way { said }) => Ok(Err(said)),
+        Err(StepFailure::Stop(error)) => Err(error),
     }
 }

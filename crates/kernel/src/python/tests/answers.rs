@@ -8,9 +8,9 @@ use std::time::Duration;
 use inkcell_testkit::wait::until_async;
 
 use super::{LONG, Tree, real_python, write_program};
-use crate::python::{OLDEST, Probed, PythonVersion, SkipReason, probe};
+use crate::python::{OLDEST, PythonFacts, PythonVersion, SkipReason, probe};
 
-async fn probe_script(text: &str, limit: Duration) -> Result<Probed, SkipReason> {
+async fn probe_script(text: &str, limit: Duration) -> Result<PythonFacts, SkipReason> {
     let temp = tempfile::tempdir().unwrap();
     let program = temp.path().join("python");
     write_program(&program, text);

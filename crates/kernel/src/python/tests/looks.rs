@@ -5,7 +5,9 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 
 use super::{Tree, write_program};
-use crate::python::{FindError, PythonVersion, Reason, Sighted, Skipped, Unasked, Workspace};
+use crate::python::{
+    FindError, FoundInterpreter, PythonVersion, Reason, SkippedCandidate, UnrunPython, Workspace,
+};
 
 /// Writes a program that leaves a mark when it runs, and is not a Python.
 fn write_canary(tree: &Tree, program: &str) {
@@ -13,13 +15,13 @@ fn write_canary(tree: &Tree, program: &str) {
     write_program(&tree.path(program), &format!("#!/bin/sh\n: > '{}'\nexit 3\n", mark.display()));
 }
 
-async fn look(tree: &Tree) -> Result<Sighted, FindError> {
+async fn look(tree: &Tree) -> Result<FoundInterpreter, FindError> {
     tree.finder().look(&tree.search, &Workspace::around(&tree.search.cwd)).await
 }
 
-async fn unasked(tree: &Tree) -> Unasked {
+async fn unasked(tree: &Tree) -> UnrunPython {
     match look(tree).await {
-        Ok(Sighted::Unasked(unasked)) => unasked,
+        Ok(FoundInterpreter::Unasked(unasked)) => unasked,
         other => panic!("{other:?}"),
     }
 }
@@ -98,7 +100,8 @@ async fn a_version_manager_is_not_asked() {
     let seen = unasked(&tree).await;
     assert_eq!((seen.prefix.clone(), seen.reason), (None, Reason::PythonOnPath));
     assert!(!tree.path("canary").exists());
-    let lacking = tree.finder().lacking(&Sighted::Unasked(seen), &["nosuch"], &tree.search).await;
+    let lacking =
+        tree.finder().lacking(&FoundInterpreter::Unasked(seen), &["nosuch"], &tree.search).await;
     assert_eq!(lacking, [""; 0], "nobody can tell");
 }
 
@@ -123,7 +126,7 @@ async fn files_tell_what_an_interpreter_is() {
     }
     let refused = async |wanted: &str| {
         let Err(FindError::NoneWorks { tried }) = look(&tree).await else { panic!("{wanted}") };
-        let [Skipped { why, .. }] = &*tried else { panic!("{tried:?}") };
+        let [SkippedCandidate { why, .. }] = &*tried else { panic!("{tried:?}") };
         assert_eq!(why.to_string(), wanted);
     };
     config("version = 3.8.1\n");
@@ -185,7 +188,10 @@ async fn a_python_elsewhere_is_asked_for_modules() {
     fs::write(tree.path("cwd/src/local.py"), "raise SystemExit(9)").unwrap();
     fs::write(tree.path("cwd/json.py"), "raise SystemExit(9)").unwrap();
     let seen = look(&tree).await.unwrap();
-    assert!(matches!(&seen, Sighted::Asked(found) if found.path == Path::new(&python)), "{seen:?}");
+    assert!(
+        matches!(&seen, FoundInterpreter::Asked(found) if found.path == Path::new(&python)),
+        "{seen:?}"
+    );
     let all = ["json", "local", "nosuch_module"];
     let lacking = tree.finder().lacking(&seen, &all, &tree.search).await;
     assert_eq!(lacking, ["local", "nosuch_module"]);

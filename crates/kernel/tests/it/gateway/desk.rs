@@ -6,7 +6,7 @@ use std::time::Duration;
 use inkcell_kernel::{
     Backend as _, CodeRequest, Death, ExecEvent, ExecId, GatewayBackend, GatewayConfig,
     GatewayLocation, GatewayUrl, History, KernelEvent, KernelEvents, KernelSpec, LaunchError,
-    Launched, Outcome, Prelude, Shell, Startup, StreamName, Token, Whose,
+    LaunchedKernel, Outcome, Prelude, Shell, Startup, StreamName, Token, Whose,
 };
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -71,7 +71,7 @@ impl Desk {
         }
     }
 
-    pub(crate) async fn launch(&self) -> Result<Launched, LaunchError> {
+    pub(crate) async fn launch(&self) -> Result<LaunchedKernel, LaunchError> {
         self.backend.launch(&self.spec(), &CancellationToken::new()).await
     }
 
@@ -97,7 +97,7 @@ pub(crate) fn request(exec: u64, code: &str) -> CodeRequest {
 }
 
 /// Runs a cell until it or the kernel ends.
-pub(crate) async fn run(launched: &mut Launched, code: &str) -> Ran {
+pub(crate) async fn run(launched: &mut LaunchedKernel, code: &str) -> Ran {
     launched.kernel.execute(request(1, code)).unwrap();
     collect(&mut launched.events).await
 }

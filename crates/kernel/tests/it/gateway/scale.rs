@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use inkcell_kernel::{Backend as _, Launched};
+use inkcell_kernel::{Backend as _, LaunchedKernel};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio_util::sync::CancellationToken;
 
@@ -70,7 +70,7 @@ fn a_thousand_kernels_cost_a_thousand_times_one() {
         bytes: memory(),
         requests: gateway.inside.seen.lock().unwrap().len(),
     };
-    let mut kernels: Vec<Launched> = Vec::new();
+    let mut kernels: Vec<LaunchedKernel> = Vec::new();
     let mut costs = Vec::new();
     for wanted in [1, 250, 500, 750, 1000] {
         runtime.block_on(async {

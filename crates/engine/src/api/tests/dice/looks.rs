@@ -102,14 +102,14 @@ impl Dice {
         }
     }
 
-    pub(super) fn seen(&mut self) -> Inspected {
+    pub(super) fn seen(&mut self) -> InspectionAnswer {
         match self.below(6) {
-            0 => Inspected::Variables(VariableList {
+            0 => InspectionAnswer::Variables(VariableList {
                 variables: self.some(Dice::variable),
                 total: self.count(),
                 complete: self.flag(),
             }),
-            1 => Inspected::Name(Box::new(VariableDigest {
+            1 => InspectionAnswer::Name(Box::new(VariableDigest {
                 variable: self.variable(),
                 dtype: self.maybe(Dice::text),
                 inside: self.maybe(Dice::text),
@@ -121,8 +121,8 @@ impl Dice {
                 total: self.count(),
                 table: self.maybe(Dice::table),
             })),
-            2 => Inspected::Table(Box::new(self.table())),
-            3 => Inspected::Help(Box::new(Help {
+            2 => InspectionAnswer::Table(Box::new(self.table())),
+            3 => InspectionAnswer::Help(Box::new(Help {
                 name: self.text(),
                 kind: self.text(),
                 type_name: self.text(),
@@ -132,7 +132,7 @@ impl Dice {
                 line: self.maybe(Dice::count),
                 source: self.maybe(Dice::text),
             })),
-            4 => Inspected::Helpers(HelperList {
+            4 => InspectionAnswer::Helpers(HelperList {
                 level: self.text(),
                 helpers: self.some(|dice| Helper {
                     name: dice.text(),
@@ -143,7 +143,7 @@ impl Dice {
                     installed: dice.flag(),
                 }),
             }),
-            _ => Inspected::Completions(Completions {
+            _ => InspectionAnswer::Completions(Completions {
                 start: self.count(),
                 end: self.count(),
                 matches: self.some(|dice| Completion { text: dice.text(), kind: dice.text() }),

@@ -17,7 +17,7 @@ use super::files::{RecordFile, Reports, write_report};
 use super::prefix::Prefix;
 use crate::batch::{
     Again, BatchReport, Fate, OnFailure, Past, Retries, Row, RowEnd, RowId, RowKey, RowReport,
-    Schedule, Stopped, Task, Trouble, Try, junit, source,
+    Schedule, StopReason, Task, Trouble, Try, junit, source,
 };
 use crate::client::{self, AskHandle, Client, Exchange, Step};
 use crate::exit::{Exit, Failure};
@@ -152,8 +152,8 @@ impl Conductor {
         let (tell, heard) = mpsc::channel();
         self.follow(&mut schedule, &tell, &heard);
         let stopped = match (self.stopping.signal(), schedule.is_stopped()) {
-            (Some(_), _) => Some(Stopped::BySignal),
-            (None, true) => Some(Stopped::ByFailure),
+            (Some(_), _) => Some(StopReason::BySignal),
+            (None, true) => Some(StopReason::ByFailure),
             (None, false) => None,
         };
         let Conductor { rows, fates, tries, client, rules, stopping, news, prefixes, .. } = self;

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use inkcell_engine::api::{
-    CellChoice, CellSide, KernelMode, KernelRequest, RunStart, SessionRef, Wanted,
+    CellChoice, CellSide, KernelMode, KernelRequest, KernelWishes, RunStart, SessionRef,
 };
 use inkcell_engine::notebook::{CellKind, Notebook, Parameters};
 use inkcell_engine::registry::SessionName;
@@ -111,7 +111,7 @@ impl Prefix {
         Ask::Kernel(KernelRequest::Stop(SessionRef {
             session: Some(self.session.clone()),
             cwd: self.cwd.clone(),
-            wanted: Wanted::default(),
+            wanted: KernelWishes::default(),
         }))
     }
 }

@@ -11,7 +11,7 @@ mod value;
 
 use std::sync::Arc;
 
-use inkcell_engine::Lent;
+use inkcell_engine::CallExtras;
 use inkcell_engine::api::KernelMode;
 use inkcell_engine::registry::{OwnerId, SessionKey};
 use tokio::sync::OnceCell;
@@ -58,16 +58,16 @@ impl Bridge {
         session: &SessionKey,
         mode: KernelMode,
         owner: OwnerId,
-    ) -> Lent {
+    ) -> CallExtras {
         if offered(&desk.exposure).is_empty() {
-            return Lent::default();
+            return CallExtras::default();
         }
         match self.server.get_or_try_init(Server::start).await {
             Ok(server) => server.register(self.desk_within(desk, session, mode), session, owner),
             Err(error) => {
                 // Code runs without the bridge, and gets an error if it calls a tool.
                 tracing::warn!("there is no tool bridge: {error}");
-                Lent::default()
+                CallExtras::default()
             }
         }
     }

@@ -14,7 +14,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use inkcell_engine::Lent;
+use inkcell_engine::CallExtras;
 use inkcell_engine::registry::{OwnerId, SessionKey};
 use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
@@ -64,8 +64,10 @@ impl Server {
     }
 
     /// Registers a run. Dropping the returned value ends the registration.
-    pub(super) fn register(&self, desk: Desk, session: &SessionKey, owner: OwnerId) -> Lent {
-        let (Ok(token), Ok(id)) = (Token::make(), Token::make()) else { return Lent::default() };
+    pub(super) fn register(&self, desk: Desk, session: &SessionKey, owner: OwnerId) -> CallExtras {
+        let (Ok(token), Ok(id)) = (Token::make(), Token::make()) else {
+            return CallExtras::default();
+        };
         // A name for the run and not a secret: only the token proves anything.
         let run = format!("r{}", &id.reveal()[..12]);
         let name = session.name.0.clone();
@@ -78,7 +80,7 @@ impl Server {
             ("PI_TOOL_BRIDGE_RUN", run),
         ];
         let env = env.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-        Lent { env, stopping, held: Some(Box::new(held)) }
+        CallExtras { env, stopping, held: Some(Box::new(held)) }
     }
 }
 

@@ -66,7 +66,7 @@ async fn an_id_is_given_to_one_request() {
     }
     let mut ids = Ids::default();
     let is_let_in =
-        |ids: &mut Ids| matches!(ids.admit(strict::take(PING.as_bytes())), Taken::Message(_));
+        |ids: &mut Ids| matches!(ids.admit(strict::take(PING.as_bytes())), LineContent::Message(_));
     assert!(is_let_in(&mut ids) && !is_let_in(&mut ids));
     let answer = serde_json::from_str(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).unwrap();
     ids.answered(&answer);

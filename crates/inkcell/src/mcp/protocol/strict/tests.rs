@@ -2,7 +2,7 @@ use super::*;
 
 fn refused(text: &str) -> (Option<i64>, i32, String) {
     match take(text.as_bytes()) {
-        Taken::Refused(Refusal { id, error }) => {
+        LineContent::Refused(Refusal { id, error }) => {
             let id = id.and_then(|id| id.into_json_value().as_i64());
             (id, error.code.0, error.message.into_owned())
         }
@@ -64,7 +64,7 @@ fn what_is_no_message_is_refused() {
         assert_eq!((found, number), (id, code), "{text}: {message}");
         assert!(message.contains(word), "{text}: {message}");
     }
-    assert!(matches!(take(deep(100).as_bytes()), Taken::Message(_)));
+    assert!(matches!(take(deep(100).as_bytes()), LineContent::Message(_)));
 }
 
 /// S-031: a duplicate key is refused, at any depth.
@@ -101,12 +101,12 @@ fn a_wrong_notification_is_passed_over() {
         r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":7}"#,
         r#"{"jsonrpc":"2.0","method":"x","params":{"a":1,"a":2}}"#,
     ] {
-        assert!(!matches!(take(text.as_bytes()), Taken::Refused(_)), "{text}");
+        assert!(!matches!(take(text.as_bytes()), LineContent::Refused(_)), "{text}");
     }
 }
 
 #[test]
 fn a_byte_order_mark_and_a_carriage_return_do_no_harm() {
     let text = "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"ping\"}\r\n";
-    assert!(matches!(take(text.as_bytes()), Taken::Message(_)));
+    assert!(matches!(take(text.as_bytes()), LineContent::Message(_)));
 }

@@ -66,7 +66,7 @@ pub(super) enum End {
 }
 
 /// A command that is over.
-pub(super) struct Ran {
+pub(super) struct CommandEnd {
     /// What it wrote.
     pub(super) sink: OutputSink,
     pub(super) end: End,
@@ -77,7 +77,11 @@ pub(super) struct Ran {
 
 impl Command {
     /// Runs it to its end, which comes within the ladder's time after it is asked to stop.
-    pub(super) async fn run(self, mut sink: OutputSink, context: CallContext) -> io::Result<Ran> {
+    pub(super) async fn run(
+        self,
+        mut sink: OutputSink,
+        context: CallContext,
+    ) -> io::Result<CommandEnd> {
         let began = Instant::now();
         let mut teller = Teller::new(context.progress, 1, began);
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
@@ -139,7 +143,7 @@ impl Command {
         };
         // A process that had to be stopped does not count as left behind.
         let left = left && matches!(end, End::Exited(_));
-        Ok(Ran { sink, end, took: began.elapsed(), left })
+        Ok(CommandEnd { sink, end, took: began.elapsed(), left })
     }
 }
 

@@ -5,17 +5,17 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use inkcell_engine::Saved;
+use inkcell_engine::SavedChange;
 use inkcell_engine::api::{CellChoice, RunRequest};
 use inkcell_engine::notebook::{Action, CellKind, CellView, EditNote, EditReport, Notebook};
 
 use super::super::answer::{self, Readers};
 use super::super::running;
 use super::super::{CallContext, Content, Desk, ToolError, ToolReply};
-use super::{Edited, RunArg};
+use super::{EditResult, RunArg};
 
 /// The cells to run now; none when the edit changed nothing that can be run.
-pub(super) fn chosen(saved: &Saved<EditReport>, run: RunArg) -> Option<CellChoice> {
+pub(super) fn chosen(saved: &SavedChange<EditReport>, run: RunArg) -> Option<CellChoice> {
     let is_changed = |change: &&inkcell_engine::notebook::CellChange| {
         let is_source = matches!(
             change.action,
@@ -68,10 +68,10 @@ fn named(cell: &CellView<'_>, notebook: &Notebook) -> String {
 pub(super) async fn run(
     desk: &Desk,
     (path, wait): (String, Option<Duration>),
-    edited: Edited,
+    edited: EditResult,
     context: CallContext,
 ) -> Result<ToolReply, ToolError> {
-    let Edited { reply, cells } = edited;
+    let EditResult { reply, cells } = edited;
     let Some(cells) = cells else {
         let mut reply = ToolReply { structured: None, ..reply };
         add(&mut reply.content, "\n\n[No code was changed, so nothing was run.]");

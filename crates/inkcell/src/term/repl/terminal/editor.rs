@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use inkcell_engine::api::{Completions, Inspect, Inspected};
+use inkcell_engine::api::{Completions, Inspect, InspectionAnswer};
 use inkcell_engine::kernel::InputReply;
 use reedline::{
     Color, ColumnarMenu, Completer, CompletionResult, EditCommand, Emacs, FileBackedHistory,
@@ -233,7 +233,7 @@ impl Completer for FromKernel {
             Inspect::Complete { code: line.to_owned(), cursor: Some(before.chars().count()) };
         // Without a kernel, or with a busy one, completions stay empty.
         let found = match locked(&self.talk).inspect(what) {
-            Ok(Inspected::Completions(found)) => suggestions(line, &found),
+            Ok(InspectionAnswer::Completions(found)) => suggestions(line, &found),
             _ => Vec::new(),
         };
         CompletionResult::fresh(found)

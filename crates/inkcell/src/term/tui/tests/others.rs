@@ -173,7 +173,7 @@ fn ran(model: &mut Model, text: &str) {
     model.update(wrote(0, text));
     let mut output = inkcell_engine::output::ModelOutput::default();
     let id = "abcdefgh2345abcd".to_owned();
-    output.artifact = Some(inkcell_engine::output::Stored { id, bytes: 100 });
+    output.artifact = Some(inkcell_engine::output::ArtifactRef { id, bytes: 100 });
     output.parts.push(inkcell_engine::output::Part::Text(text.to_owned()));
     model.update(ended_with(0, State::Done, output));
 }

@@ -5,7 +5,7 @@ use base64::prelude::BASE64_STANDARD;
 use inkcell_engine::output::ModelOutput;
 use inkcell_engine::output::raster::{PixelLayout, PngEffort, Raster};
 
-use super::super::pages::Wanted;
+use super::super::pages::LinesRequest;
 use super::*;
 use crate::view::execution::Page;
 use crate::view::image::protocol::Depth;
@@ -87,10 +87,11 @@ fn pages_of_stored_output_are_fetched() {
     model.update(others::wrote(0, "the end of it\n"));
     let mut output = ModelOutput::default();
     let id = "abcdefgh2345abcd".to_owned();
-    output.artifact = Some(inkcell_engine::output::Stored { id, bytes: 100 });
+    output.artifact = Some(inkcell_engine::output::ArtifactRef { id, bytes: 100 });
     model.update(others::ended_with(0, State::Done, output));
     press(&mut model, "jj");
-    let wanted = |first| Effect::Page(Wanted { artifact: "abcdefgh2345abcd".to_owned(), first });
+    let wanted =
+        |first| Effect::Page(LinesRequest { artifact: "abcdefgh2345abcd".to_owned(), first });
     assert_eq!(press(&mut model, "o"), [wanted(None)]);
     assert_eq!(press(&mut model, "kj"), [], "it is on its way");
     let page = |first_line, text: &str| {

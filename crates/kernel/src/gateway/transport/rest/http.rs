@@ -21,7 +21,7 @@ use hyper_util::rt::TokioIo;
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use tokio::task::JoinSet;
 
-use crate::error::gateway::{GatewayError, Refused};
+use crate::error::gateway::{GatewayError, RefusalCause};
 use crate::gateway::transport::dial::Way;
 use crate::gateway::transport::rest::Rest;
 
@@ -42,7 +42,7 @@ pub(crate) struct Reply {
 }
 
 /// A connection that has become a websocket.
-pub(crate) struct Upgraded {
+pub(crate) struct UpgradedConnection {
     pub(crate) way: Way,
     /// Bytes that arrived together with the answer.
     pub(crate) early: Bytes,
@@ -75,7 +75,7 @@ impl Rest {
         &self,
         path: &str,
         form: Option<&'static str>,
-    ) -> Result<Upgraded, GatewayError> {
+    ) -> Result<UpgradedConnection, GatewayError> {
         let closed = |reason: String| GatewayError::Socket { reason };
         let (mut sender, _driver) = self.connect().await?;
         let mut key = [0; 16];
@@ -112,7 +112,9 @@ impl Rest {
         let upgraded = hyper::upgrade::on(response).await;
         let upgraded = upgraded.map_err(|error| closed(error.to_string()))?;
         match upgraded.downcast::<TokioIo<Way>>() {
-            Ok(parts) => Ok(Upgraded { way: parts.io.into_inner(), early: parts.read_buf, form }),
+            Ok(parts) => {
+                Ok(UpgradedConnection { way: parts.io.into_inner(), early: parts.read_buf, form })
+            }
             Err(_) => Err(closed("the connection was lost".to_owned())),
         }
     }
@@ -132,7 +134,7 @@ impl Rest {
     async fn connect(&self) -> Result<(SendRequest<Full<Bytes>>, JoinSet<()>), GatewayError> {
         let way = self.dial.connect(&self.url).await.map_err(|error| {
             let is_refused = error.kind() == io::ErrorKind::ConnectionRefused;
-            let refused = if is_refused { Refused::Yes } else { Refused::Unknown };
+            let refused = if is_refused { RefusalCause::Yes } else { RefusalCause::Unknown };
             self.unreachable(error.to_string(), refused)
         })?;
         let shaken = handshake(TokioIo::new(way)).await;
@@ -165,11 +167,11 @@ impl Rest {
         if error.is_parse() {
             self.nonsense("no HTTP")
         } else {
-            self.unreachable(error.to_string(), Refused::Unknown)
+            self.unreachable(error.to_string(), RefusalCause::Unknown)
         }
     }
 
-    fn unreachable(&self, reason: String, refused: Refused) -> GatewayError {
+    fn unreachable(&self, reason: String, refused: RefusalCause) -> GatewayError {
         GatewayError::Unreachable { at: self.named(), reason, refused }
     }
 }
