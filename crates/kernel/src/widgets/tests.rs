@@ -129,7 +129,7 @@ fn what_is_kept_has_a_bound() {
     let mut widgets = Widgets::default();
     open(&mut widgets, "w", &json!({"_model_name": "A"}));
     let text = "x".repeat(MAX_BYTES / 4);
-    for _ in 0..10 {
+    for _ in 0..5 {
         // Each value replaces the previous one.
         update(&mut widgets, "w", &json!({"value": text}));
     }
