@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use rustix::process::Signal;
-use tokio::sync::{Notify, OnceCell, mpsc, watch};
+use tokio::sync::{OnceCell, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::event::{Death, ExecId};
@@ -39,8 +39,6 @@ pub(crate) struct Intent {
     pub(crate) forced: Arc<AtomicBool>,
     /// The commands that have not ended.
     pub(crate) turn: Arc<Turn>,
-    /// Tells the pump that a cell was posted.
-    pub(crate) posted: Arc<Notify>,
     /// The widgets of the kernel. Its copies start with the same ones.
     pub(crate) widgets: Arc<Mutex<Widgets>>,
 }
@@ -128,10 +126,7 @@ impl Kernel for RunnerKernel {
             names: request.names == crate::kernel::NamesWanted::Yes,
             env,
             cwd: request.cwd.map(|cwd| cwd.display().to_string()),
-        })?;
-        // The runner begins while the pump wakes up.
-        self.intent.posted.notify_one();
-        Ok(())
+        })
     }
 
     fn reply_input(&mut self, exec: ExecId, reply: InputReply) -> Result<(), KernelGone> {

@@ -1,6 +1,5 @@
 //! The embedded runner: a child process that speaks frames on a private channel.
 
-mod alert;
 mod boot;
 mod commands;
 mod copies;

@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bytes::Bytes;
 use rustix::net::RecvFlags;
@@ -24,7 +24,6 @@ use crate::event::{
 };
 use crate::process::{Mark, Process, kill_group, oom_kills, watch_exit};
 use crate::question::{Answer, AskId};
-use crate::runner::alert::Alert;
 use crate::runner::commands::{CONTROL, SIGNAL};
 use crate::runner::frames::{Decoder, Frame, Part, Value};
 use crate::runner::handle::Intent;
@@ -67,7 +66,6 @@ pub(crate) struct Pump {
     scratch: Box<[u8]>,
     /// No frames have arrived since the pipes were last emptied.
     is_drained: bool,
-    alert: Alert,
 }
 
 /// The reason for which the pump woke.
@@ -75,10 +73,6 @@ enum Wakeup {
     Control(io::Result<usize>),
     Pipe,
     Refused(AskId),
-    /// A cell was posted.
-    Posted,
-    /// The pump stays awake, and nothing has arrived yet.
-    Nothing,
     Exited,
 }
 
@@ -123,7 +117,6 @@ impl Pump {
             oom_kills: oom_kills(),
             scratch: vec![0; READ_BYTES].into_boxed_slice(),
             is_drained: false,
-            alert: Alert::new(),
         })
     }
 
@@ -145,21 +138,16 @@ impl Pump {
             if let Err(problem) = self.frames().await {
                 return Some(problem);
             }
-            let stays_awake = self.alert.is_on(Instant::now());
             let woke = tokio::select! {
                 read = self.control.read_buf(self.decoder.buffer()) => Wakeup::Control(read),
                 () = is_readable(self.stdout.as_ref()) => Wakeup::Pipe,
                 () = is_readable(self.stderr.as_ref()) => Wakeup::Pipe,
                 Some(id) = self.refused.recv() => Wakeup::Refused(id),
-                () = self.intent.posted.notified() => Wakeup::Posted,
-                () = tokio::task::yield_now(), if stays_awake => Wakeup::Nothing,
                 () = is_over(&self.exit) => Wakeup::Exited,
             };
             match woke {
                 Wakeup::Control(Ok(0) | Err(_)) | Wakeup::Exited => return None,
                 Wakeup::Control(Ok(_)) => self.is_drained = false,
-                Wakeup::Posted => self.alert.post(Instant::now()),
-                Wakeup::Nothing => {}
                 Wakeup::Refused(id) => {
                     self.send(KernelEvent::Answer { id, answer: Answer::Busy }).await;
                 }
@@ -208,7 +196,6 @@ impl Pump {
                     self.messages.sent(SIGNAL, "interrupt", None);
                     kill_group(self.child.id(), Signal::INT);
                 }
-                self.alert.begin();
                 self.current = Some(ExecId(id));
                 (self.error, self.has_number) = (None, count.is_some());
                 self.exec(Some(id), ExecEvent::Started { count }).await;
@@ -249,7 +236,6 @@ impl Pump {
                 self.intent.turn.end_cell();
                 self.exec(Some(id), ExecEvent::Finished(outcome)).await;
                 self.current = None;
-                self.alert.end(Instant::now());
                 // The reader of the event goes first.
                 tokio::task::yield_now().await;
                 self.child.reap_orphans();
