@@ -77,8 +77,8 @@ fn places(known: &Record, current: &Record) -> Vec<Option<usize>> {
     places
 }
 
-/// What stays the same of a cell that is compared: its digests, and its id if that is unique. So a cell whose unique id
-/// the other version lacks is like no other cell.
+/// The digests of a cell, and its id if that is unique. A cell whose unique id the other version lacks equals no other
+/// cell.
 type Content<'a> = (Option<&'a str>, (u64, u64));
 
 fn contents(record: &Record) -> Vec<Content<'_>> {

@@ -53,9 +53,9 @@ pub struct Field {
     pub default: Option<&'static str>,
     /// How it is written on the command line.
     pub argument: Argument,
-    /// What it is for, in the help of the command.
+    /// The explanation in the help of the command.
     pub about: &'static str,
-    /// What the schema says about it. A model reads every word with every question, so most say nothing.
+    /// The description in the schema. A model reads every word with every question, so most are empty.
     pub hint: Option<&'static str>,
 }
 

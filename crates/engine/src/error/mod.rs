@@ -129,7 +129,7 @@ pub enum EngineError {
     Structure {
         /// The path as the caller gave it.
         path: String,
-        /// What a notebook would have and the file has not.
+        /// The first fault that the reader of notebooks found.
         error: NotebookError,
     },
     /// The file is larger than the limit.
@@ -312,7 +312,7 @@ pub enum EngineError {
     NotAFile {
         /// The path as the caller gave it.
         path: String,
-        /// What it is instead, such as a folder.
+        /// The kind of thing at the path, such as a folder.
         what: &'static str,
     },
     /// The file is read-only.
