@@ -6,9 +6,10 @@
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use inkcell_engine::kernel::{make_private_folder, make_private_folder_in};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
@@ -147,13 +148,12 @@ impl Drop for TokenFile {
 /// The folder for tokens, created if necessary. A folder that is not ours alone is refused.
 fn private_folder(state: &Path) -> Result<OwnedFd, FileError> {
     let failed = |error: io::Error| FileError::Io("use the state folder", error);
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state);
-    made.map_err(failed)?;
+    make_private_folder(state).map_err(failed)?;
     let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
     let state =
         rustix::fs::open(state, flags, Mode::empty()).map_err(|error| failed(error.into()))?;
     must_be_ours(&state)?;
-    match rustix::fs::mkdirat(&state, FOLDER, Mode::from_raw_mode(0o700)) {
+    match make_private_folder_in(&state, FOLDER) {
         Ok(()) | Err(Errno::EXIST) => {}
         Err(error) => return Err(failed(error.into())),
     }

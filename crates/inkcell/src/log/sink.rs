@@ -3,12 +3,13 @@
 //! Owns that a line is written whole or not at all, and that the server never waits for the reader of standard
 //! error: otherwise a client that does not read would stop the server by its log.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use inkcell_engine::kernel::make_private_folder;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 
@@ -26,8 +27,8 @@ pub(super) enum Sink {
 impl Sink {
     /// Appends to the lines in the file. Only the owner can read a new file.
     pub(super) fn file(path: &Path) -> io::Result<Sink> {
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        if let Some(folder) = path.parent() {
+            make_private_folder(folder)?;
         }
         // Without a reader, opening a pipe is an error here and does not wait.
         let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);

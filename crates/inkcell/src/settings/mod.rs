@@ -5,14 +5,15 @@
 //! source counts), `read` (values as types), `engine` (the configuration of an engine), `calls` (the defaults of
 //! calls), `clients` (where agents' programs look).
 
-use std::fs::{DirBuilder, Permissions};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use inkcell_engine::kernel::{
     EnvMode, EnvPattern, KernelspecSearch, Ladder, ParentEnv, Prelude, ProjectModules, Shell,
+    make_private_folder,
 };
 use inkcell_engine::notebook::MarkerIds;
 use inkcell_engine::{FilesConfig, Notebooks, PathBase, Roots, system_random};
@@ -339,7 +340,7 @@ fn usual_user_file(home: &Option<PathBuf>, surroundings: &Surroundings) -> Optio
 /// Write access of the group and of others is removed.
 fn make_ours(dir: &Path) -> bool {
     let Ok(found) = std::fs::metadata(dir) else {
-        return DirBuilder::new().recursive(true).mode(0o700).create(dir).is_ok();
+        return make_private_folder(dir).is_ok();
     };
     let mode = found.permissions().mode();
     if found.uid() == rustix::process::geteuid().as_raw() && mode & 0o022 != 0 {

@@ -1,10 +1,9 @@
 //! Checks that need no Python: the program, its folders and settings, and the limits of the
 //! machine.
 
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
+use inkcell_engine::kernel::make_private_folder;
 use inkcell_engine::output::size;
 use inkcell_engine::system_random;
 use rustix::process::{Resource, getrlimit};
@@ -66,7 +65,7 @@ fn state(settings: &Settings) -> Check {
 
 /// Writes a real file, since modes do not tell everything.
 fn try_writing(folder: &Path) -> std::io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    make_private_folder(folder)?;
     let file = folder.join(format!(".doctor.{:016x}.tmp", system_random()));
     let written = std::fs::write(&file, b"x");
     let removed = std::fs::remove_file(&file);

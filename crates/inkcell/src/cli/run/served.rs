@@ -3,15 +3,15 @@
 //! Owns that folder, the leftovers of a killed run in it, and when the server's notebook is written. The kernel
 //! crate reads and writes it.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use inkcell_engine::kernel::{
     BackendKind, ContentsError, ContentsPath, GatewayBackend, GatewayConfig, GatewayUrl,
-    LaunchError, Overwrite, ServerContents, ServerNotebook,
+    LaunchError, Overwrite, ServerContents, ServerNotebook, make_private_folder,
 };
 use inkcell_engine::{EngineError, GatewayChoice, Kind, Notebooks, Version, system_random};
 use serde::{Deserialize, Serialize};
@@ -279,7 +279,7 @@ fn taken(state_dir: &Path, place: &Place) -> Result<(PathBuf, File), Failure> {
     let failed = |error| Failure::Io("cannot keep the notebook of the server", error);
     let name = Version::of(format!("{}\n{}", place.url(), place.path).as_bytes()).to_string();
     let folder = state_dir.join(FOLDERS).join(name);
-    DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(failed)?;
+    make_private_folder(&folder).map_err(failed)?;
     let mut options = OpenOptions::new();
     let options = options.create(true).truncate(false).write(true).mode(0o600);
     let lock = options.open(folder.join(LOCK)).map_err(failed)?;
@@ -306,7 +306,7 @@ fn keep(notebooks: &Notebooks, state_dir: &Path, file: &Path) -> io::Result<Path
     // Reading it merges the outputs that its run had not saved.
     let _ = file.to_str().map(|file| notebooks.read(file));
     let folder = state_dir.join(FOLDERS).join(KEPT).join(format!("{:016x}", system_random()));
-    DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    make_private_folder(&folder)?;
     let kept = folder.join(file.file_name().unwrap_or_default());
     let about = file.with_file_name(ABOUT);
     fs::copy(&about, folder.join(ABOUT))?;

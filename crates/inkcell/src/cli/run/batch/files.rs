@@ -3,13 +3,13 @@
 //! Owns everything a batch asks of the file system and of the machine, apart from finding the notebooks and running
 //! them.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use inkcell_engine::Kind;
-use inkcell_engine::kernel::replace_file;
+use inkcell_engine::kernel::{make_private_folder, replace_file};
 
 use crate::batch::{Past, Record, RowKey};
 use crate::exit::{Exit, Failure};
@@ -27,7 +27,7 @@ impl RecordFile {
     pub(super) fn open(state_dir: &Path, record: &Record) -> Result<RecordFile, Failure> {
         let failed = |error| Failure::Io("cannot keep the record of the batch", error);
         let folder = state_dir.join(FOLDER);
-        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(failed)?;
+        make_private_folder(&folder).map_err(failed)?;
         let mut options = OpenOptions::new();
         let options = options.create(true).truncate(false).read(true).write(true).mode(0o600);
         let file = options.open(folder.join(record.name())).map_err(failed)?;
