@@ -116,7 +116,8 @@ async fn pythons_own_variables_hold(start: Start) {
     assert_eq!(bench.value("os.environ['PYTHONPATH']").await, "'lib'");
 }
 
-/// Issue 21, 17: a server starts kernels with its user's history file, and cells are not written there.
+/// Issue 21, 17: a server that somebody else started gives its kernels the history file of its user. Cells are not
+/// written there.
 async fn the_history_of_the_user_is_left_alone(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("secret = 1").await.ok();
