@@ -50,7 +50,8 @@ fn fates(env: &TestEnv) -> Vec<(String, usize)> {
     rows.iter().map(fate).collect()
 }
 
-/// Two names could mean a notebook and the file to write: nothing is run, and the error spells out both meanings.
+/// Issue 21, 8: two names could mean a notebook and the file to write. Nothing is run, and the error spells out both
+/// meanings. A quoted pattern has one meaning.
 #[test]
 fn names_without_a_place_for_outputs_are_refused() {
     let env = env();
@@ -435,8 +436,8 @@ fn programs_follow_by_lines_of_json() {
     assert_eq!(lines[3]["error"]["kind"], "ZeroDivisionError");
 }
 
-/// B:K-05: `-j N` runs N at once, whatever the limit of sessions. Each notebook waits for all the others, so that
-/// none ends before all have begun; so do notebooks with a shared beginning.
+/// B:K-05 Issue 21, 20: `-j N` runs N at once, whatever the limit of sessions. Each notebook waits for all the others,
+/// so that none ends before all have begun; so do notebooks with a shared beginning.
 #[test]
 fn as_many_run_at_once_as_were_asked_for() {
     const MANY: usize = 10;

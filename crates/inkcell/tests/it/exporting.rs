@@ -44,8 +44,8 @@ fn a_new_notebook_can_name_its_kernel() {
     assert_eq!(made["metadata"]["kernelspec"]["name"], "python3");
 }
 
-/// Every way to create a notebook makes one that papermill can run. Commands that create one do not run the
-/// folder's Python.
+/// Issue 21, 11: every way to create a notebook makes one that papermill can run. Commands that create one do not run
+/// the folder's Python.
 #[test]
 fn new_notebooks_say_which_kernel_they_are_for() {
     let env = env();

@@ -283,7 +283,8 @@ fn few_open_files_are_enough_or_are_told() {
     assert!(ran.stderr.contains("ulimit -n 1024"), "{}", ran.stderr);
 }
 
-/// S-021: our folders are closed to others, whatever the umask is, also a folder that was made for a group.
+/// S-021 Issue 21, 26: our folders are closed to others, whatever the umask is, also a folder that was made for a
+/// group.
 #[test]
 fn the_umask_opens_no_folder_of_ours() {
     for umask in ["000", "002"] {
