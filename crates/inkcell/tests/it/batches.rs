@@ -203,6 +203,15 @@ fn failures_are_told_however_they_are_allowed() {
     ran(&env, &[&["--in-place", "a.ipynb", "b.ipynb"][..], &told].concat()).exits(0);
     assert_eq!(fates(&env), [failed.clone(), ("ok".to_owned(), 1)]);
 
+    // A cell that ran out of time counts as failed, too.
+    let mut late: Value =
+        serde_json::from_str(&notebook(&["import time\ntime.sleep(600)"])).expect("JSON");
+    late["metadata"] = json!({"execution": {"timeout": 1}});
+    env.put("late.ipynb", pretty(&late));
+    ran(&env, &[&["--in-place", "late.ipynb", "--allow-errors"][..], &told].concat()).exits(0);
+    assert_eq!(fates(&env), [failed.clone()]);
+    well_formed(&env, "j.xml", (1, 1, 0));
+
     env.put("m.ipynb", with_parameters("1 / 0", "year = 0", &["year"]));
     let args = ["m.ipynb", "--matrix", "year=1,2", "-o", "out/{year}.ipynb", "--share-prefix"];
     ran(&env, &[&args[..], &told, &["--allow-errors"]].concat()).exits(0);
