@@ -351,9 +351,9 @@ async fn a_cell_that_never_began_keeps_its_outputs() {
     rig.desk.engine.shutdown().await;
 }
 
-/// A notebook's kernel has no helpers, so that code that works here works in Jupyter. A session keeps the helpers it
-/// started with: code that joins the notebook's session has none, and a notebook that joins another session gets a note
-/// about them.
+/// Issue 21, 4: a notebook's kernel has no helpers, so that code that works here works in Jupyter. A session keeps the
+/// helpers it started with: code that joins the notebook's session has none, and a notebook that joins another session
+/// gets a note about them.
 #[tokio::test]
 async fn a_notebook_starts_without_helpers() {
     let rig = Rig::new();

@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(found, carried, "name every file in python/package/files.rs");
     }
 
-    /// F-028: an incomplete folder, or one with a truncated file, is replaced.
+    /// F-028 Issue 21, 27: an incomplete folder, or one with a file that was cut or has other bytes, is replaced.
     #[test]
     fn a_damaged_folder_is_repaired() {
         let state = tempfile::TempDir::new().expect("a folder");
