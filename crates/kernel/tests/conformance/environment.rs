@@ -116,7 +116,7 @@ async fn pythons_own_variables_hold(start: Start) {
     assert_eq!(bench.value("os.environ['PYTHONPATH']").await, "'lib'");
 }
 
-/// Issue 21, 17: a server that somebody else started gives its kernels the history file of its user. Cells are not
+/// Issue 21, 17: a server that inkcell did not start gives its kernels the history file of its user. Cells are not
 /// written there.
 async fn the_history_of_the_user_is_left_alone(start: Start) {
     let mut bench = Bench::start(start).await;

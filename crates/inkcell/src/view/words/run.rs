@@ -118,6 +118,10 @@ fn note(note: &RunNote) -> String {
             "the outputs could not be saved ({}); they are kept and go into the file with the next command on it",
             problem.message
         ),
+        RunNote::NotNoted(problem) => format!(
+            "the outputs are saved; the state of widgets and the notes about the run could not be stored ({})",
+            problem.message
+        ),
         RunNote::PutAgain { cells } => format!(
             "another program had taken the outputs of {} out of the file; they are in it again",
             count(*cells, "cell")
