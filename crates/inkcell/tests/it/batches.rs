@@ -209,7 +209,7 @@ fn failures_are_told_however_they_are_allowed() {
     late["metadata"] = json!({"execution": {"timeout": 1}});
     env.put("late.ipynb", pretty(&late));
     ran(&env, &[&["--in-place", "late.ipynb", "--allow-errors"][..], &told].concat()).exits(0);
-    assert_eq!(fates(&env), [failed.clone()]);
+    assert_eq!(fates(&env), std::slice::from_ref(&failed));
     well_formed(&env, "j.xml", (1, 1, 0));
 
     env.put("m.ipynb", with_parameters("1 / 0", "year = 0", &["year"]));

@@ -21,8 +21,9 @@ impl Peer {
     fn new() -> (Peer, Pump, watch::Sender<Option<Death>>) {
         let (ours, theirs) = wires::pair().expect("connections");
         let Theirs { control, stdout, .. } = theirs;
-        let mut command = Command::new("sleep");
-        command.arg("600").stdin(Stdio::null()).process_group(0);
+        // It ends with this process at the latest, whose end of the pipe closes then.
+        let mut command = Command::new("cat");
+        command.stdin(Stdio::piped()).process_group(0);
         let child = Process::own(command.spawn().expect("a process"));
         let mark = Mark::new(child.id(), &ours.inodes).expect("a mark");
         let (sender, events) = KernelEvents::channel(16);
