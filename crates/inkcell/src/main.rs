@@ -18,6 +18,7 @@ mod settings;
 mod setup;
 mod term;
 mod view;
+mod words;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -31,7 +32,7 @@ use crate::args::{Args, Command};
 use crate::exit::{Exit, Failure, end_by};
 use crate::output::{Form, Output, visible, visible_text};
 use crate::settings::{Profile, Settings, Surroundings};
-use crate::view::words::step::Audience;
+use crate::words::step::Audience;
 
 fn main() -> ExitCode {
     let began = Instant::now();

@@ -22,7 +22,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::{Output, count};
 use crate::settings::RuntimeFolder;
 use crate::settings::{Profile, Settings, anchored, engine_config};
-use crate::view::words::step::Audience;
+use crate::words::step::Audience;
 
 pub(crate) fn run(
     args: &Gateway,

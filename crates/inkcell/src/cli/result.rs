@@ -20,7 +20,8 @@ use crate::exit::{Exit, Failure};
 use crate::host::{Answer, Ask, Hosts, Silent};
 use crate::output::{Output, count};
 use crate::settings::Settings;
-use crate::view::{reply, words};
+use crate::view::reply;
+use crate::words;
 
 /// The part of an artifact that the arguments select.
 enum Part {
@@ -292,7 +293,7 @@ fn nowhere(
         kind: Kind::NotFound,
         message: format!(
             "the path {given} {}{keys}",
-            words::leads_nowhere(followed, &kind, entries)
+            words::output::leads_nowhere(followed, &kind, entries)
         ),
         hint: None,
     }

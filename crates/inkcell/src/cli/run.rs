@@ -36,7 +36,7 @@ use crate::output::Output;
 
 use crate::settings::Settings;
 use crate::view::run::{Answer, Following, Progress};
-use crate::view::words;
+use crate::words;
 
 use piped::StdinNotebook;
 pub(super) use served::unfinished;
@@ -322,7 +322,7 @@ fn conduct(
     let lost = unsaved(&report).map(|(problem, hint)| Failure::Told {
         exit: Exit::of_kind(problem.kind),
         kind: problem.kind,
-        message: words::not_in_file(problem),
+        message: words::file::not_in_file(problem),
         hint: Some(hint.to_owned()),
     });
     match (stopping.signal(), lost.or(put.err())) {
@@ -340,7 +340,7 @@ fn conduct(
 /// Why the outputs are not in the file, and what happens to them.
 pub(super) fn unsaved(report: &PythonReport) -> Option<(&Problem, &'static str)> {
     let (outputs, problem) = report.notebook.as_ref()?.unsaved()?;
-    Some((problem, words::unsaved(outputs)))
+    Some((problem, words::file::unsaved(outputs)))
 }
 
 /// Receives the host's messages, and writes a notebook back to its server after the run, however it ended: a

@@ -24,7 +24,7 @@ use crate::host::{
     Silence, Silent, SpawnError, ToHost, serve_one, spawn,
 };
 use crate::settings::{Profile, Settings, Surroundings};
-use crate::view::words::step::Audience;
+use crate::words::step::Audience;
 
 /// The buffer space for each read from a host, in bytes.
 const READ_BYTES: usize = 64 << 10;

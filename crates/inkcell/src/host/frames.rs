@@ -22,7 +22,7 @@ use crate::exit::{Exit, Failure};
 use crate::mcp::exposure::ToolSet;
 use crate::settings::Surroundings;
 use crate::view::fold::CallNews;
-use crate::view::words::step::Audience;
+use crate::words::step::Audience;
 
 /// A message of a client.
 #[derive(Debug, Serialize, Deserialize)]

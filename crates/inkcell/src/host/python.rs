@@ -23,7 +23,7 @@ use crate::app::python::{self, ChoiceOrigin};
 use crate::exit::{Exit, Failure};
 use crate::log;
 use crate::settings::Settings;
-use crate::view::words::step::Audience;
+use crate::words::step::Audience;
 
 /// How many events may wait for the client; beyond that the code is held up.
 const QUEUE: usize = 16;

@@ -23,7 +23,7 @@ use crate::exit::{Exit, Failure};
 use crate::log;
 use crate::settings::size_policy;
 use crate::setup::quoted;
-use crate::view::words::step::Audience;
+use crate::words::step::Audience;
 
 /// The interval of progress reports to a client.
 const TICK: Duration = Duration::from_millis(100);

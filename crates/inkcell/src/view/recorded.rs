@@ -16,6 +16,7 @@ use super::ending::{Summary, exception, status};
 use super::fold::CallNews;
 use super::live::Show;
 use crate::output::{Stream, plain_json};
+use crate::words;
 
 /// The outputs of a call's cells so far.
 #[derive(Default)]
@@ -78,7 +79,7 @@ impl CallOutputs {
         let mut notes = [self.notices.clone(), summary.notes()].concat();
         let left_out: u64 = self.cells.iter().map(|cell| cell.outputs.left_out()).sum();
         if left_out > 0 {
-            notes.push(format!("{left_out} bytes from the middle of the output were left out"));
+            notes.push(words::output::middle_left_out(left_out));
         }
         let none = RecordedCell::default();
         let cells = summary.report.cells.iter().enumerate().map(|(number, report)| {

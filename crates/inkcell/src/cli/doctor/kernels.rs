@@ -25,7 +25,7 @@ use crate::args::{Doctor, PythonArgs};
 use crate::exit::{Exit, Failure};
 use crate::settings::{Key, Profile, Settings, Value, anchored, engine_config, runner_config};
 use crate::setup::quoted;
-use crate::view::words::{self, step::Audience};
+use crate::words::{self, step::Audience};
 
 /// The time limit for code that is run here.
 const CODE_LIMIT: Duration = Duration::from_secs(30);
@@ -251,7 +251,7 @@ fn settled(
         State::TimedOut => Exit::TimedOut,
         _ => Exit::Failed,
     };
-    let sentence = words::sentence(report.state, end);
+    let sentence = words::call::sentence(report.state, end);
     let found =
         sentence.unwrap_or_else(|| "a kernel that was started could not run 1+1".to_owned());
     Err(Check::fail(what, exit, found)

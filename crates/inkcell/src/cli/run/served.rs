@@ -23,7 +23,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::settings::RuntimeFolder;
 use crate::settings::{Profile, Settings};
-use crate::view::words::step::Audience;
+use crate::words::step::Audience;
 
 /// The folder for such folders, in the state folder.
 const FOLDERS: &str = "served";

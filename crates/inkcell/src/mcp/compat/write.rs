@@ -16,7 +16,7 @@ use crate::mcp::tools::files::{self, joined, on_disk, told};
 use crate::mcp::tools::{Alias, decode, lean};
 use crate::output::count;
 use crate::view::report;
-use crate::view::words;
+use crate::words;
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "write",
@@ -96,6 +96,6 @@ pub(super) fn reply(path: &str, text: String, mut details: Value, saved: &SavedB
     details["written"] = (saved.effect == FileEffect::Written).into();
     details["bytes"] = saved.bytes.into();
     details["version"] = saved.version.to_string().into();
-    let notes = saved.notes.iter().map(|note| format!("\nNote: {}", words::file_note(note)));
+    let notes = saved.notes.iter().map(|note| format!("\nNote: {}", words::file::note(note)));
     ToolReply::text(text + &notes.collect::<String>()).with_structured(details)
 }

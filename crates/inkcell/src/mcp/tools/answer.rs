@@ -16,7 +16,7 @@ use super::session::profile;
 use super::{Content, Desk, Fault, ToolError, ToolReply, weight};
 use crate::settings::Images;
 use crate::view::reply::{self, Afterwards, Reply};
-use crate::view::words::step::Audience;
+use crate::words::step::Audience;
 
 /// How many pictures one answer shows; the others are stored.
 const MAX_IMAGES: usize = 8;

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{CallContext, Desk, ToolError};
 use crate::output::{count, visible};
-use crate::view::words::step::Audience;
+use crate::words::step::Audience;
 
 /// How much of a text one answer holds (B:V-22).
 pub(crate) const PAGE: PageLimits = PageLimits::STANDARD;

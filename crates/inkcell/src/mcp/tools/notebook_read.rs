@@ -19,8 +19,8 @@ use super::files::{self, Reader, joined, on_disk, shown};
 use super::{Alias, CallContext, Content, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{decode, lean};
 use crate::output::count;
-use crate::view::words::run::recovered;
 use crate::view::{outline, reading};
+use crate::words::run::recovered;
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "notebook_read",

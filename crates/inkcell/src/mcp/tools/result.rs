@@ -25,7 +25,7 @@ use super::session::profile;
 use super::{Alias, CallContext, Content, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{answer, decode, lean, weight};
 use crate::settings::{Images, engine_config};
-use crate::view::words;
+use crate::words;
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "result",
@@ -247,7 +247,7 @@ fn shown(report: &ArtifactReport) -> Result<PartText, ToolError> {
             text.push_str(&String::from_utf8_lossy(bytes));
             let shown = bytes.len() as u64;
             if shown < *value_bytes {
-                let entries = words::with_entries(*entries);
+                let entries = words::output::with_entries(*entries);
                 let (part, all, at) = (size(shown), size(*value_bytes), offset + shown);
                 notes.push(format!(
                     "[{part} of {all} are shown of this {kind}{entries}. Use offset {at} to continue, or a \
@@ -264,8 +264,10 @@ fn shown(report: &ArtifactReport) -> Result<PartText, ToolError> {
             notes.push(format!("[Bytes {offset} to {end} of {all}.{go_on}]"));
         }
         ArtifactFound::NoValue { followed, kind, entries, keys } => {
-            let message =
-                format!("the json_path {}", words::leads_nowhere(*followed, kind, *entries));
+            let message = format!(
+                "the json_path {}",
+                words::output::leads_nowhere(*followed, kind, *entries)
+            );
             let next = (!keys.is_empty()).then(|| format!("use one of: {}", keys.join(", ")));
             return Err(ToolError { kind: Kind::NotFound, message, next });
         }

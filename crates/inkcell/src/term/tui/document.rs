@@ -10,7 +10,7 @@ use inkcell_engine::notebook::{CellRef, CellView, EditOp, NbOutput, Notebook, pa
 use inkcell_engine::{EngineError, Notebooks, SaveOptions, SavedChange, Version};
 
 use super::model::By;
-use crate::view::words::step::Audience;
+use crate::words::step::Audience;
 
 /// Distinguishes states of a file without reading it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

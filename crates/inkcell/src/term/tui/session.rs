@@ -30,7 +30,7 @@ use crate::host::{
 use crate::settings::Settings;
 use crate::term::screen::{asking, last_page, stored_lines};
 use crate::view::execution::Page;
-use crate::view::words;
+use crate::words;
 
 /// Time between two searches for a session, while there is none.
 const SEEK: Duration = Duration::from_secs(1);
@@ -391,7 +391,7 @@ fn outcome(report: &PythonReport) -> RunEnd {
     }
     let unsaved = report.notebook.as_ref().and_then(|notebook| notebook.unsaved());
     match unsaved {
-        Some((_, problem)) => RunEnd::Unsaved(words::not_in_file(problem)),
+        Some((_, problem)) => RunEnd::Unsaved(words::file::not_in_file(problem)),
         None => RunEnd::Well,
     }
 }

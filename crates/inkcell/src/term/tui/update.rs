@@ -15,7 +15,7 @@ use super::model::{By, Effect, Input, Lasting, Mode, Model, RunEnd};
 use super::search;
 use crate::view::execution::Expansion;
 use crate::view::paint::Role;
-use crate::view::words;
+use crate::words;
 
 /// Rows for one turn of the mouse wheel.
 const WHEEL_ROWS: usize = 3;
@@ -600,7 +600,7 @@ impl Model {
             // The program reads the file again after these events.
             SessionEvent::Edited(_) | SessionEvent::EditFailed(_) => {}
             SessionEvent::Kernel(change) => {
-                self.say(Role::Warning, words::kernel_change_here(change));
+                self.say(Role::Warning, words::session::kernel_change_here(change));
             }
         }
     }

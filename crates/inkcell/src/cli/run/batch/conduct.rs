@@ -25,7 +25,7 @@ use crate::host::{Answer, Ask, HostEvent, Refusal, RunAsk};
 use crate::log;
 use crate::view::ending::status;
 use crate::view::run::{trouble, trouble_of};
-use crate::view::words::{self, run::doubts};
+use crate::words::{self, run::doubts};
 
 /// The interval at which signals are checked.
 const TICK: Duration = Duration::from_millis(100);
@@ -515,7 +515,7 @@ fn ended(report: &PythonReport, took: Duration) -> (Try, RowEnd) {
     let cells = report.cells.iter().filter(|cell| cell.count.is_some()).count();
     let lost = unsaved(report).map(|(problem, hint)| Trouble {
         kind: "unsaved".to_owned(),
-        message: words::not_in_file(problem),
+        message: words::file::not_in_file(problem),
         cell: None,
         details: hint.to_owned(),
     });

@@ -1,0 +1,15 @@
+//! The sentences that people and models read, whichever face shows them.
+//!
+//! Owns the words, with a variant for each reader where they differ. Painters and commands decide where a sentence
+//! appears. A file has the sentences of one subject. Help texts are in `args`, the texts of errors at their types.
+
+pub(crate) mod call;
+pub(crate) mod edit;
+pub(crate) mod file;
+pub(crate) mod freshness;
+pub(crate) mod inspection;
+pub(crate) mod output;
+pub(crate) mod reply;
+pub(crate) mod run;
+pub(crate) mod session;
+pub(crate) mod step;

@@ -1,0 +1,72 @@
+//! Sentences about sessions and their kernels.
+
+use inkcell_engine::api::{InterruptFate, State};
+use inkcell_engine::feeds::KernelChange;
+
+/// The remark about a kernel that was replaced, interrupted or ended.
+pub(crate) fn kernel_change(change: KernelChange) -> &'static str {
+    match change {
+        KernelChange::Restarted => "[the kernel was restarted; variables are gone]",
+        KernelChange::Interrupted => "[what ran was interrupted]",
+        KernelChange::Stopped => "[the session was ended]",
+    }
+}
+
+/// The remark about it at the notebook on the screen, where it is clear which kernel is meant.
+pub(crate) fn kernel_change_here(change: KernelChange) -> &'static str {
+    match change {
+        KernelChange::Restarted => "the kernel is a new one; variables are gone",
+        KernelChange::Interrupted => "interrupted",
+        KernelChange::Stopped => "the kernel was ended",
+    }
+}
+
+/// The mark in place of events that never arrived.
+pub(crate) fn missed(events: u64) -> String {
+    format!("[… {events} events were not seen …]")
+}
+
+/// The line above the blocks of a session that are still kept.
+pub(crate) fn blocks_forgotten(blocks: u64) -> String {
+    format!("… {blocks} earlier blocks are not shown")
+}
+
+pub(crate) const NONE: &str = "There are no sessions.";
+
+pub(crate) fn nothing_ran(session: &str) -> String {
+    format!("Nothing was running in session {session}.")
+}
+
+/// The result of an interrupt of the code `what`.
+pub(crate) fn interrupted(session: &str, what: &str, fate: InterruptFate) -> String {
+    match fate {
+        InterruptFate::NothingRan | InterruptFate::Interrupted => {
+            format!("Interrupted {what} in session {session}.")
+        }
+        InterruptFate::Ended(State::Done) => {
+            format!(
+                "{what} in session {session} finished: it was done, or it caught the interrupt."
+            )
+        }
+        InterruptFate::Ended(State::KernelDied) => {
+            format!("The kernel of session {session} died while interrupting {what}.")
+        }
+        InterruptFate::Ended(_) => {
+            format!("{what} in session {session} ended, but not because of the interrupt.")
+        }
+        InterruptFate::StillRunning => format!(
+            "Sent the interrupt, but {what} in session {session} is still running after {} s. To end it, \
+             restart the session; its variables will be gone.",
+            InterruptFate::WAIT.as_secs()
+        ),
+    }
+}
+
+/// The words before the line of a session with a new kernel.
+pub(crate) const RESTARTED: &str = "Restarted; variables are gone. ";
+
+pub(crate) fn not_used_for(minutes: u64) -> String {
+    format!("not used for {minutes} min")
+}
+
+pub(crate) const VARIABLES_GONE: &str = "its variables are gone";
