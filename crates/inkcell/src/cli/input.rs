@@ -8,6 +8,7 @@ use inkcell_engine::Version;
 
 use crate::exit::Failure;
 use crate::settings::Settings;
+use crate::words;
 
 pub(crate) fn stdin_bytes() -> Result<Vec<u8>, Failure> {
     let mut stdin = std::io::stdin();
@@ -19,7 +20,7 @@ pub(crate) fn stdin_bytes() -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     stdin
         .read_to_end(&mut bytes)
-        .map_err(|error| Failure::Io("cannot read standard input", error))?;
+        .map_err(|error| Failure::Io(words::failure::READ_STDIN, error))?;
     Ok(bytes)
 }
 

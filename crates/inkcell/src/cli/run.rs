@@ -151,7 +151,7 @@ impl ServedRun {
     ) -> Result<Arc<ServedRun>, Failure> {
         let built =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let runtime = built.map_err(|error| Failure::Io("cannot start the runtime", error))?;
+        let runtime = built.map_err(|error| Failure::Io(words::failure::START_RUNTIME, error))?;
         let choice = place.choice();
         let (notebook, signals) = runtime.block_on(async {
             let signals = Signals::listen()?;

@@ -23,6 +23,7 @@ use crate::exit::{Exit, Failure};
 use crate::log;
 use crate::settings::size_policy;
 use crate::setup::quoted;
+use crate::words;
 use crate::words::step::Audience;
 
 /// The interval of progress reports to a client.
@@ -172,13 +173,8 @@ impl LastLine {
 /// a copy of ours has another name.
 fn refused(error: &EngineError, path: &str, copy_of: Option<&str>) -> Failure {
     let hint = match (error.next_step(), copy_of) {
-        (Some(NextStep::MakeWritable(path)), _) => Some(format!(
-            "make it writable (chmod u+w {}), or write to another file with -o",
-            quoted(path)
-        )),
-        (Some(NextStep::WriteElsewhere), _) => {
-            Some("run as the owner of the file, or write to another file with -o".to_owned())
-        }
+        (Some(NextStep::MakeWritable(path)), _) => Some(words::run::make_writable(&quoted(path))),
+        (Some(NextStep::WriteElsewhere), _) => Some(words::run::RUN_AS_OWNER.to_owned()),
         // These steps do not help here: no file can be created, inspected or waited for.
         (Some(NextStep::ReplaceEmpty | NextStep::TryIfSaving), Some(_)) => None,
         _ => Audience::Person.step_after(error),

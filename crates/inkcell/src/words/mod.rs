@@ -3,13 +3,19 @@
 //! Owns the words, with a variant for each reader where they differ. Painters and commands decide where a sentence
 //! appears. A file has the sentences of one subject. Help texts are in `args`, the texts of errors at their types.
 
+pub(crate) mod batch;
 pub(crate) mod call;
 pub(crate) mod edit;
+pub(crate) mod failure;
 pub(crate) mod file;
 pub(crate) mod freshness;
+pub(crate) mod host;
 pub(crate) mod inspection;
+pub(crate) mod notebook_screen;
 pub(crate) mod output;
+pub(crate) mod repl;
 pub(crate) mod reply;
 pub(crate) mod run;
 pub(crate) mod session;
+pub(crate) mod setup;
 pub(crate) mod step;

@@ -63,3 +63,8 @@ pub(crate) const BAD_PICTURE: &str = "a picture that cannot be read";
 pub(crate) fn earlier_lines(hidden: usize, lines: &str, shown: usize, total: usize) -> String {
     format!("… ({hidden} earlier {lines}, showing {shown} of {total}) (ctrl+o to expand)")
 }
+
+/// The hint of a view that ends before its call.
+pub(crate) fn result_shows(id: &str) -> String {
+    format!("inkcell result {id} shows them")
+}

@@ -2,6 +2,8 @@
 //!
 //! Owns the words. `view/run` decides where they appear.
 
+use std::fmt::Display;
+
 use inkcell_engine::api::{
     CellReport, NotebookCell, NotebookReport, PythonReport, RunNote, WriteBack,
 };
@@ -196,3 +198,13 @@ pub(crate) fn failed_as_allowed(cells: usize) -> String {
 pub(crate) fn cells_not_shown(rest: &str) -> String {
     format!("… and {rest}; the slowest and those that failed are shown")
 }
+
+pub(crate) const TRY_WHEN_DONE: &str = "try again when it is done";
+
+/// What to do about a notebook that its modes protect.
+pub(crate) fn make_writable(path: &dyn Display) -> String {
+    format!("make it writable (chmod u+w {path}), or write to another file with -o")
+}
+
+pub(crate) const RUN_AS_OWNER: &str =
+    "run as the owner of the file, or write to another file with -o";

@@ -70,3 +70,24 @@ pub(crate) fn not_used_for(minutes: u64) -> String {
 }
 
 pub(crate) const VARIABLES_GONE: &str = "its variables are gone";
+
+pub(crate) const NONE_IN_HOSTS: &str = "There are no sessions in any host.";
+
+pub(crate) fn name_limits(chars: usize) -> String {
+    format!("a name has 1 to {chars} characters on one line")
+}
+
+pub(crate) const NEEDS_HOST: &str = "a session needs a host, and there is to be none here; leave out --no-host \
+     and --fresh, or set host.use to on";
+
+pub(crate) const SAY_WHICH: &str = "there is more than one such session; say which";
+
+/// How to name a session.
+pub(crate) const NAMING: &str =
+    "inkcell sessions lists them; a session is named by its name, its notebook or its process";
+
+pub(crate) const NONE_HERE: &str = "there is no session here";
+
+pub(crate) fn not_found(name: &str) -> String {
+    format!("there is no session {name}")
+}

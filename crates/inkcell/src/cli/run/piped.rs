@@ -8,6 +8,7 @@ use crate::exit::Failure;
 use crate::output::Stream;
 use crate::scratch::Scratch;
 use crate::settings::Settings;
+use crate::words;
 
 /// The folder for such notebooks, in the state folder.
 const FOLDERS: &str = "piped";
@@ -27,7 +28,7 @@ impl StdinNotebook {
         }
         let mut bytes = Vec::new();
         let read = std::io::stdin().lock().read_to_end(&mut bytes);
-        read.map_err(|error| Failure::Io("cannot read standard input", error))?;
+        read.map_err(|error| Failure::Io(words::failure::READ_STDIN, error))?;
         let folder = Scratch::make(&settings.state_dir, FOLDERS).map_err(failed)?;
         let piped = StdinNotebook { path: folder.path().join("notebook.ipynb"), folder };
         std::fs::write(&piped.path, bytes).map_err(failed)?;

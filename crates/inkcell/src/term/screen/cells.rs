@@ -144,7 +144,7 @@ impl<'a> Cells<'a> {
         }
         if let Some(later) = self.later {
             stretch.shown.seen_later(match (later, &self.execution) {
-                (Later::Call, Some(id)) => format!("inkcell result {} shows them", id.0),
+                (Later::Call, Some(id)) => words::output::result_shows(&id.0),
                 _ => words::output::STREAMS.to_owned(),
             });
         }

@@ -317,7 +317,7 @@ impl Asking {
 
     fn kernel(&mut self, what: impl Fn(SessionRef) -> KernelRequest) -> Result<(), Failure> {
         let (Some(client), Some(session)) = (&self.client, &self.session) else {
-            self.inbox.put(Input::Told("there is no kernel yet; x runs a cell".to_owned()));
+            self.inbox.put(Input::Told(words::notebook_screen::NO_KERNEL.to_owned()));
             return Ok(());
         };
         let asked = client.ask(Ask::Kernel(what(session.clone())))?;

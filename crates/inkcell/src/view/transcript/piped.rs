@@ -66,7 +66,7 @@ impl PlainTranscript {
                 self.edit(Edit::of_failure(failure, &self.cwd), &mut out);
             }
             SessionEvent::Kernel(change) => {
-                self.line(words::session::kernel_change(*change), &mut out)
+                self.line(words::session::kernel_change(*change), &mut out);
             }
         }
         out
