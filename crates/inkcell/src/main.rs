@@ -119,5 +119,5 @@ fn of_usage(error: &clap::Error) -> ExitCode {
 /// A notebook whose name begins with a dash looks like a flag, and after `--` no operation is seen.
 fn dash_hint(argument: &str) -> Option<String> {
     (argument.starts_with('-') && is_notebook_path(argument))
-        .then(|| format!("a path that begins with a dash is given as ./{argument}"))
+        .then(|| words::path::begins_with_dash(argument))
 }

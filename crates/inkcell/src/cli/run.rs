@@ -89,14 +89,14 @@ pub(crate) fn run(args: &Run, settings: &Settings, output: &mut Output) -> Resul
     let piped = (args.path == PIPE).then(|| StdinNotebook::read(settings)).transpose()?;
     let is_shown = piped.is_some() && matches!(args.output.as_deref(), None | Some(PIPE));
     if args.output.as_deref() == Some(PIPE) && piped.is_none() {
-        let problem = "- is for a notebook that was piped in; name a file";
+        let problem = words::run::DASH_IS_PIPED;
         return Err(Failure::argument("--output", problem));
     }
     let is_shown = is_shown && !args.inspect;
     let following = match (is_shown, args.quiet, output.is_json()) {
         // The notebook itself is the answer.
         (true, _, true) => {
-            let problem = "the notebook itself is written to standard output; give -o FILE";
+            let problem = words::run::NOTEBOOK_ON_STDOUT;
             return Err(Failure::argument("--json", problem));
         }
         (_, true, false) => Following::Quiet,
@@ -244,8 +244,7 @@ fn conduct(
             Target::new(Client::local(engine, settings, Life::OneCall)?)
         }
         _ if args.is_kept() && !settings.uses_host() => {
-            let problem = "a session that stays needs a host, and there is to be none here; leave out --keep, \
-                           --session and --detach, or set host.use to on";
+            let problem = words::session::KEPT_NEEDS_HOST;
             return Err(Failure::argument("--keep", problem));
         }
         _ if args.is_kept() => hosts::for_session(session.as_ref(), settings)?,

@@ -1,7 +1,7 @@
 //! `inkcell setup`: the entry that a client's configuration needs so that its agent has inkcell's
 //! tools.
 //!
-//! Owns the words. The places and the formats are in `setup/`.
+//! Owns which lines report the outcome. The places and the formats are in `setup/`, the sentences in `words`.
 
 use std::path::Path;
 

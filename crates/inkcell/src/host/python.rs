@@ -208,12 +208,12 @@ pub(super) fn about(
     let told = settings.decided_by_project(&chosen.spec.cwd);
     lines.extend(told.iter().map(|told| format!("note: {told}")));
     let missing = chosen.env.missing.iter();
-    lines.extend(missing.map(|name| words::host::variable_not_set(name)));
+    lines.extend(missing.map(|name| words::env::variable_not_set(name)));
     for pattern in &options.env {
         if let EnvPattern::Name(name) = pattern
             && chosen.env.withheld.contains(name)
         {
-            lines.push(words::host::secret(name));
+            lines.push(words::env::secret(name));
         }
     }
     lines
@@ -225,7 +225,7 @@ fn late(limit_from: &str, timeout: Option<Duration>) -> Failure {
     Failure::Told {
         exit: Exit::TimedOut,
         kind: Kind::Unavailable,
-        message: words::host::not_ready(seconds, &limit_from),
+        message: words::env::not_ready(seconds, &limit_from),
         hint: Some(Audience::Person.kernel_step(KernelStep::RaiseTimeout)),
     }
 }

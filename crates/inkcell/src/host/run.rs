@@ -1,7 +1,8 @@
 //! Cells of a notebook that run for a client of a host.
 //!
 //! Owns the reports to the client: progress, not every event. A client that does not listen, or goes away, holds
-//! nothing up. The engine runs and saves.
+//! nothing up. The engine runs and saves. The last line of output is picked out of the stream here, so that the stream
+//! need not be sent; the client's fold of the call takes it as news.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,6 +1,7 @@
 //! A finished call as one JSON object.
 //!
-//! Owns the object. Outputs have their format from notebooks.
+//! Owns the object. Outputs have their format from notebooks. They are collected here and not by `fold`, which keeps the
+//! end of an output in the form of a screen; a program gets all of it, up to a bound. States come from the report.
 
 use std::io;
 

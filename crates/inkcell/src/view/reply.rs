@@ -1,7 +1,7 @@
 //! A call as one bounded text, for an agent or a log.
 //!
-//! Owns the wording of the source documents (B) and the order of the text.
-//! Pictures are only named here; the face sends them.
+//! Owns the order of the text, after the source documents (B: ). The sentences are in
+//! `words`. Pictures are only named here; the face sends them.
 
 mod notebook;
 

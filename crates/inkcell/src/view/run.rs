@@ -1,6 +1,6 @@
 //! A run of a notebook, for users and programs: its progress, then the result of each cell.
 //!
-//! Owns the remarks about a run. It must not know how cells run: it takes reports and events and returns text.
+//! Owns the lines about a run. It must not know how cells run: it takes reports and events and returns text.
 
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
 //! Sessions as text: one line each, and the results of commands on them.
 //!
-//! Owns the words. The facts about a session come from the engine.
+//! Owns the lines, and the order of facts in them. The facts about a session come from the engine.
 
 use std::time::Duration;
 

@@ -3,6 +3,8 @@
 //! Owns the words for timeouts, deaths, refusals and lost state, which all faces share. The code's own output is not
 //! here.
 
+use std::fmt::Display;
+
 use inkcell_engine::api::{EndReport, State};
 use inkcell_engine::kernel::{Death, DeathCause, Rung, Stray, StrayFate};
 use inkcell_engine::notebook::visible_line;
@@ -150,3 +152,40 @@ pub(crate) const ASKS_FOR_INPUT: &str = "[the code asks for input]";
 
 /// The end of the first line of a traceback, as Python writes it.
 pub(crate) const LAST_CALL: &str = "Traceback (most recent call last)";
+
+/// How to wait for a call, at the command line.
+pub(crate) fn still_runs(id: &str) -> String {
+    format!("it still runs; to wait for it: inkcell result {id} --wait 60")
+}
+
+pub(crate) fn in_background(id: &str) -> String {
+    format!("it runs in the background; see it with: inkcell result {id}")
+}
+
+/// How a model gets the rest of a call that goes on.
+pub(crate) fn ask_for_it(id: &str) -> String {
+    format!("ask for it with result, id: \"{id}\"")
+}
+
+pub(crate) const LEFT_BEHIND: &str = "processes that the command left behind were ended";
+
+pub(crate) fn command_timed_out(seconds: f64) -> String {
+    format!("Command timed out after {seconds} seconds")
+}
+
+pub(crate) fn command_exited(code: i32) -> String {
+    format!("Command exited with code {code}")
+}
+
+/// Progress of a call, for a client that shows it.
+pub(crate) fn waits(seconds: u64) -> String {
+    format!("waiting for its turn, {seconds} s")
+}
+
+pub(crate) fn runs_cell(cell: &dyn Display, cells: &dyn Display, seconds: u64) -> String {
+    format!("running cell {cell} of {cells}, {seconds} s")
+}
+
+pub(crate) fn wait_for_it(id: &str) -> String {
+    format!("wait for it with result, id: \"{id}\"")
+}

@@ -1,5 +1,7 @@
 //! Sentences about edits of a notebook.
 
+use std::fmt::Display;
+
 use inkcell_engine::notebook::{Action, EditNote};
 
 /// The title of an edit that found everything as it should be.
@@ -54,3 +56,56 @@ pub(crate) fn note(note: EditNote) -> Option<String> {
 pub(crate) fn merged(version: &str) -> String {
     format!("merged: the file had changed since version {version}, in other cells")
 }
+
+pub(crate) fn say_what(ways: &str) -> String {
+    format!("say what to do: {ways}")
+}
+
+pub(crate) const ONLY_ONE: &str = "give only one of an operation, --ops and --old";
+
+/// The operations and the other ways to say what an edit does.
+pub(crate) fn ways(others: &str, last: &dyn Display) -> String {
+    format!("{others} or {last}; or give --ops FILE, or --old TEXT --new TEXT")
+}
+
+pub(crate) const AFTER_DASHES: &str =
+    "after -- no operation is seen; a path that begins with a dash is given as ./-NAME";
+
+pub(crate) fn no_operation(word: &str, hint: &str, ways: &str) -> String {
+    format!("{word:?} is no operation{hint}; it is {ways}")
+}
+
+pub(crate) fn no_pair(pair: &str) -> String {
+    format!("{pair:?} is not KEY=VALUE")
+}
+
+pub(crate) const GIVE_SOURCE: &str =
+    "give --source TEXT, --source-file FILE, or - for standard input";
+
+pub(crate) const EMPTY_STDIN: &str = "standard input is empty; to empty a cell give --source \"\"";
+
+pub(crate) const LEAVE_RUN_OUT: &str = "leave run out; nothing was changed";
+
+pub(crate) fn created(shown: &dyn Display, version: &dyn Display) -> String {
+    format!("✓ Notebook created\n  Notebook: {shown}\n  Version: {version}")
+}
+
+pub(crate) fn no_version(given: &str) -> String {
+    format!("if_hash: {given:?} is not a version")
+}
+
+pub(crate) const GIVE_VERSION: &str = "give the 16 hexadecimal digits that reading shows";
+
+pub(crate) const NOTHING_TO_DO: &str = "there is nothing to do";
+
+pub(crate) const GIVE_OPERATION: &str = "give one operation (op, cell, source, ...), ops, or text";
+
+pub(crate) const ONLY_ONE_OF: &str = "give only one of ops, text and an operation beside path";
+
+pub(crate) fn no_switch(other: &dyn Display) -> String {
+    format!("all is {other}; it is true or false")
+}
+
+pub(crate) const NOTHING_RUN: &str = "[No code was changed, so nothing was run.]";
+
+pub(crate) const NOT_RUN: &str = "[The edit is made; the cells were not run:]";

@@ -9,20 +9,6 @@ pub(crate) fn unexpected_answer(answer: &dyn Debug) -> String {
 /// The answer to a request that its caller withdrew.
 pub(crate) const TAKEN_BACK: &str = "it was taken back";
 
-/// The note about a variable that code was to get.
-pub(crate) fn variable_not_set(name: &dyn Display) -> String {
-    format!("note: {name} is not set here, so the code does not get it")
-}
-
-/// The note about a variable that code never gets.
-pub(crate) fn secret(name: &str) -> String {
-    format!("note: {name} is a secret of inkcell's own, which code never gets")
-}
-
-pub(crate) fn not_ready(seconds: f64, limit_from: &dyn Display) -> String {
-    format!("Python was not ready within the {seconds} s of {limit_from}; nothing was run")
-}
-
 pub(crate) const FAILED_INSIDE: &str =
     "inkcell failed inside of its host; this is a bug of inkcell";
 

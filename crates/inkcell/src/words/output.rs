@@ -1,5 +1,7 @@
 //! Marks in place of what is left out of an output, and sentences about parts of one.
 
+use std::fmt::Display;
+
 use crate::output::count;
 
 /// The mark in place of the end of a long line.
@@ -67,4 +69,22 @@ pub(crate) fn earlier_lines(hidden: usize, lines: &str, shown: usize, total: usi
 /// The hint of a view that ends before its call.
 pub(crate) fn result_shows(id: &str) -> String {
     format!("inkcell result {id} shows them")
+}
+
+/// The last line of a call whose output was not taken in time.
+pub(crate) const NOT_READ: &str =
+    "error: nobody read the output in time; the rest of it was dropped\n";
+
+pub(crate) fn not_shown(digest: &dyn Display, file: &str) -> String {
+    format!("[{digest} is not shown, the answer would be too large{file}]")
+}
+
+pub(crate) fn images_not_shown(left_out: &dyn Display) -> String {
+    format!("[{left_out} more images are not shown; their artifacts are named above]")
+}
+
+pub(crate) const TOO_LARGE: &str = "[not shown, the answer would be too large]";
+
+pub(crate) fn log_lines_dropped(lines: &dyn Display) -> String {
+    format!("({lines} lines of the log found no room)\n")
 }

@@ -107,3 +107,13 @@ pub(crate) fn no_cell_to_run(skipped: &str) -> String {
 pub(crate) fn outputs_are_in(path: &str, version: &str) -> String {
     format!("; outputs are in {path}, version {version}")
 }
+
+pub(crate) const MEND_AND_START: &str = "mend that cell, then run from the top with notebook_run";
+
+pub(crate) fn mend_or_run_above(name: &str) -> String {
+    format!("mend that cell, or run those above it first: notebook_run, to: \"{name}\"")
+}
+
+pub(crate) fn mend_and_go_on(name: &str) -> String {
+    format!("mend that cell, then go on with notebook_run, from: \"{name}\"")
+}

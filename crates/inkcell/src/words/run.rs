@@ -208,3 +208,11 @@ pub(crate) fn make_writable(path: &dyn Display) -> String {
 
 pub(crate) const RUN_AS_OWNER: &str =
     "run as the owner of the file, or write to another file with -o";
+
+pub(crate) const DASH_IS_PIPED: &str = "- is for a notebook that was piped in; name a file";
+
+pub(crate) const NOTEBOOK_ON_STDOUT: &str =
+    "the notebook itself is written to standard output; give -o FILE";
+
+pub(crate) const PIPE_IT_IN: &str = "it is a terminal; pipe a notebook in (inkcell run - < a.ipynb), or type code at a \
+     prompt with inkcell repl";

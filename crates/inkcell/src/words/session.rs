@@ -1,5 +1,7 @@
 //! Sentences about sessions and their kernels.
 
+use std::fmt::Display;
+
 use inkcell_engine::api::{InterruptFate, State};
 use inkcell_engine::feeds::KernelChange;
 
@@ -91,3 +93,17 @@ pub(crate) const NONE_HERE: &str = "there is no session here";
 pub(crate) fn not_found(name: &str) -> String {
     format!("there is no session {name}")
 }
+
+pub(crate) const KEPT_NEEDS_HOST: &str = "a session that stays needs a host, and there is to be none here; leave out --keep, \
+     --session and --detach, or set host.use to on";
+
+pub(crate) const NONE_YET: &str = "There are no sessions; inkcell py makes one.";
+
+/// The refusal of code that wants to run code where it runs itself.
+pub(crate) fn waits_for_itself(session: &dyn Display) -> String {
+    format!(
+        "session {session} is busy: it runs the code that asks for this and waits for the answer"
+    )
+}
+
+pub(crate) const RUN_IN_CELL: &str = "run the code in the cell itself, or in another session";

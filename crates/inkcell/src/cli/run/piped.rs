@@ -20,10 +20,9 @@ pub(super) struct StdinNotebook {
 
 impl StdinNotebook {
     pub(super) fn read(settings: &Settings) -> Result<StdinNotebook, Failure> {
-        let failed = |error| Failure::Io("cannot keep the notebook that was piped in", error);
+        let failed = |error| Failure::Io(words::failure::KEEP_PIPED, error);
         if std::io::stdin().is_terminal() {
-            let problem = "it is a terminal; pipe a notebook in (inkcell run - < a.ipynb), or type code at a \
-                           prompt with inkcell repl";
+            let problem = words::run::PIPE_IT_IN;
             return Err(Failure::argument(STANDARD_INPUT, problem));
         }
         let mut bytes = Vec::new();

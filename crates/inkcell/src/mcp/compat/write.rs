@@ -87,9 +87,7 @@ fn file(args: &Args, notebooks: &Notebooks) -> Result<ToolReply, EngineError> {
 /// What became of a file that is no notebook.
 pub(super) fn reply(path: &str, text: String, mut details: Value, saved: &SavedBytes) -> ToolReply {
     let text = match saved.effect {
-        FileEffect::Nothing => {
-            format!("{} holds that already; nothing was written.", visible_line(path))
-        }
+        FileEffect::Nothing => words::file::holds_that(&visible_line(path)),
         _ => text,
     };
     details["path"] = path.into();

@@ -1,6 +1,6 @@
 //! Cells of a notebook run as one text: each with its position and id, silent ones grouped.
 //!
-//! Owns the remarks about the notebook. Output of a cell has the same words as in any other call.
+//! Owns the order of the remarks about the notebook. Output of a cell has the same words as in any other call.
 
 use inkcell_engine::api::{CellReport, NotebookReport, PythonReport, State};
 use inkcell_engine::notebook::visible_line;
