@@ -9,7 +9,8 @@ pub(crate) const SECOND_TRY: &str = " at the second try";
 /// The note about more notebooks at once than memory allows.
 pub(crate) fn too_wide(jobs: &dyn Display, megabytes: &dyn Display, room: &dyn Display) -> String {
     format!(
-        "{jobs} notebooks run at once, as you asked, with {megabytes} MB of memory free; if that is too little, use -j {room}"
+        "{jobs} notebooks run at once, as you asked, with {megabytes} MB of memory free; if \
+         that is too little, use -j {room}"
     )
 }
 
@@ -20,8 +21,8 @@ pub(crate) fn unclear(other: &str) -> String {
 
 pub(crate) fn one_or_both(one: &str, other: &str) -> String {
     format!(
-        "to run {one} and write the result to {other}, use inkcell run {one} -o {other}; to run both and \
-         write outputs into both, use inkcell run --in-place {one} {other}"
+        "to run {one} and write the result to {other}, use inkcell run {one} -o {other}; to run \
+         both and write outputs into both, use inkcell run --in-place {one} {other}"
     )
 }
 
@@ -71,7 +72,8 @@ pub(crate) fn report_not_written(report: &dyn Display, error: &dyn Display) -> S
     format!("the report {report} cannot be written: {error}")
 }
 
-pub(crate) const WRITE_REPORT_AGAIN: &str = "the notebooks are done; to write the report, repeat the command with --resume and another file";
+pub(crate) const WRITE_REPORT_AGAIN: &str = "the notebooks are done; to write the report, repeat \
+     the command with --resume and another file";
 
 pub(crate) const RUNS_ALREADY: &str = "another inkcell runs the same batch";
 

@@ -42,7 +42,8 @@ fn stopped(fate: &KernelFate) -> String {
             format!("the kernel {} when it was interrupted.", died(death))
         }
         KernelFate::Ended { death: Some(death), .. } if death.cause == DeathCause::LeftAlone => {
-            "the kernel did not listen to the interrupt; it is not inkcell's to end, and was left alone."
+            "the kernel did not listen to the interrupt; it is not inkcell's to end, and was \
+             left alone."
                 .to_owned()
         }
         KernelFate::Ended { by, death: Some(_) } => {
@@ -94,7 +95,8 @@ pub(crate) fn note(note: &CallNote) -> String {
                 _ => "kernel.max_sessions allows no more",
             };
             format!(
-                "closed idle session {session} to make room for this one: {what}; its variables are gone"
+                "closed idle session {session} to make room for this one: {what}; its \
+                 variables are gone"
             )
         }
     }

@@ -14,8 +14,8 @@ pub(crate) const NAME_A_FILE: &str = "it is empty; name a file, or - for standar
 
 pub(crate) fn is_notebook(path: &str) -> String {
     format!(
-        "{path} is a notebook, not Python code; its Python, with magics and shell lines as comments, is \
-         shown by: inkcell to script {path}"
+        "{path} is a notebook, not Python code; its Python, with magics and shell lines as \
+         comments, is shown by: inkcell to script {path}"
     )
 }
 
@@ -28,8 +28,8 @@ pub(crate) const CHECK_PATH: &str =
 
 pub(crate) fn other_encoding(name: &str) -> String {
     format!(
-        "its first lines say that it is {name}, which inkcell does not read; convert it first: iconv \
-         -f {name} -t UTF-8"
+        "its first lines say that it is {name}, which inkcell does not read; convert it \
+         first: iconv -f {name} -t UTF-8"
     )
 }
 

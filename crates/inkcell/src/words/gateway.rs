@@ -29,13 +29,14 @@ pub(crate) const CODE_WORKS_THERE: &str =
 pub(crate) const KERNEL_OF_SERVER: &str =
     "a notebook of a server is run by a kernel of that server; leave this out";
 
-pub(crate) const NO_SERVER: &str = "no server is known; set gateway.url to its address, or give the address of the \
-     notebook as a browser shows it";
+pub(crate) const NO_SERVER: &str = "no server is known; set gateway.url to its address, or give \
+     the address of the notebook as a browser shows it";
 
-pub(crate) const NO_NOTEBOOK_ADDRESS: &str = "this address is that of no notebook on a Jupyter server; one is such as \
-     http://localhost:8888/lab/tree/work/a.ipynb";
+pub(crate) const NO_NOTEBOOK_ADDRESS: &str = "this address is that of no notebook on a Jupyter \
+     server; one is such as http://localhost:8888/lab/tree/work/a.ipynb";
 
-pub(crate) const NO_SERVER_PATH: &str = "this is no path on a server; one begins at the folder that its file browser shows, such as work/a.ipynb";
+pub(crate) const NO_SERVER_PATH: &str = "this is no path on a server; one begins at the folder \
+     that its file browser shows, such as work/a.ipynb";
 
 pub(crate) fn read_only(path: &dyn Display) -> String {
     format!("{path} may not be written on the server")

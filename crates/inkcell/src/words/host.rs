@@ -23,8 +23,9 @@ pub(crate) fn does_not_answer(host: &str) -> String {
     format!("{host} does not answer")
 }
 
-pub(crate) const END_BY_FORCE: &str = "end it and its sessions: inkcell host stop --force; the next command starts a new host. To do without \
-     a host, add --no-host (py, repl, tui) or leave out --keep (run)";
+pub(crate) const END_BY_FORCE: &str = "end it and its sessions: inkcell host stop --force; the \
+     next command starts a new host. To do without a host, add --no-host (py, repl, tui) or leave \
+     out --keep (run)";
 
 pub(crate) const LIST_OTHERS: &str = "list the sessions of other hosts: inkcell sessions";
 

@@ -45,11 +45,11 @@ pub(crate) fn editor_failed(status: &dyn Display) -> String {
     format!("it ended with {status}, so nothing was changed")
 }
 
-pub(crate) const NO_TERMINAL: &str = "a notebook is shown on a terminal, and standard input or output is none; inkcell read shows \
-     it as text";
+pub(crate) const NO_TERMINAL: &str = "a notebook is shown on a terminal, and standard input or \
+     output is none; inkcell read shows it as text";
 
-pub(crate) const TEXT_TERMINAL: &str = "this terminal shows text alone, as its TERM says; inkcell read shows the notebook as text, \
-     inkcell run runs it, inkcell edit changes it";
+pub(crate) const TEXT_TERMINAL: &str = "this terminal shows text alone, as its TERM says; inkcell \
+     read shows the notebook as text, inkcell run runs it, inkcell edit changes it";
 
 pub(crate) const NO_KERNEL: &str = "there is no kernel yet; x runs a cell";
 

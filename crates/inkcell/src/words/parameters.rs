@@ -4,7 +4,8 @@ use std::fmt::Display;
 
 pub(crate) fn move_tag(path: &dyn Display, cell: &dyn Display) -> String {
     format!(
-        "inkcell edit {path} meta {cell} --untag parameters, then inkcell edit {path} meta CELL --tag parameters"
+        "inkcell edit {path} meta {cell} --untag parameters, then inkcell edit {path} meta CELL \
+         --tag parameters"
     )
 }
 
@@ -82,7 +83,8 @@ pub(crate) fn key_is(kind: &str) -> String {
 
 pub(crate) fn no_type(name: &str) -> String {
     format!(
-        "{name} is no type of a parameter; known are !!str, !!int, !!float, !!bool, !!null, !!seq and !!map"
+        "{name} is no type of a parameter; known are !!str, !!int, !!float, !!bool, !!null, !!seq \
+         and !!map"
     )
 }
 

@@ -4,8 +4,8 @@ use std::fmt::Display;
 
 pub(crate) fn choose_token(wanted: &dyn Display) -> String {
     format!(
-        "{wanted} can be reached from other machines, so the token has to be one that you chose; give \
-         --token-file FILE, or set INKCELL_HTTP_TOKEN"
+        "{wanted} can be reached from other machines, so the token has to be one that you \
+         chose; give --token-file FILE, or set INKCELL_HTTP_TOKEN"
     )
 }
 
@@ -17,8 +17,8 @@ pub(crate) fn token_counts(file: &dyn Display) -> String {
     format!("It counts until this ends, and is also in {file}")
 }
 
-pub(crate) const OPEN_TO_OTHERS: &str = "warning: other machines can reach this, whoever has a token can run any code here, and nothing is \
-     encrypted; put something in front that is";
+pub(crate) const OPEN_TO_OTHERS: &str = "warning: other machines can reach this, whoever has a \
+     token can run any code here, and nothing is encrypted; put something in front that is";
 
 pub(crate) const TOKEN_UNKNOWN: &str = "nobody has this token";
 
@@ -36,7 +36,8 @@ pub(crate) const OPEN_WORLD: &str = "can reach beyond this machine";
 
 pub(crate) fn too_long(bytes: &dyn Display, limit: usize) -> String {
     format!(
-        "the message is {bytes} bytes long; the limit is {limit}. Send less at once: put the data into a file"
+        "the message is {bytes} bytes long; the limit is {limit}. Send less at once: put the data \
+         into a file"
     )
 }
 

@@ -49,8 +49,9 @@ pub(crate) fn save_over(path: &str) -> String {
 }
 
 /// The note for a terminal that shows only text.
-pub(crate) const NO_DRAWING: &str = "This terminal (TERM) shows text alone: no editing, no completion, no pictures. For those use \
-     another terminal, or set TERM to what this one is; one cell alone is run by inkcell py CODE.";
+pub(crate) const NO_DRAWING: &str = "This terminal (TERM) shows text alone: no editing, no \
+     completion, no pictures. For those use another terminal, or set TERM to what this one is; \
+     one cell alone is run by inkcell py CODE.";
 
 pub(crate) const FOR_PEOPLE: &str = "a prompt is for people; inkcell py answers in JSON";
 

@@ -17,7 +17,8 @@ pub(crate) fn next_step(cells: &[CellReport], number: usize) -> String {
     match (is_gone, before) {
         (true, []) => format!("The kernel and its variables are gone. Fix cell {number}."),
         (true, _) => format!(
-            "The kernel and the state of earlier cells are gone. Fix cell {number} and run all cells again."
+            "The kernel and the state of earlier cells are gone. Fix cell {number} and run all \
+             cells again."
         ),
         (false, []) => format!("Fix only cell {number}."),
         (false, _) if made > 0 => format!(

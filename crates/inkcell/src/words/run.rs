@@ -32,7 +32,8 @@ pub(crate) fn notes_if(told: &PythonReport, is_wanted: impl Fn(&RunNote) -> bool
         let cells = count(resumed.len(), "cell");
         let (were, their) = if resumed.len() == 1 { ("was", "its") } else { ("were", "their") };
         said.push(format!(
-            "{cells} that an earlier run had finished {were} not run again; {their} variables are not there"
+            "{cells} that an earlier run had finished {were} not run again; {their} variables are \
+             not there"
         ));
     }
     said.extend(missing(told));
@@ -84,8 +85,8 @@ fn note(note: &RunNote) -> String {
         }
         RunNote::InstalledKernel { name, display_name, instead_of: Some(named) } => {
             format!(
-                "run by the Jupyter kernel {name} ({display_name}), which has the notebook's language; {named}, \
-                 which it names, is not installed"
+                "run by the Jupyter kernel {name} ({display_name}), which has the notebook's \
+                 language; {named}, which it names, is not installed"
             )
         }
         RunNote::ReplacedKernel { had } => {
@@ -94,8 +95,8 @@ fn note(note: &RunNote) -> String {
             )
         }
         RunNote::Helpers => {
-            "this session has inkcell's helper functions, which Jupyter does not have; cells that use them fail in \
-             Jupyter"
+            "this session has inkcell's helper functions, which Jupyter does not have; cells that \
+             use them fail in Jupyter"
                 .to_owned()
         }
         RunNote::NoDefaults => {
@@ -112,11 +113,13 @@ fn note(note: &RunNote) -> String {
             format!("the run ended at cell {index}, which called exit with: {status}")
         }
         RunNote::NotKept(problem) => format!(
-            "the outputs could not be saved, and not be kept either ({}); those cells must be run again",
+            "the outputs could not be saved, and not be kept either ({}); those cells must be \
+             run again",
             problem.message
         ),
         RunNote::NotSaved(problem) => format!(
-            "the outputs could not be saved ({}); they are kept and go into the file with the next command on it",
+            "the outputs could not be saved ({}); they are kept and go into the file with the next \
+             command on it",
             problem.message
         ),
         RunNote::PutAgain { cells } => format!(
@@ -136,7 +139,8 @@ fn note(note: &RunNote) -> String {
 pub(crate) fn recovered(cells: usize) -> String {
     let cells = count(cells, "cell");
     format!(
-        "a run had ended before its time; the outputs of {cells} that it had kept are in the file now"
+        "a run had ended before its time; the outputs of {cells} that it had kept are in the \
+         file now"
     )
 }
 
@@ -158,7 +162,8 @@ pub(crate) fn outputs_are_in(path: &str, name: &str) -> String {
 pub(crate) fn next_steps(path: &str, name: &str, last: usize) -> Vec<String> {
     vec![
         format!(
-            "Outputs are in {path}. To see them, to run its last cell again, to let an agent do both:"
+            "Outputs are in {path}. To see them, to run its last cell again, to let an agent \
+             do both:"
         ),
         format!("  {}", see(name)),
         format!("  inkcell run {name} --cells {last}"),
@@ -184,8 +189,8 @@ pub(crate) fn not_ended_within(limit: &str) -> String {
 }
 
 /// The words behind the name of a cell that asked for input.
-pub(crate) const ASKED_FOR_INPUT: &str = ": it asked for input, and nobody can answer in a run; give values with -p, or \
-     type its code at a prompt: inkcell repl";
+pub(crate) const ASKED_FOR_INPUT: &str = ": it asked for input, and nobody can answer in a run; \
+     give values with -p, or type its code at a prompt: inkcell repl";
 
 pub(crate) const NOTHING_TO_RUN: &str = "there was nothing to run";
 
@@ -214,5 +219,5 @@ pub(crate) const DASH_IS_PIPED: &str = "- is for a notebook that was piped in; n
 pub(crate) const NOTEBOOK_ON_STDOUT: &str =
     "the notebook itself is written to standard output; give -o FILE";
 
-pub(crate) const PIPE_IT_IN: &str = "it is a terminal; pipe a notebook in (inkcell run - < a.ipynb), or type code at a \
-     prompt with inkcell repl";
+pub(crate) const PIPE_IT_IN: &str = "it is a terminal; pipe a notebook in (inkcell run - < \
+     a.ipynb), or type code at a prompt with inkcell repl";

@@ -57,8 +57,8 @@ pub(crate) fn interrupted(session: &str, what: &str, fate: InterruptFate) -> Str
             format!("{what} in session {session} ended, but not because of the interrupt.")
         }
         InterruptFate::StillRunning => format!(
-            "Sent the interrupt, but {what} in session {session} is still running after {} s. To end it, \
-             restart the session; its variables will be gone.",
+            "Sent the interrupt, but {what} in session {session} is still running after {} s. To \
+             end it, restart the session; its variables will be gone.",
             InterruptFate::WAIT.as_secs()
         ),
     }
@@ -79,8 +79,8 @@ pub(crate) fn name_limits(chars: usize) -> String {
     format!("a name has 1 to {chars} characters on one line")
 }
 
-pub(crate) const NEEDS_HOST: &str = "a session needs a host, and there is to be none here; leave out --no-host \
-     and --fresh, or set host.use to on";
+pub(crate) const NEEDS_HOST: &str = "a session needs a host, and there is to be none here; leave \
+     out --no-host and --fresh, or set host.use to on";
 
 pub(crate) const SAY_WHICH: &str = "there is more than one such session; say which";
 
@@ -94,8 +94,8 @@ pub(crate) fn not_found(name: &str) -> String {
     format!("there is no session {name}")
 }
 
-pub(crate) const KEPT_NEEDS_HOST: &str = "a session that stays needs a host, and there is to be none here; leave out --keep, \
-     --session and --detach, or set host.use to on";
+pub(crate) const KEPT_NEEDS_HOST: &str = "a session that stays needs a host, and there is to be \
+     none here; leave out --keep, --session and --detach, or set host.use to on";
 
 pub(crate) const NONE_YET: &str = "There are no sessions; inkcell py makes one.";
 

@@ -29,7 +29,8 @@ pub(crate) const PYTHON_DISABLED: &str = "Python backend is disabled (PI_PY=0 or
 
 pub(crate) fn python_unavailable(reason: &str) -> String {
     format!(
-        "Python backend is unavailable in this session: {reason}. Run `inkcell doctor` to see what to do."
+        "Python backend is unavailable in this session: {reason}. Run `inkcell doctor` to see what \
+         to do."
     )
 }
 
