@@ -18,7 +18,7 @@ use crate::batch::Trouble;
 use crate::output::{Output, Stream, count, plain_json, visible};
 use crate::setup::quoted;
 use crate::words;
-use crate::words::run::{cell_name as name, missing, notes, notes_if, said_beside};
+use crate::words::run::{cell_name, missing, notes, notes_if, said_beside};
 
 mod json;
 mod status_line;
@@ -254,7 +254,7 @@ fn now(cells: &[&CellReport], number: usize, took: Duration, last_line: &str) ->
     let is_told = |cell: &&&CellReport| !is_left_out(cell);
     let at = cells[..=number].iter().filter(is_told).count();
     let all = cells.iter().filter(is_told).count();
-    let mut text = format!("[{at}/{all}] {} {}", name(cell), duration(took));
+    let mut text = format!("[{at}/{all}] {} {}", cell_name(cell), duration(took));
     match left(&cells[number..], took) {
         Some((left, RunTimes::All)) => text.push_str(&format!(", about {} left", duration(left))),
         Some((left, RunTimes::Some)) => text.push_str(&format!(", over {} left", duration(left))),
@@ -306,7 +306,7 @@ fn ended(cell: &CellReport) -> &'static str {
 fn finished_line(number: usize, all: usize, cell: &CellReport) -> String {
     let (state, code) = (ended(cell), first_line(&cell.source.code, 60));
     let took = if has_begun(cell) { duration(cell.duration) + " " } else { String::new() };
-    format!("[{number}/{all}] {} {state} {took} {code}{}", name(cell), because(cell))
+    format!("[{number}/{all}] {} {state} {took} {code}{}", cell_name(cell), because(cell))
 }
 
 /// The reason for a cell's run, if the caller asked for stale cells.
@@ -355,7 +355,7 @@ pub(crate) fn trouble_of(cell: &CellReport) -> Trouble {
             why(cell).trim_start_matches(':').trim().lines().next().unwrap_or_default().to_owned(),
         ),
     };
-    let message = format!("{}: {said}", name(cell));
+    let message = format!("{}: {said}", cell_name(cell));
     Trouble { kind, message, cell: position, details: failure_of(cell) }
 }
 
@@ -366,7 +366,7 @@ fn failure(told: &PythonReport) -> Option<String> {
 
 fn failure_of(cell: &CellReport) -> String {
     if let Some(status) = cell.exit_status() {
-        return format!("error: {} {}", name(cell), words::run::called_exit(status));
+        return format!("error: {} {}", cell_name(cell), words::run::called_exit(status));
     }
     let mut text = String::new();
     if let Some(error) = exception(cell) {
@@ -374,7 +374,7 @@ fn failure_of(cell: &CellReport) -> String {
         text.push_str(&lines.join("\n"));
         text.push('\n');
     }
-    text.push_str(&format!("error: {}{}", name(cell), why(cell)));
+    text.push_str(&format!("error: {}{}", cell_name(cell), why(cell)));
     text
 }
 

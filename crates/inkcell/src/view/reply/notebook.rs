@@ -8,7 +8,7 @@ use inkcell_engine::notebook::visible_line;
 use super::{Terms, annotation, joined, output};
 use crate::output::count;
 use crate::view::run::reason;
-use crate::words::{self, reply::ending, run::cell_name as name, run::notes};
+use crate::words::{self, reply::ending, run::cell_name, run::notes};
 
 /// Silent successful cells in a row that share one line. Fewer get a line each.
 const MANY: usize = 3;
@@ -30,7 +30,7 @@ pub(super) fn cells(report: &PythonReport, terms: Terms) -> String {
     for group in told.chunk_by(|one, two| is_one_of_many(one) && is_one_of_many(two)) {
         match group {
             [(first, _), .., (last, _)] if group.len() >= MANY => {
-                let (first, last) = (name(first), name(last));
+                let (first, last) = (cell_name(first), cell_name(last));
                 let last = last.trim_start_matches("cell ");
                 blocks.push(Some(format!("[{first} to {last}] (ok)")));
             }
@@ -51,7 +51,7 @@ fn is_silent((cell, output): &(&CellReport, String)) -> bool {
 
 fn block(told: &(&CellReport, String), run: State) -> [Option<String>; 2] {
     let (cell, output) = told;
-    let named = name(cell);
+    let named = cell_name(cell);
     let name = match reason(cell) {
         Some(why) => format!("{named}, {}", words::freshness::why(why)),
         None => named.clone(),
@@ -86,7 +86,7 @@ pub(super) fn asides(report: &PythonReport, run: &NotebookReport) -> Vec<String>
         State::Queued => words::call::waiting(id),
         State::Running => {
             let at = report.cells.iter().position(|cell| cell.state == State::Running);
-            let at = at.and_then(|at| Some((at + 1, name(report.cells.get(at)?))));
+            let at = at.and_then(|at| Some((at + 1, cell_name(report.cells.get(at)?))));
             let what = at.map(|(at, name)| format!(" {name}, {at} of {all}"));
             words::call::still_running(&what.unwrap_or_default(), id)
         }
@@ -116,7 +116,7 @@ fn over(report: &PythonReport, run: &NotebookReport) -> String {
     let not_run = cells.iter().filter(|cell| cell.state == State::NeverRun).count();
     let failed = cells.iter().filter(|cell| !matches!(cell.state, State::Done | State::NeverRun));
     let failed: Vec<String> =
-        failed.map(|cell| name(cell).trim_start_matches("cell ").to_owned()).collect();
+        failed.map(|cell| cell_name(cell).trim_start_matches("cell ").to_owned()).collect();
     let mut line = format!("{} of {} ran", cells.len() - not_run, count(cells.len(), "cell"));
     if failed.len() > 1 {
         let more = if failed.len() > NAMED { ", …" } else { "" };
