@@ -14,6 +14,7 @@ use rustix::process::Signal;
 use super::signals::{HEARD, PATIENCE, ignored_signals};
 use crate::exit::Failure;
 use crate::output::end_on;
+use crate::words;
 
 /// The signal that asked this command to end, if one did.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +28,7 @@ impl SignalThread {
     pub(crate) fn listen(
         mut asked: impl FnMut(u32) + Send + 'static,
     ) -> Result<SignalThread, Failure> {
-        let failed = |error| Failure::Io("cannot listen to signals", error);
+        let failed = |error| Failure::Io(words::failure::LISTEN_TO_SIGNALS, error);
         let ignored = ignored_signals();
         let mut pipes = Vec::new();
         for signal in HEARD {

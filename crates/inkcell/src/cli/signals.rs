@@ -13,6 +13,7 @@ use tokio::sync::watch;
 
 use crate::exit::Failure;
 use crate::output::end_on;
+use crate::words;
 
 /// After a signal that asks us to end, the code gets this long to react, because another program waits for us.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
@@ -29,7 +30,7 @@ pub(crate) struct Signals {
 impl Signals {
     /// Listens from now on. Needs the runtime.
     pub(crate) fn listen() -> Result<Signals, Failure> {
-        let failed = |error| Failure::Io("cannot listen to signals", error);
+        let failed = |error| Failure::Io(words::failure::LISTEN_TO_SIGNALS, error);
         let ignored = ignored_signals();
         let mut heard = Vec::new();
         for number in HEARD {

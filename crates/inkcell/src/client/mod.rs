@@ -24,7 +24,8 @@ use crate::host::{
     Silence, Silent, SpawnError, ToHost, serve_one, spawn,
 };
 use crate::settings::{Profile, Settings, Surroundings};
-use crate::view::words::step::Audience;
+use crate::words;
+use crate::words::step::Audience;
 
 /// The buffer space for each read from a host, in bytes.
 const READ_BYTES: usize = 64 << 10;
@@ -97,7 +98,7 @@ impl Client {
         // Output may have to wait for its reader, and the code must not wait with it.
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let built = builder.worker_threads(threads).enable_all().build();
-        let runtime = built.map_err(|error| Failure::Io("cannot start the runtime", error))?;
+        let runtime = built.map_err(|error| Failure::Io(words::failure::START_RUNTIME, error))?;
         let serve = move || {
             let host = Host::new(engine, Profile::CommandLine, life);
             runtime.block_on(async {
@@ -235,7 +236,7 @@ fn not_started(error: &SpawnError) -> Failure {
         exit: Exit::Unavailable,
         kind: Kind::Unavailable,
         message: error.to_string(),
-        hint: Some("run it without one: --no-host".to_owned()),
+        hint: Some(words::host::RUN_WITHOUT.to_owned()),
     }
 }
 
@@ -255,8 +256,8 @@ fn gone() -> Failure {
     Failure::Told {
         exit: Exit::Unavailable,
         kind: Kind::Unavailable,
-        message: "the host ended before it answered".to_owned(),
-        hint: Some("try again; inkcell host status shows what runs".to_owned()),
+        message: words::host::ENDED_BEFORE_ANSWER.to_owned(),
+        hint: Some(words::host::TRY_AGAIN.to_owned()),
     }
 }
 
@@ -496,11 +497,8 @@ fn other_version(theirs: &Hello, own: &Hello) -> Failure {
     Failure::Told {
         exit: Exit::Conflict,
         kind: Kind::Conflict,
-        message: format!(
-            "the host that runs (process {}) is inkcell {}, and this is inkcell {}",
-            theirs.pid, theirs.version, own.version
-        ),
-        hint: Some("end it, with its sessions: inkcell host stop".to_owned()),
+        message: words::host::other_version(&theirs.pid, &theirs.version, &own.version),
+        hint: Some(words::host::END_IT.to_owned()),
     }
 }
 

@@ -17,6 +17,7 @@ use rustix::process::getuid;
 use serde::{Deserialize, Serialize};
 
 use crate::settings::{RuntimeFolder, Settings};
+use crate::words;
 
 /// How often a lock is tried again when other processes remove it meanwhile.
 const ATTEMPTS: usize = 16;
@@ -45,8 +46,8 @@ impl HostKind {
     /// The purpose as part of a sentence.
     pub(crate) fn described(self) -> &'static str {
         match self {
-            HostKind::Shared => "the shared host",
-            HostKind::Agent => "the host of an agent",
+            HostKind::Shared => words::host::SHARED,
+            HostKind::Agent => words::host::OF_AGENT,
         }
     }
 }

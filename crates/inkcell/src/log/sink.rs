@@ -14,6 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 
 use crate::output::Stream;
+use crate::words;
 
 /// A pipe with any room takes this many bytes at once; longer lines are cut.
 const LONGEST_LINE: usize = 4000;
@@ -56,7 +57,7 @@ impl Sink {
             Sink::Stderr(dropped) => {
                 let mut dropped = dropped.lock().unwrap_or_else(PoisonError::into_inner);
                 if *dropped > 0 && has_room() {
-                    let note = format!("({dropped} lines of the log found no room)\n");
+                    let note = words::output::log_lines_dropped(&*dropped);
                     drop(Stream::stderr().write_all(note.as_bytes()));
                     *dropped = 0;
                 }

@@ -19,6 +19,7 @@ use inkcell_engine::notebook::MarkerIds;
 use inkcell_engine::{FilesConfig, Notebooks, PathBase, Roots, system_random};
 
 use crate::exit::Failure;
+use crate::words;
 
 mod calls;
 mod clients;
@@ -95,10 +96,7 @@ impl Settings {
         )?;
         for name in variables::known() {
             if surroundings.get(&name).is_some_and(|value| value.to_str().is_none()) {
-                return Err(Failure::argument(
-                    &name,
-                    "is not UTF-8 text; set it again, or unset it",
-                ));
+                return Err(Failure::argument(&name, words::setting::VARIABLE_NO_TEXT));
             }
         }
         let variable = |name: &str| surroundings.get(name)?.to_str().map(str::to_owned);
@@ -316,7 +314,7 @@ fn settings_files(
     }
     if let Some(path) = surroundings.path("INKCELL_CONFIG") {
         let Some(text) = file::read(&path, Owner::User).map_err(failed)? else {
-            let problem = format!("names {}, which is not there", path.display());
+            let problem = words::setting::file_not_there(&path.display());
             return Err(Failure::argument("INKCELL_CONFIG", problem));
         };
         let said = file::parse(&path, &text, Owner::User).map_err(failed)?;

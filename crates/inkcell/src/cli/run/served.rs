@@ -23,7 +23,8 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::settings::RuntimeFolder;
 use crate::settings::{Profile, Settings};
-use crate::view::words::step::Audience;
+use crate::words;
+use crate::words::step::Audience;
 
 /// The folder for such folders, in the state folder.
 const FOLDERS: &str = "served";
@@ -93,14 +94,13 @@ impl Place {
             return Ok(None);
         }
         if args.python.cwd.is_some() {
-            let problem = "code works where the server has the notebook; leave this out";
+            let problem = words::gateway::CODE_WORKS_THERE;
             return Err(Failure::argument("--cwd", problem));
         }
         let backend = args.kernel.which.backend.map(BackendKind::from);
         let is_here = backend.is_some_and(|backend| backend != BackendKind::Gateway);
         if is_here || args.kernel.which.existing.is_some() {
-            let problem =
-                "a notebook of a server is run by a kernel of that server; leave this out";
+            let problem = words::gateway::KERNEL_OF_SERVER;
             let name = if is_here { "--backend" } else { "--existing" };
             return Err(Failure::argument(name, problem));
         }
@@ -115,8 +115,7 @@ impl Place {
         let page = is_address.then_some(args.path.as_str());
         let choice = choice_at(settings, Profile::CommandLine, page);
         let GatewayChoice::External(config) = choice(&RuntimeFolder::of(settings))? else {
-            let problem = "no server is known; set gateway.url to its address, or give the address of the \
-                           notebook as a browser shows it";
+            let problem = words::gateway::NO_SERVER;
             return Err(Failure::argument("--on-server", problem));
         };
         let config = GatewayConfig { beside: Some(path.clone()), ..*config };
@@ -134,12 +133,7 @@ impl Place {
 }
 
 fn no_file(is_address: bool) -> &'static str {
-    if is_address {
-        "this address is that of no notebook on a Jupyter server; one is such as \
-         http://localhost:8888/lab/tree/work/a.ipynb"
-    } else {
-        "this is no path on a server; one begins at the folder that its file browser shows, such as work/a.ipynb"
-    }
+    if is_address { words::gateway::NO_NOTEBOOK_ADDRESS } else { words::gateway::NO_SERVER_PATH }
 }
 
 impl FetchedNotebook {
@@ -157,19 +151,19 @@ impl FetchedNotebook {
         let read = contents.read(&place.path).await.map_err(refused)?;
         if goal == Goal::PutBack {
             if !read.writable {
-                let problem = format!("{} may not be written on the server", place.path);
+                let problem = words::gateway::read_only(&place.path);
                 return Err(Failure::Told {
                     exit: Exit::Invalid,
                     kind: Kind::Invalid,
                     message: problem,
-                    hint: Some("write to a file of this machine with -o".to_owned()),
+                    hint: Some(words::gateway::WRITE_HERE.to_owned()),
                 });
             }
             if overwrite == Overwrite::Careful {
                 contents.must_be_closed(&place.path).await.map_err(refused)?;
             }
         }
-        let failed = |error| Failure::Io("cannot keep the notebook of the server", error);
+        let failed = |error| Failure::Io(words::failure::KEEP_SERVED, error);
         let (folder, lock) = taken(&settings.state_dir, &place)?;
         let name = Path::new(place.path.as_str()).file_name().unwrap_or_default();
         let file = folder.join(name);
@@ -179,10 +173,7 @@ impl FetchedNotebook {
         if !is_resumed {
             if left.is_some() {
                 let kept = keep(&settings.notebooks, &settings.state_dir, &file).map_err(failed)?;
-                output.aside(&format!(
-                    "note: outputs of an earlier run that did not get to the server are kept in {}",
-                    kept.display()
-                ));
+                output.aside(&words::gateway::earlier_outputs(&kept.display()));
             }
             let about = About {
                 url: place.url().to_string(),
@@ -202,13 +193,13 @@ impl FetchedNotebook {
 
     /// The note about where the outputs are.
     pub(super) fn whereabouts(&self) -> Option<String> {
-        let there = format!("Outputs are in {} on {}.", self.place.path, self.place.url());
+        let there = words::gateway::outputs_are_in(&self.place.path, &self.place.url());
         (self.goal == Goal::PutBack).then_some(there)
     }
 
     /// Writes the result of the run to the server. A result that the server refuses stays here.
     pub(super) async fn put_back(&self, signals: &Signals) -> Result<(), Failure> {
-        let failed = |error| Failure::Io("cannot read the notebook that was run", error);
+        let failed = |error| Failure::Io(words::failure::READ_NOTEBOOK, error);
         if self.goal == Goal::PutBack {
             let bytes = fs::read(&self.file).map_err(failed)?;
             if bytes != self.read.content {
@@ -227,7 +218,7 @@ impl FetchedNotebook {
 
     async fn write(&self, bytes: &[u8], signals: &Signals) -> Result<(), Failure> {
         let (path, read) = (&self.place.path, Some(&self.read));
-        let kept = format!("the outputs are kept in {}", self.file.display());
+        let kept = words::gateway::outputs_kept(&self.file.display());
         let in_haste = async {
             signals.asked(1).await;
             tokio::time::sleep(LAST_WRITE).await;
@@ -240,7 +231,7 @@ impl FetchedNotebook {
             () = in_haste => Err(Failure::Told {
                 exit: Exit::Unavailable,
                 kind: Kind::Unavailable,
-                message: format!("{path} was not written on the server in time"),
+                message: words::gateway::not_in_time(path),
                 hint: Some(kept),
             }),
         }
@@ -276,7 +267,7 @@ pub(in crate::cli) fn unfinished(state_dir: &Path) -> Vec<UnsavedRun> {
 
 /// The folder of a notebook, locked for this process from here on.
 fn taken(state_dir: &Path, place: &Place) -> Result<(PathBuf, File), Failure> {
-    let failed = |error| Failure::Io("cannot keep the notebook of the server", error);
+    let failed = |error| Failure::Io(words::failure::KEEP_SERVED, error);
     let name = Version::of(format!("{}\n{}", place.url(), place.path).as_bytes()).to_string();
     let folder = state_dir.join(FOLDERS).join(name);
     make_private_folder(&folder).map_err(failed)?;
@@ -289,8 +280,8 @@ fn taken(state_dir: &Path, place: &Place) -> Result<(PathBuf, File), Failure> {
         Err(TryLockError::WouldBlock) => Err(Failure::Told {
             exit: Exit::Busy,
             kind: Kind::Busy,
-            message: format!("another inkcell runs {} of {}", place.path, place.url()),
-            hint: Some("try again when it is done".to_owned()),
+            message: words::gateway::runs_already(&place.path, &place.url()),
+            hint: Some(words::run::TRY_WHEN_DONE.to_owned()),
         }),
     }
 }
@@ -333,8 +324,7 @@ fn failure(problem: &ContentsError, kept: Option<String>) -> Failure {
         }
         ContentsError::NotFound { .. } => (Kind::NotFound, None),
         ContentsError::NoFiles { .. } => {
-            let step =
-                "if it is a server, its address may go on, as in http://localhost:8888/user/me/lab";
+            let step = words::gateway::ADDRESS_GOES_ON;
             (Kind::Unavailable, Some(step.to_owned()))
         }
         ContentsError::Changed { .. } | ContentsError::Open { .. } => (Kind::Conflict, None),

@@ -12,6 +12,7 @@ use inkcell_engine::system_random;
 
 use crate::settings::Settings;
 use crate::view::execution::stored::Language;
+use crate::words;
 
 /// The editor if neither `VISUAL` nor `EDITOR` is set.
 const USUAL: &str = "vi";
@@ -60,5 +61,5 @@ fn run(editor: &str, file: &Path) -> io::Result<()> {
     if status.success() {
         return Ok(());
     }
-    Err(io::Error::other(format!("it ended with {status}, so nothing was changed")))
+    Err(io::Error::other(words::notebook_screen::editor_failed(&status)))
 }

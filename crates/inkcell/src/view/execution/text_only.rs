@@ -11,6 +11,7 @@ use super::output::{remark, text_line};
 use super::{Area, Expansion, plural};
 use crate::view::fold::lines::Lines;
 use crate::view::paint::{Frame, Line, Role, Wrap, wrap};
+use crate::words;
 
 /// A text and the notices about it.
 pub(crate) struct TextOnly {
@@ -50,10 +51,8 @@ fn rows(text: &str, about: &[Notice], area: Area) -> Vec<Line> {
         shown.flat_map(|line| wrap(&line, area.width, Wrap::Anywhere)).collect();
     let (total, hidden) = (rows.len(), rows.len().saturating_sub(PREVIEW));
     if area.expansion == Expansion::Collapsed && hidden > 0 {
-        let hint = format!(
-            "… ({hidden} earlier {}, showing {PREVIEW} of {total}) (ctrl+o to expand)",
-            plural(hidden, "line")
-        );
+        let noun = plural(hidden, "line");
+        let hint = words::output::earlier_lines(hidden, &noun, PREVIEW, total);
         let shown = rows.split_off(hidden);
         rows = remark(Role::Dim, &hint, area.width);
         rows.extend(shown);

@@ -13,6 +13,7 @@ use inkcell_engine::kernel::{make_private_folder, replace_file};
 
 use crate::batch::{Past, Record, RowKey};
 use crate::exit::{Exit, Failure};
+use crate::words;
 
 /// The folder for records of batches, in the state folder.
 const FOLDER: &str = "batches";
@@ -25,7 +26,7 @@ pub(super) struct RecordFile {
 impl RecordFile {
     /// Opens the record of this batch, and locks it.
     pub(super) fn open(state_dir: &Path, record: &Record) -> Result<RecordFile, Failure> {
-        let failed = |error| Failure::Io("cannot keep the record of the batch", error);
+        let failed = |error| Failure::Io(words::failure::KEEP_RECORD, error);
         let folder = state_dir.join(FOLDER);
         make_private_folder(&folder).map_err(failed)?;
         let mut options = OpenOptions::new();
@@ -37,8 +38,8 @@ impl RecordFile {
             Err(TryLockError::WouldBlock) => Err(Failure::Told {
                 exit: Exit::Busy,
                 kind: Kind::Busy,
-                message: "another inkcell runs the same batch".to_owned(),
-                hint: Some("try again when it is done".to_owned()),
+                message: words::batch::RUNS_ALREADY.to_owned(),
+                hint: Some(words::run::TRY_WHEN_DONE.to_owned()),
             }),
         }
     }
@@ -85,10 +86,9 @@ impl Reports {
             }
         }
         match (&self.junit, &self.json) {
-            (Some(junit), Some(json)) if target(junit) == target(json) => Err(Failure::argument(
-                "--report",
-                format!("{} is where --junit is written; name another file", json.display()),
-            )),
+            (Some(junit), Some(json)) if target(junit) == target(json) => {
+                Err(Failure::argument("--report", words::batch::junit_file(&json.display())))
+            }
             _ => Ok(()),
         }
     }
@@ -99,13 +99,9 @@ fn refusal(file: &Path, taken: &[PathBuf]) -> Option<String> {
     let folder = real.parent().filter(|folder| !folder.as_os_str().is_empty());
     let shown = file.display();
     match folder {
-        Some(folder) if !folder.is_dir() => {
-            Some(format!("there is no folder {}; make it, or name another file", folder.display()))
-        }
-        _ if real.is_dir() => Some(format!("{shown} is a folder; name a file")),
-        _ if taken.contains(&real) => {
-            Some(format!("{shown} is a notebook of the batch; name another file"))
-        }
+        Some(folder) if !folder.is_dir() => Some(words::batch::no_report_folder(&folder.display())),
+        _ if real.is_dir() => Some(words::batch::is_folder(&shown)),
+        _ if taken.contains(&real) => Some(words::batch::is_notebook(&shown)),
         _ => None,
     }
 }
