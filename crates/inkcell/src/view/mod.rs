@@ -26,6 +26,4 @@ pub(crate) mod transcript;
 pub(crate) mod words;
 
 #[cfg(test)]
-pub(crate) mod samples;
-#[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,6 +1,8 @@
 //! Programs, notebooks and names cannot control a terminal (S-050, S-051, S-006). The tests check the bytes of
 //! each renderer, and a screen.
 
+pub(crate) mod samples;
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -21,7 +23,6 @@ use super::execution::text_only::TextOnly;
 use super::execution::{Area, Execution, Expansion, Renderer};
 use super::notebook_edit::{Edit, NotebookEdit, Outcome as EditOutcome};
 use super::reply;
-use super::samples;
 use super::transcript::Transcript;
 use super::transcript::piped::PlainTranscript;
 use crate::view::paint::{Colour, Frame, Repaint, Size, TerminalText, ansi, plain};

@@ -32,7 +32,7 @@ mod tests {
 
     use super::*;
     use crate::mcp::desk::{Hints, Order, Turns};
-    use crate::mcp::tools::test_desk::TestDesk;
+    use crate::mcp::tools::tests::TestDesk;
     use crate::mcp::{TOOLS, find};
 
     static BROKEN: ToolSpec = ToolSpec {

@@ -15,7 +15,7 @@ use super::interactive::Interactive;
 use super::text_only::TextOnly;
 use super::*;
 use crate::view::paint::{Span, ansi, plain};
-use crate::view::samples::{self, call, source};
+use crate::view::tests::samples::{self, call, source};
 
 mod failing;
 mod laws;
