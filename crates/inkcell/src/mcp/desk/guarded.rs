@@ -38,13 +38,7 @@ mod tests {
     static BROKEN: ToolSpec = ToolSpec {
         name: "broken",
         description: "",
-        hints: Hints {
-            title: "",
-            read_only: true,
-            destructive: false,
-            idempotent: true,
-            open_world: false,
-        },
+        hints: Hints::reading(""),
         order: Order::None,
         schema: |_| Value::Null,
         call: |_, _, _| async { panic!("broken on purpose") }.boxed(),
