@@ -439,9 +439,3 @@ fn figures_of_cells_are_drawn() {
     transcript.close();
     assert_eq!(pictures(&transcript.settled(area)), 4);
 }
-
-/// The query ends with a request that every terminal answers.
-#[test]
-fn the_question_is_answered_by_every_terminal() {
-    assert!(protocol::QUERY.ends_with("\u{1b}[c"));
-}
