@@ -93,6 +93,7 @@ mod question;
 mod runner;
 mod trace;
 mod turn;
+mod utc;
 mod widgets;
 #[cfg(feature = "zmq")]
 mod zmq;
@@ -137,5 +138,6 @@ pub use python::{
 pub use question::{Answer, AskId, Question};
 pub use runner::{ForkServer, RunnerBackend, RunnerConfig};
 pub use trace::{Direction, KernelTrace, Message, MessageId, Messages, ZygoteState};
+pub use utc::utc_text;
 #[cfg(feature = "zmq")]
 pub use zmq::{Program, Transport, ZmqBackend, ZmqConfig};
