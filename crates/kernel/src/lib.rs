@@ -132,8 +132,8 @@ pub use python::{
     Candidates, DEFAULT_PROBE_TIMEOUT, EnvSetup, Existing, FindError, Finder, FoundInterpreter,
     Interpreter, ManagedEnv, ModuleError, ModuleSearch, OLDEST, ProjectModules, PythonCandidate,
     PythonFacts, PythonVersion, Reason, Search, SetupDone, SetupError, SetupEvent, SetupStep,
-    SetupTool, SkipReason, SkippedCandidate, UnrunPython, Workspace, candidates, find_modules,
-    probe, set_up_environment,
+    SetupTool, SkipReason, SkippedCandidate, UnrunPython, Workspace, candidates,
+    environment_version, find_modules, probe, set_up_environment,
 };
 pub use question::{Answer, AskId, Question};
 pub use runner::{ForkServer, RunnerBackend, RunnerConfig};
