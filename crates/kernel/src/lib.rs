@@ -104,6 +104,7 @@ pub use environ::{
 };
 pub use error::LaunchError;
 pub use error::gateway::{GatewayError, GatewayName, RefusalCause, TokenSent, Whose};
+pub use event::encoding;
 pub use event::{
     BodyNames, CodeNames, Death, DeathCause, DisplayId, ExecEvent, ExecId, FileRead, KernelEvent,
     MimeBundle, MimeData, Name, Outcome, PyError, Stray, StrayFate, StreamName, WidgetStates,
