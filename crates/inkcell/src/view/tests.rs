@@ -19,7 +19,6 @@ use inkcell_engine::output::{
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::execution::interactive::Interactive;
-use super::execution::text_only::TextOnly;
 use super::execution::{Area, Execution, Expansion, Renderer};
 use super::notebook_edit::{Edit, NotebookEdit, Outcome as EditOutcome};
 use super::reply;
@@ -259,7 +258,6 @@ fn session(text: &str) -> Vec<SessionEvent> {
 fn frames(text: &str, area: Area) -> Vec<Frame> {
     let mut all: Vec<Frame> =
         executions(text).iter_mut().map(|execution| execution.frame(area)).collect();
-    all.push(TextOnly::new(text, Vec::new()).frame(area));
     for edit in published(text) {
         all.push(NotebookEdit::new(Edit::of(&edit, Path::new("/w"))).frame(area));
     }
