@@ -3,7 +3,7 @@
 //! Owns the vocabulary that every backend speaks. It must not know sessions, notebooks or how a
 //! surface renders an event.
 
-mod encoding;
+pub mod encoding;
 
 use std::collections::BTreeMap;
 use std::fmt;

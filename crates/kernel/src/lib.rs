@@ -94,6 +94,7 @@ mod question;
 mod runner;
 mod trace;
 mod turn;
+mod utc;
 mod widgets;
 #[cfg(feature = "zmq")]
 mod zmq;
@@ -104,6 +105,7 @@ pub use environ::{
 };
 pub use error::LaunchError;
 pub use error::gateway::{GatewayError, GatewayName, RefusalCause, TokenSent, Whose};
+pub use event::encoding;
 pub use event::{
     BodyNames, CodeNames, Death, DeathCause, DisplayId, ExecEvent, ExecId, FileRead, KernelEvent,
     MimeBundle, MimeData, Name, Outcome, PyError, Stray, StrayFate, StreamName, WidgetStates,
@@ -133,11 +135,12 @@ pub use python::{
     Candidates, DEFAULT_PROBE_TIMEOUT, EnvSetup, Existing, FindError, Finder, FoundInterpreter,
     Interpreter, ManagedEnv, ModuleError, ModuleSearch, OLDEST, ProjectModules, PythonCandidate,
     PythonFacts, PythonVersion, Reason, Search, SetupDone, SetupError, SetupEvent, SetupStep,
-    SetupTool, SkipReason, SkippedCandidate, UnrunPython, Workspace, candidates, find_modules,
-    probe, set_up_environment,
+    SetupTool, SkipReason, SkippedCandidate, UnrunPython, Workspace, candidates,
+    environment_version, find_modules, probe, set_up_environment,
 };
 pub use question::{Answer, AskId, Question};
 pub use runner::{ForkServer, RunnerBackend, RunnerConfig};
 pub use trace::{Direction, KernelTrace, Message, MessageId, Messages, ZygoteState};
+pub use utc::utc_text;
 #[cfg(feature = "zmq")]
 pub use zmq::{Program, Transport, ZmqBackend, ZmqConfig};

@@ -153,11 +153,6 @@ impl Base {
         IdSource::seeded(self.seed)
     }
 
-    /// Returns true if the change was made for an older version of the notebook.
-    pub fn is_older(&self) -> bool {
-        self.known.is_some()
-    }
-
     /// The conflict to report if a change cannot be carried over at all.
     pub fn conflict(&self) -> Option<EngineError> {
         let (known, current) = (self.known.as_ref()?, self.current.as_ref()?);

@@ -4,15 +4,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use inkcell_kernel::{
-    Backend, BackendKind, KernelTrace, LaunchError, Program, ZmqBackend, ZmqConfig,
-};
+use inkcell_kernel::{Backend, BackendKind, KernelTrace, Program, ZmqBackend, ZmqConfig};
 
 use crate::error::EngineError;
 
 mod gateway;
 
-use gateway::Gateway;
 pub use gateway::GatewayChoice;
 pub(crate) use gateway::MadeGateway;
 
@@ -20,15 +17,36 @@ pub(crate) use gateway::MadeGateway;
 #[derive(Clone)]
 pub struct Backends {
     runner: Arc<dyn Backend>,
-    zmq: Option<Arc<Zmq>>,
-    gateway: Option<Arc<Gateway>>,
+    zmq: Option<Arc<Lazy<ZmqBackend>>>,
+    gateway: Option<Arc<Lazy<MadeGateway>>>,
     usual: BackendKind,
 }
 
-struct Zmq {
-    config: Box<dyn Fn() -> ZmqConfig + Send + Sync>,
-    trace: Option<Arc<dyn KernelTrace>>,
-    made: Mutex<Option<ZmqBackend>>,
+/// A backend that is made on its first use.
+struct Lazy<B> {
+    make: Box<dyn Fn() -> Result<B, EngineError> + Send + Sync>,
+    made: Mutex<Option<B>>,
+}
+
+impl<B: Clone> Lazy<B> {
+    fn new(make: impl Fn() -> Result<B, EngineError> + Send + Sync + 'static) -> Option<Arc<Self>> {
+        Some(Arc::new(Lazy { make: Box::new(make), made: Mutex::default() }))
+    }
+
+    fn get(&self) -> Result<B, EngineError> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = &*made {
+            return Ok(made.clone());
+        }
+        let new = (self.make)()?;
+        *made = Some(new.clone());
+        Ok(new)
+    }
+
+    /// The backend, if it was ever used.
+    fn known(&self) -> Option<B> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 impl Backends {
@@ -44,8 +62,8 @@ impl Backends {
         config: impl Fn() -> ZmqConfig + Send + Sync + 'static,
         trace: Option<Arc<dyn KernelTrace>>,
     ) -> Backends {
-        let zmq = Zmq { config: Box::new(config), trace, made: Mutex::default() };
-        Backends { zmq: Some(Arc::new(zmq)), ..self }
+        let make = move || Ok(ZmqBackend::traced(config(), trace.clone())?);
+        Backends { zmq: Lazy::new(make), ..self }
     }
 
     /// Adds kernels on a gateway. `config` is called when the first of them is requested.
@@ -54,8 +72,8 @@ impl Backends {
         config: impl Fn() -> Result<GatewayChoice, EngineError> + Send + Sync + 'static,
         trace: Option<Arc<dyn KernelTrace>>,
     ) -> Backends {
-        let gateway = Gateway { config: Box::new(config), trace, made: Mutex::default() };
-        Backends { gateway: Some(Arc::new(gateway)), ..self }
+        let make = move || Ok(MadeGateway::of(config()?, trace.clone()));
+        Backends { gateway: Lazy::new(make), ..self }
     }
 
     /// Sets the default backend.
@@ -65,15 +83,11 @@ impl Backends {
 
     /// Ends kernels that no session uses yet, and waits a while for the ends of others.
     pub(crate) async fn close(&self) {
-        let made = self
-            .zmq
-            .as_ref()
-            .and_then(|zmq| zmq.made.lock().unwrap_or_else(PoisonError::into_inner).clone());
-        if let Some(made) = made {
+        if let Some(made) = self.zmq.as_ref().and_then(|zmq| zmq.known()) {
             made.close().await;
         }
-        if let Some(gateway) = &self.gateway {
-            gateway.close().await;
+        if let Some(made) = self.gateway.as_ref().and_then(|gateway| gateway.known()) {
+            made.close().await;
         }
     }
 
@@ -92,29 +106,12 @@ impl Backends {
         let Some(zmq) = &self.zmq else {
             return Err(EngineError::NoBackend { backend: BackendKind::Zmq });
         };
-        let made = zmq.backend().map_err(EngineError::from)?;
-        Ok(Arc::new(made.running(program)))
+        Ok(Arc::new(zmq.get()?.running(program)))
     }
 
     /// The gateway, created on the first use.
     pub(crate) fn gateway(&self) -> Result<MadeGateway, EngineError> {
         let backend = BackendKind::Gateway;
-        self.gateway.as_ref().ok_or(EngineError::NoBackend { backend })?.made()
-    }
-}
-
-impl Zmq {
-    fn backend(&self) -> Result<ZmqBackend, LaunchError> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(made) = &*made {
-            return Ok(made.clone());
-        }
-        let config = (self.config)();
-        let backend = match &self.trace {
-            Some(trace) => ZmqBackend::traced(config, Arc::clone(trace)),
-            None => ZmqBackend::new(config),
-        }?;
-        *made = Some(backend.clone());
-        Ok(backend)
+        self.gateway.as_ref().ok_or(EngineError::NoBackend { backend })?.get()
     }
 }

@@ -7,6 +7,21 @@ use super::keep::window::Repeats;
 use super::model::ModelOutput;
 use super::rich::RichLimits;
 
+/// Limits for the text that is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TextLimit {
+    /// Bytes of text that are shown at most.
+    pub max_bytes: usize,
+    /// Lines of text that are shown at most.
+    pub max_lines: usize,
+}
+
+impl Default for TextLimit {
+    fn default() -> TextLimit {
+        TextLimit { max_bytes: 51_200, max_lines: 3000 }
+    }
+}
+
 /// Limits for the output of one execution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OutputLimits {

@@ -13,13 +13,9 @@ mod sink;
 
 pub use clean::sanitize::Cleaner;
 pub use keep::spill::{ArtifactLimit, Content, Spill, SpillFile};
-pub use keep::truncate::{
-    CutBy, CutText, TailBuffer, TextLimit, continue_notice, partial_line_notice, truncate_head,
-    truncate_tail,
-};
 pub use keep::window::{Extent, Repeats};
 pub(crate) use limits::CallBudget;
-pub use limits::OutputLimits;
+pub use limits::{OutputLimits, TextLimit};
 pub use model::{
     ArtifactRef, Counts, ImageItem, JsonItem, Mark, ModelOutput, Notice, Part, RichItem, RichKind,
     Truncation, guarded, size,

@@ -13,7 +13,7 @@ use super::clean::plain::PlainChunk;
 use super::clean::sanitize::Cleaner;
 use super::keep::spill::{RawLog, Spill};
 use super::keep::text::TextSide;
-use super::keep::truncate::tail;
+use super::keep::text::tail;
 use super::keep::window::{Extent, Kepts, Window};
 use super::limits::OutputLimits;
 use super::model::{ArtifactRef, Counts, Mark, ModelOutput, Notice, Part, Truncation};

@@ -78,11 +78,6 @@ pub struct OpenedRun {
 }
 
 impl OpenedRun {
-    /// The working folder of its code.
-    pub fn cwd(&self) -> &Path {
-        &self.cwd
-    }
-
     /// The session of the run: the named one, else one of its own.
     pub fn session(&self) -> SessionName {
         let own = || SessionName(self.opened.path.display().to_string());
@@ -129,11 +124,6 @@ impl PreparedRun {
     /// The working folder of its code.
     pub fn cwd(&self) -> &Path {
         &self.request.cwd
-    }
-
-    /// The session of the run.
-    pub fn session(&self) -> Option<&SessionName> {
-        self.request.session.as_ref()
     }
 }
 

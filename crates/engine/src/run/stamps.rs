@@ -3,8 +3,9 @@
 //!
 //! Owns the form of these notes. A run writes none of them unless asked.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
+use inkcell_kernel::utc_text;
 use inkcell_notebook::{
     CellKind, CellPlace, CellRef, CellView, EditOp, MetaChange, Notebook, Parameters,
 };
@@ -64,9 +65,9 @@ impl CellStamps {
                     "papermill",
                     json!({
                         "duration": seconds(span.duration()),
-                        "end_time": naive(ended),
+                        "end_time": utc_text(ended),
                         "exception": failed,
-                        "start_time": naive(began),
+                        "start_time": utc_text(began),
                         "status": if failed { "failed" } else { "completed" },
                     }),
                 )))
@@ -176,11 +177,11 @@ pub(crate) fn whole(stamps: Stamps, notebook: &Notebook, run: &Whole<'_>) -> Vec
     }
     noted.extend(object(json!({
         "duration": seconds(run.span.duration()),
-        "end_time": naive(run.span.ended),
+        "end_time": utc_text(run.span.ended),
         "exception": run.failed.map(|_| true),
         "input_path": run.input,
         "output_path": run.output,
-        "start_time": naive(run.span.began),
+        "start_time": utc_text(run.span.began),
         "version": concat!("inkcell ", env!("CARGO_PKG_VERSION")),
     })));
     let mut ops = vec![set(None, "papermill", &Value::Object(noted))];
@@ -260,7 +261,7 @@ fn instant(text: &str) -> Option<Duration> {
     Some(Duration::new(days(year, month, day)? * 86_400 + seconds, nanos))
 }
 
-/// Days since 1970-01-01; the inverse of [`date`].
+/// Days since 1970-01-01; the inverse of the date in [`utc_text`].
 fn days(year: u64, month: u64, day: u64) -> Option<u64> {
     if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
         return None;
@@ -274,33 +275,7 @@ fn days(year: u64, month: u64, day: u64) -> Option<u64> {
 }
 
 fn zulu(time: SystemTime) -> String {
-    naive(time) + "Z"
-}
-
-/// A time of day in UTC, to the microsecond, without a zone.
-fn naive(time: SystemTime) -> String {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let (days, of_day) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
-    let (year, month, day) = date(days);
-    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-    let micros = since.subsec_micros();
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}")
-}
-
-/// Year, month and day for a number of days since 1970-01-01, in the Gregorian calendar. Years begin in March here, so
-/// that a leap day is the last of its year.
-fn date(days: u64) -> (u64, u64, u64) {
-    const ERA: u64 = 146_097;
-    let from_march = days + 719_468;
-    let (era, day_of_era) = (from_march / ERA, from_march % ERA);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    (year, month, day)
+    utc_text(time) + "Z"
 }
 
 #[cfg(test)]

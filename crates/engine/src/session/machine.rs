@@ -11,8 +11,6 @@
 
 mod asking;
 mod climb;
-#[cfg(test)]
-mod model;
 mod run;
 #[cfg(test)]
 mod tests;

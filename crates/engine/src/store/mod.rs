@@ -41,7 +41,7 @@ pub use grep::{GrepHit, GrepLimits, GrepRead, SearchPattern};
 pub use id::{ArtifactId, ArtifactOwner, ArtifactSession};
 pub use json_path::{JsonFound, JsonKind, JsonPath, JsonRead};
 pub use quota::StoreUsage;
-pub use read::{Artifact, ArtifactReader, BytesRead, CutLine, LinesRead, Piece};
+pub use read::{Artifact, BytesRead, CutLine, LinesRead, Piece};
 pub use record::{ArtifactInfo, ArtifactState, Cause, Incomplete, is_text_kind};
 pub use sweep::{RemovedArtifact, RemovedFor, SweepResult};
 pub use writer::{ArtifactWriter, WriteResult};

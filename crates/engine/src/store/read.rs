@@ -5,7 +5,7 @@
 //! has the other way of reading.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read as _};
 use std::os::unix::fs::FileExt;
 
 use inkcell_notebook::{Form, LineRange, PageLimits};
@@ -100,17 +100,8 @@ impl Artifact {
         &self.info
     }
 
-    /// Reads all of it, up to its size when it was found.
-    pub fn reader(&self) -> ArtifactReader<'_> {
-        ArtifactReader { artifact: self, at: 0 }
-    }
-
     /// Fills a buffer from an offset on, as far as the file goes.
     pub(super) fn fill(&self, at: u64, buffer: &mut [u8]) -> Result<usize, ArtifactError> {
-        self.fill_io(at, buffer).map_err(ArtifactError::io(&self.info.path, "read the artifact"))
-    }
-
-    fn fill_io(&self, at: u64, buffer: &mut [u8]) -> io::Result<usize> {
         let left = usize::try_from(self.info.bytes.saturating_sub(at)).unwrap_or(usize::MAX);
         let wanted = buffer.len().min(left);
         let mut filled = 0;
@@ -119,7 +110,10 @@ impl Artifact {
                 Ok(0) => break,
                 Ok(read) => filled += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                Err(error) => {
+                    let failed = ArtifactError::io(&self.info.path, "read the artifact");
+                    return Err(failed(error));
+                }
             }
         }
         Ok(filled)
@@ -325,19 +319,4 @@ pub(super) fn whole_characters(bytes: &[u8]) -> usize {
         return if wanted > back { length - back } else { length };
     }
     length
-}
-
-/// Reads an artifact from its beginning to its end.
-#[derive(Debug)]
-pub struct ArtifactReader<'a> {
-    artifact: &'a Artifact,
-    at: u64,
-}
-
-impl Read for ArtifactReader<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let filled = self.artifact.fill_io(self.at, buffer)?;
-        self.at += filled as u64;
-        Ok(filled)
-    }
 }

@@ -11,7 +11,7 @@ use inkcell_engine::artifact::{
     ArtifactError, ArtifactId, ArtifactInfo, ArtifactLimits, ArtifactSession, ArtifactSpec,
     ArtifactState, Artifacts, ArtifactsConfig, Cause, Incomplete, Scope,
 };
-use inkcell_engine::notebook::PageLimits;
+use inkcell_engine::notebook::{Form, PageLimits};
 use inkcell_engine::{Kind, system_random};
 use inkcell_testkit::need;
 use tempfile::TempDir;
@@ -188,10 +188,8 @@ fn an_artifact_is_a_file_of_its_session() {
     assert_eq!(std::fs::read(&info.path).expect("a file"), bytes);
     assert_eq!((info.bytes, info.lines, &*info.session), (15, Some(2), "default"));
     assert_eq!(info.state, ArtifactState::Complete);
-    let mut read = Vec::new();
     let found = store.find(&info.id, Scope::All).expect("found");
-    found.reader().read_to_end(&mut read).expect("read");
-    assert_eq!(read, bytes);
+    assert_eq!(found.bytes(0, usize::MAX, Form::Raw).expect("read").bytes, bytes);
     for (kind, ending, lines) in [
         ("image/png", "png", None),
         ("application/json", "md", Some(1)),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::signal_thread::SignalThread;
+use super::signals::SignalThread;
 use crate::args::Attach;
 use crate::client::hosts::{self, HostSession};
 use crate::client::{Client, Exchange, Step};

@@ -25,7 +25,6 @@ mod run;
 mod sessions;
 mod settings;
 mod setup;
-mod signal_thread;
 mod signals;
 mod state;
 mod to;

@@ -15,7 +15,7 @@ use rustix::process::Signal;
 
 use super::code;
 use super::listener::{Listener, ShowState};
-use super::signal_thread::SignalThread;
+use super::signals::SignalThread;
 use crate::app::python;
 use crate::args::{Py, View};
 use crate::client::hosts;

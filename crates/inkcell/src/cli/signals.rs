@@ -1,14 +1,16 @@
 //! Signals, for a command that runs code: the first asks the code to stop, the second ends it.
 //!
 //! Owns which signals are handled, and how often the user asked for an end. The process ends by the same signal
-//! after its cleanup.
+//! after its cleanup. A thread receives them, so that a command without an async runtime hears them, too.
 
+use std::io::Read as _;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
-use tokio::signal::unix::{Signal as Heard, SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::exit::Failure;
@@ -16,35 +18,81 @@ use crate::output::end_on;
 use crate::words;
 
 /// After a signal that asks us to end, the code gets this long to react, because another program waits for us.
-pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(2);
 
-pub(super) const HEARD: [Signal; 3] = [Signal::INT, Signal::TERM, Signal::HUP];
+const HEARD: [Signal; 3] = [Signal::INT, Signal::TERM, Signal::HUP];
 
 /// The signal that asked this command to end, if one did.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SignalThread {
+    first: Arc<AtomicI32>,
+    times: Arc<AtomicU32>,
+}
+
+impl SignalThread {
+    /// Listens from now on, and reports signals: with 1 for the first request to end, with 2 for an immediate end.
+    pub(crate) fn listen(
+        mut asked: impl FnMut(u32) + Send + 'static,
+    ) -> Result<SignalThread, Failure> {
+        let failed = |error| Failure::Io(words::failure::LISTEN_TO_SIGNALS, error);
+        let ignored = ignored_signals();
+        let mut pipes = Vec::new();
+        for signal in HEARD {
+            let number = signal.as_raw();
+            // Ignored signals stay ignored: `nohup` and shells that start jobs in the background rely on it.
+            if ignored & (1 << (number - 1)) != 0 {
+                continue;
+            }
+            let (read, write) = UnixStream::pair().map_err(failed)?;
+            signal_hook::low_level::pipe::register(number, write).map_err(failed)?;
+            end_on(number).map_err(failed)?;
+            pipes.push((number, read));
+        }
+        let heard = SignalThread::default();
+        let (first, times) = (Arc::clone(&heard.first), Arc::clone(&heard.times));
+        let listen = move || {
+            let Some(number) = next(&mut pipes, None) else { return };
+            first.store(number, Ordering::SeqCst);
+            times.store(1, Ordering::SeqCst);
+            asked(1);
+            // After a signal that is not a key, another program waits for us: the code gets this long to react.
+            let patience = (number != Signal::INT.as_raw()).then_some(PATIENCE);
+            next(&mut pipes, patience);
+            times.store(2, Ordering::SeqCst);
+            asked(2);
+        };
+        let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(listen);
+        thread.map_err(failed)?;
+        Ok(heard)
+    }
+
+    /// How often signals asked for an end: once, or twice for an immediate end.
+    pub(crate) fn times(&self) -> u32 {
+        self.times.load(Ordering::SeqCst)
+    }
+
+    /// The signal that came first.
+    pub(crate) fn first(&self) -> Option<i32> {
+        match self.first.load(Ordering::SeqCst) {
+            0 => None,
+            number => Some(number),
+        }
+    }
+}
+
+/// The same for a command with an async runtime, which waits for signals beside other events.
 #[derive(Clone, Debug)]
 pub(crate) struct Signals {
-    first: Arc<AtomicI32>,
+    heard: SignalThread,
     times: watch::Receiver<u32>,
 }
 
 impl Signals {
-    /// Listens from now on. Needs the runtime.
+    /// Listens from now on.
     pub(crate) fn listen() -> Result<Signals, Failure> {
-        let failed = |error| Failure::Io(words::failure::LISTEN_TO_SIGNALS, error);
-        let ignored = ignored_signals();
-        let mut heard = Vec::new();
-        for number in HEARD {
-            // Ignored signals stay ignored: `nohup` and shells that start jobs in the background rely on it.
-            let kind = number.as_raw();
-            if ignored & (1 << (kind - 1)) == 0 {
-                heard.push((kind, signal(SignalKind::from_raw(kind)).map_err(failed)?));
-                end_on(kind).map_err(failed)?;
-            }
-        }
         let (asked, times) = watch::channel(0);
-        let signals = Signals { first: Arc::default(), times };
-        tokio::spawn(pass_on(heard, asked, signals.first.clone()));
-        Ok(signals)
+        let heard = SignalThread::listen(move |times| _ = asked.send_replace(times))?;
+        Ok(Signals { heard, times })
     }
 
     /// Returns when the user has asked this often: once for an end, twice for an immediate one.
@@ -57,41 +105,36 @@ impl Signals {
 
     /// The signal that came first.
     pub(crate) fn first(&self) -> Option<i32> {
-        match self.first.load(Ordering::SeqCst) {
-            0 => None,
-            number => Some(number),
-        }
+        self.heard.first()
     }
 }
 
-async fn pass_on(mut heard: Vec<(i32, Heard)>, asked: watch::Sender<u32>, first: Arc<AtomicI32>) {
-    let number = next(&mut heard).await;
-    first.store(number, Ordering::SeqCst);
-    asked.send_replace(1);
-    if number == Signal::INT.as_raw() {
-        next(&mut heard).await;
-    } else {
-        let _ = tokio::time::timeout(PATIENCE, next(&mut heard)).await;
-    }
-    asked.send_replace(2);
-    // More than that never comes: wait for as long as the process lives.
-    std::future::pending::<()>().await;
-}
-
-async fn next(heard: &mut [(i32, Heard)]) -> i32 {
-    std::future::poll_fn(|cx| {
-        for (number, signal) in heard.iter_mut() {
-            if signal.poll_recv(cx).is_ready() {
-                return std::task::Poll::Ready(*number);
-            }
+/// The next signal; none after `patience`.
+fn next(pipes: &mut [(i32, UnixStream)], patience: Option<Duration>) -> Option<i32> {
+    let until = patience.map(|patience| Instant::now() + patience);
+    loop {
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
+        let mut polled: Vec<PollFd<'_>> =
+            pipes.iter().map(|(_, pipe)| PollFd::new(pipe, PollFlags::IN)).collect();
+        match poll(&mut polled, left.as_ref()) {
+            Ok(0) => return None,
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(_) => return None,
         }
-        std::task::Poll::Pending
-    })
-    .await
+        let at = polled.iter().position(|polled| !polled.revents().is_empty())?;
+        drop(polled);
+        let (number, pipe) = &mut pipes[at];
+        let mut byte = [0; 1];
+        if pipe.read(&mut byte).is_ok_and(|length| length == 1) {
+            return Some(*number);
+        }
+    }
 }
 
 /// The signals that this process ignores from its start, one bit each; none if the system does not tell.
-pub(super) fn ignored_signals() -> u64 {
+fn ignored_signals() -> u64 {
     let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return 0 };
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)

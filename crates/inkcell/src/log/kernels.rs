@@ -15,7 +15,7 @@ use super::{MESSAGES, millis, stage};
 
 /// A backend whose kernels are logged as the settings say.
 pub(crate) fn runner(config: RunnerConfig) -> Result<RunnerBackend, LaunchError> {
-    RunnerBackend::traced(config, Arc::new(Kernels))
+    RunnerBackend::traced(config, Some(kernels()))
 }
 
 /// A trace that logs the actions of any backend.

@@ -7,11 +7,9 @@ use std::path::{Path, PathBuf};
 
 use inkcell_engine::kernel::{
     Kernelspec, KernelspecSearch, ParentEnv, PrefixKind, PythonPrefix, Search, candidates,
+    environment_version,
 };
 use inkcell_engine::{KernelDefaults, KernelMetadata};
-
-/// The most bytes of the file that are read. A real one has a few lines.
-const MOST_BYTES: u64 = 64 << 10;
 
 /// The places to look for kernels and interpreters.
 #[derive(Debug)]
@@ -35,7 +33,8 @@ impl KernelDefaults for KernelFiles {
             }
         }
         if kernel.language == "python" {
-            kernel.version = python.and_then(|python| version(&python.folder));
+            let version = python.and_then(|python| environment_version(&python.folder));
+            kernel.version = version.map(|version| version.to_string());
         }
         kernel
     }
@@ -69,32 +68,6 @@ impl KernelFiles {
         };
         search.find().take(name).ok()
     }
-}
-
-/// The version that the file of a virtual environment names, such as 3.12.3.
-fn version(environment: &Path) -> Option<String> {
-    let path = environment.join("pyvenv.cfg");
-    let found = fs::metadata(&path).ok()?;
-    // Opening a pipe of that name would block.
-    if !found.is_file() || found.len() > MOST_BYTES {
-        return None;
-    }
-    let text = fs::read_to_string(path).ok()?;
-    let mut values = text.lines().filter_map(|line| {
-        let (key, value) = line.split_once('=')?;
-        matches!(key.trim(), "version" | "version_info").then(|| value.trim().to_owned())
-    });
-    values.find_map(|value| plain_version(&value))
-}
-
-/// The three numbers at the beginning of `3.12.3` or `3.12.3.final.0`.
-fn plain_version(text: &str) -> Option<String> {
-    let mut parts = text.split('.');
-    let mut number = || {
-        let digits: String = parts.next()?.chars().take_while(char::is_ascii_digit).collect();
-        (!digits.is_empty() && digits.len() < 4).then_some(digits)
-    };
-    Some(format!("{}.{}.{}", number()?, number()?, number()?))
 }
 
 #[cfg(test)]

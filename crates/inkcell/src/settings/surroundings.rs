@@ -5,18 +5,16 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use inkcell_engine::kernel::encoding::os_text;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Surroundings {
     #[serde(serialize_with = "write_vars", deserialize_with = "read_vars")]
     pub(super) vars: BTreeMap<OsString, OsString>,
-    #[serde(serialize_with = "write_path", deserialize_with = "read_path")]
+    #[serde(with = "os_text")]
     pub(super) cwd: PathBuf,
     /// The folder whose project counts, if it is not the one in which inkcell was started.
     pub(super) works_in: Option<PathBuf>,
@@ -54,51 +52,24 @@ impl Surroundings {
 
 /// A string of the system: as text, or as an object with its bytes if it is not UTF-8.
 #[derive(Serialize, Deserialize)]
-#[serde(untagged)]
-enum Raw {
-    Text(String),
-    Bytes { base64: String },
-}
-
-impl Raw {
-    fn of(given: &OsStr) -> Raw {
-        match given.to_str() {
-            Some(text) => Raw::Text(text.to_owned()),
-            None => Raw::Bytes { base64: STANDARD.encode(given.as_encoded_bytes()) },
-        }
-    }
-
-    fn read(self) -> Result<OsString, base64::DecodeError> {
-        Ok(match self {
-            Raw::Text(text) => text.into(),
-            Raw::Bytes { base64 } => OsString::from_vec(STANDARD.decode(base64)?),
-        })
-    }
-}
-
-fn write_path<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
-    Raw::of(path.as_os_str()).serialize(to)
-}
-
-fn read_path<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
-    Raw::deserialize(from)?.read().map(PathBuf::from).map_err(D::Error::custom)
-}
+struct OsText(#[serde(with = "os_text")] OsString);
 
 fn write_vars<S: Serializer>(
     vars: &BTreeMap<OsString, OsString>,
     to: S,
 ) -> Result<S::Ok, S::Error> {
-    to.collect_seq(vars.iter().map(|(name, value)| (Raw::of(name), Raw::of(value))))
+    to.collect_seq(vars.iter().map(|(name, value)| (OsText(name.clone()), OsText(value.clone()))))
 }
 
 fn read_vars<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<OsString, OsString>, D::Error> {
-    let pairs = Vec::<(Raw, Raw)>::deserialize(from)?;
-    let read = pairs.into_iter().map(|(name, value)| Ok((name.read()?, value.read()?)));
-    read.collect::<Result<_, base64::DecodeError>>().map_err(D::Error::custom)
+    let pairs = Vec::<(OsText, OsText)>::deserialize(from)?;
+    Ok(pairs.into_iter().map(|(name, value)| (name.0, value.0)).collect())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStringExt as _;
+
     use super::*;
 
     /// A host receives the surroundings of a caller unchanged, even if they are not UTF-8.

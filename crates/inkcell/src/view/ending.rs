@@ -160,7 +160,7 @@ mod tests {
     use inkcell_engine::kernel::DeathCause;
 
     use super::*;
-    use crate::view::samples;
+    use crate::view::tests::samples;
 
     fn death(cause: DeathCause) -> Death {
         Death { cause, stderr_tail: String::new(), strays: Vec::new() }

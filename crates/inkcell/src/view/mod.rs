@@ -25,6 +25,4 @@ pub(crate) mod sessions;
 pub(crate) mod transcript;
 
 #[cfg(test)]
-pub(crate) mod samples;
-#[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,6 +1,8 @@
 //! Programs, notebooks and names cannot control a terminal (S-050, S-051, S-006). The tests check the bytes of
 //! each renderer, and a screen.
 
+pub(crate) mod samples;
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -17,11 +19,9 @@ use inkcell_engine::output::{
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use super::execution::interactive::Interactive;
-use super::execution::text_only::TextOnly;
 use super::execution::{Area, Execution, Expansion, Renderer};
 use super::notebook_edit::{Edit, NotebookEdit, Outcome as EditOutcome};
 use super::reply;
-use super::samples;
 use super::transcript::Transcript;
 use super::transcript::piped::PlainTranscript;
 use crate::view::paint::{Colour, Frame, Repaint, Size, TerminalText, ansi, plain};
@@ -258,7 +258,6 @@ fn session(text: &str) -> Vec<SessionEvent> {
 fn frames(text: &str, area: Area) -> Vec<Frame> {
     let mut all: Vec<Frame> =
         executions(text).iter_mut().map(|execution| execution.frame(area)).collect();
-    all.push(TextOnly::new(text, Vec::new()).frame(area));
     for edit in published(text) {
         all.push(NotebookEdit::new(Edit::of(&edit, Path::new("/w"))).frame(area));
     }

@@ -61,11 +61,6 @@ pub(crate) const STREAMS: &str = "--view stream shows everything";
 /// The text in place of a stored picture whose data is damaged.
 pub(crate) const BAD_PICTURE: &str = "a picture that cannot be read";
 
-/// The line above the end of a long text. `lines` is the noun for the hidden ones.
-pub(crate) fn earlier_lines(hidden: usize, lines: &str, shown: usize, total: usize) -> String {
-    format!("… ({hidden} earlier {lines}, showing {shown} of {total}) (ctrl+o to expand)")
-}
-
 /// The hint of a view that ends before its call.
 pub(crate) fn result_shows(id: &str) -> String {
     format!("inkcell result {id} shows them")

@@ -94,7 +94,7 @@ fn files(krate: &str) -> Vec<(String, String)> {
     let src = format!("crates/{krate}/src/");
     let is_test = |path: &str| {
         path.split('/').any(|part| part == "tests")
-            || ["/tests.rs", "_tests.rs", "/test_desk.rs"].iter().any(|end| path.ends_with(end))
+            || ["/tests.rs", "_tests.rs"].iter().any(|end| path.ends_with(end))
     };
     let all = sources(&src).into_iter().filter(|(path, _)| !is_test(path));
     all.map(|(path, text)| (path[src.len()..].to_owned(), code(&text))).collect()

@@ -237,7 +237,7 @@ fn the_environment_is_read_in_one_place() {
         let places = ["settings/surroundings.rs", "settings.rs", "exit.rs", "main.rs"];
         let is_place = places.iter().any(|place| path.ends_with(place));
         // Tests learn from a variable which Python to use.
-        let is_test = path.ends_with("tests.rs") || path.ends_with("test_desk.rs");
+        let is_test = path.ends_with("tests.rs");
         let reads = code(&text).contains("std::env");
         assert!(is_place || is_test || !reads, "{path} reads the environment");
     }
@@ -247,7 +247,6 @@ fn the_environment_is_read_in_one_place() {
 fn test_code<'a>(path: &str, text: &'a str) -> &'a str {
     let is_test = path.contains("/tests/")
         || path.ends_with("/tests.rs")
-        || path.ends_with("/test_desk.rs")
         || path.starts_with("crates/testkit/");
     match text.find("mod tests {") {
         _ if is_test => text,

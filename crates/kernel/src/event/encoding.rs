@@ -1,23 +1,37 @@
-//! JSON forms of bytes, which JSON itself lacks.
+//! JSON forms of bytes and of strings of the system, which JSON itself lacks.
 //!
 //! Owns these forms, for `#[serde(with)]`. Each reads back what it wrote. It must not know who sends the bytes, or
 //! where.
 
-/// Bytes as a base64 string.
-pub(crate) mod base64 {
+/// Bytes as a base64 string, in the standard alphabet.
+pub mod base64 {
     use ::base64::Engine as _;
     use ::base64::engine::general_purpose::STANDARD;
-    use ::bytes::Bytes;
     use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
 
-    pub(crate) fn serialize<S: Serializer>(bytes: &Bytes, to: S) -> Result<S::Ok, S::Error> {
+    /// Writes the string.
+    pub fn serialize<S: Serializer>(bytes: &impl AsRef<[u8]>, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&STANDARD.encode(bytes))
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Bytes, D::Error> {
+    /// Reads the string.
+    pub fn deserialize<'de, D: Deserializer<'de>, B: From<Vec<u8>>>(
+        from: D,
+    ) -> Result<B, D::Error> {
         let text = String::deserialize(from)?;
-        STANDARD.decode(text).map(Bytes::from).map_err(D::Error::custom)
+        STANDARD.decode(text).map(B::from).map_err(D::Error::custom)
     }
+}
+
+/// Bytes that are nearly always text.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(untagged)]
+enum Form {
+    Text(String),
+    Other {
+        #[serde(with = "base64")]
+        base64: Vec<u8>,
+    },
 }
 
 /// Bytes that are nearly always text: a string if they are UTF-8, else an object with base64.
@@ -25,28 +39,44 @@ pub(crate) mod bytes {
     use ::bytes::Bytes;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    #[derive(Serialize, Deserialize)]
-    #[serde(untagged)]
-    enum Form {
-        Text(String),
-        Other {
-            #[serde(with = "super::base64")]
-            base64: Bytes,
-        },
-    }
+    use super::Form;
 
-    pub(crate) fn serialize<S: Serializer>(bytes: &Bytes, to: S) -> Result<S::Ok, S::Error> {
-        match std::str::from_utf8(bytes) {
+    pub(crate) fn serialize<S: Serializer>(
+        bytes: &impl AsRef<[u8]>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        match std::str::from_utf8(bytes.as_ref()) {
             Ok(text) => to.serialize_str(text),
-            Err(_) => Form::Other { base64: bytes.clone() }.serialize(to),
+            Err(_) => Form::Other { base64: bytes.as_ref().to_vec() }.serialize(to),
         }
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Bytes, D::Error> {
         Ok(match Form::deserialize(from)? {
             Form::Text(text) => text.into(),
-            Form::Other { base64 } => base64,
+            Form::Other { base64 } => base64.into(),
         })
+    }
+}
+
+/// A path or another string of the system: a string if it is UTF-8, else an object with base64.
+pub mod os_text {
+    use std::ffi::{OsStr, OsString};
+    use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+
+    use serde::{Deserializer, Serializer};
+
+    /// Writes the string or the object.
+    pub fn serialize<S: Serializer>(text: &impl AsRef<OsStr>, to: S) -> Result<S::Ok, S::Error> {
+        super::bytes::serialize(&text.as_ref().as_bytes(), to)
+    }
+
+    /// Reads the string or the object.
+    pub fn deserialize<'de, D: Deserializer<'de>, T: From<OsString>>(
+        from: D,
+    ) -> Result<T, D::Error> {
+        let bytes = super::bytes::deserialize(from)?;
+        Ok(OsString::from_vec(bytes.into()).into())
     }
 }
 

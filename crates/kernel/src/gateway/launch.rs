@@ -123,15 +123,11 @@ pub struct GatewayBackend {
 impl GatewayBackend {
     /// Creates a backend for this gateway. Sends no request yet.
     pub fn new(config: GatewayConfig) -> GatewayBackend {
-        GatewayBackend::with(config, None)
+        GatewayBackend::traced(config, None)
     }
 
     /// Creates a backend that reports its traffic to `trace`.
-    pub fn traced(config: GatewayConfig, trace: Arc<dyn KernelTrace>) -> GatewayBackend {
-        GatewayBackend::with(config, Some(trace))
-    }
-
-    fn with(config: GatewayConfig, trace: Option<Arc<dyn KernelTrace>>) -> GatewayBackend {
+    pub fn traced(config: GatewayConfig, trace: Option<Arc<dyn KernelTrace>>) -> GatewayBackend {
         let record = Arc::new(Record::new(&config.state_dir));
         GatewayBackend {
             rest: Arc::new(rest(&config)),

@@ -51,7 +51,7 @@ impl UnrunPython {
     ) -> Result<UnrunPython, SkipReason> {
         let PythonCandidate { path, venv, reason } = candidate;
         must_be_program(path)?;
-        let version = Config::around(path).and_then(|config| config.version);
+        let version = Config::around(path).and_then(|config| version_of(&config.version?));
         if let Some(version) = version.filter(|version| *version < OLDEST) {
             return Err(SkipReason::TooOld(version));
         }
@@ -136,20 +136,24 @@ fn linked_from(folder: &Path) -> Vec<PathBuf> {
 pub(super) struct Config {
     /// The folder of the Python that the environment was made from.
     pub(super) home: Option<PathBuf>,
-    version: Option<PythonVersion>,
+    version: Option<String>,
     sees_system: bool,
 }
 
 impl Config {
     /// Reads the `pyvenv.cfg` of the virtual environment that contains a program.
     pub(super) fn around(program: &Path) -> Option<Config> {
-        let text = text_of(&venv_of(program)?.join("pyvenv.cfg"))?;
+        Config::of(&venv_of(program)?)
+    }
+
+    fn of(environment: &Path) -> Option<Config> {
+        let text = text_of(&environment.join("pyvenv.cfg"))?;
         let mut config = Config::default();
         for (name, value) in text.lines().filter_map(|line| line.split_once('=')) {
             let value = value.trim();
             match name.trim().to_ascii_lowercase().as_str() {
                 "home" => config.home = Some(PathBuf::from(value)),
-                "version" | "version_info" => config.version = version_of(value),
+                "version" | "version_info" => config.version = Some(value.to_owned()),
                 "include-system-site-packages" => {
                     config.sees_system = value.eq_ignore_ascii_case("true");
                 }
@@ -160,9 +164,16 @@ impl Config {
     }
 }
 
+/// The version that the file of a virtual environment names with all three numbers.
+pub fn environment_version(environment: &Path) -> Option<PythonVersion> {
+    let version = Config::of(environment)?.version?;
+    version_of(&version).filter(|_| version.split('.').count() > 2)
+}
+
 /// Parses `3.12.1`, `3.12` or `3.12.1.final.0`.
 fn version_of(text: &str) -> Option<PythonVersion> {
-    let mut numbers = text.split('.').map(|part| part.parse().ok());
+    let digits = |part: &str| part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
+    let mut numbers = text.split('.').map(|part| part[..digits(part)].parse().ok());
     let (major, minor) = (numbers.next()??, numbers.next()??);
     Some(PythonVersion { major, minor, micro: numbers.next().flatten().unwrap_or_default() })
 }

@@ -18,7 +18,7 @@ mod tests;
 mod workspace;
 
 pub use candidate::{Candidates, PythonCandidate, Search, candidates};
-pub use files::UnrunPython;
+pub use files::{UnrunPython, environment_version};
 pub use find::{FindError, Finder, FoundInterpreter};
 pub use interpreter::{Interpreter, OLDEST, PythonVersion, Reason, SkipReason, SkippedCandidate};
 pub use managed::{

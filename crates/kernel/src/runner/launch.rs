@@ -65,18 +65,11 @@ const OWN_CODE: &str = "inkcell_runner";
 impl RunnerBackend {
     /// Makes a backend with a thread of its own that starts the children.
     pub fn new(config: RunnerConfig) -> Result<RunnerBackend, LaunchError> {
-        RunnerBackend::with(config, None)
+        RunnerBackend::traced(config, None)
     }
 
     /// As [`RunnerBackend::new`], with a log of what the backend does.
     pub fn traced(
-        config: RunnerConfig,
-        trace: Arc<dyn KernelTrace>,
-    ) -> Result<RunnerBackend, LaunchError> {
-        RunnerBackend::with(config, Some(trace))
-    }
-
-    fn with(
         config: RunnerConfig,
         trace: Option<Arc<dyn KernelTrace>>,
     ) -> Result<RunnerBackend, LaunchError> {

@@ -99,18 +99,11 @@ struct Shared {
 impl ZmqBackend {
     /// Creates a backend for IPython's kernel. A thread of its own starts the child processes.
     pub fn new(config: ZmqConfig) -> Result<ZmqBackend, LaunchError> {
-        ZmqBackend::with(config, None)
+        ZmqBackend::traced(config, None)
     }
 
     /// Creates a backend that reports its traffic to `trace`.
     pub fn traced(
-        config: ZmqConfig,
-        trace: Arc<dyn KernelTrace>,
-    ) -> Result<ZmqBackend, LaunchError> {
-        ZmqBackend::with(config, Some(trace))
-    }
-
-    fn with(
         config: ZmqConfig,
         trace: Option<Arc<dyn KernelTrace>>,
     ) -> Result<ZmqBackend, LaunchError> {

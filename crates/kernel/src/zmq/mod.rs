@@ -16,7 +16,7 @@ mod socket;
 mod starting;
 mod tail;
 #[cfg(test)]
-mod traces;
+mod tests;
 mod wire;
 mod zmtp;
 

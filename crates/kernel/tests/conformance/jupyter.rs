@@ -357,7 +357,7 @@ async fn each_message_is_told_by_its_type(start: Start) {
     let runtime_dir = bench.cwd().with_file_name("tmp");
     let config = ZmqConfig { state_dir: state_dir(), runtime_dir, transport, pool: 0 };
     let trace: Arc<dyn KernelTrace> = Arc::clone(&notes) as Arc<dyn KernelTrace>;
-    bench.zmq = Some(ZmqBackend::traced(config, trace).expect("a backend"));
+    bench.zmq = Some(ZmqBackend::traced(config, Some(trace)).expect("a backend"));
     bench.relaunch().await;
     let told = notes.take();
     assert_eq!(

@@ -73,7 +73,7 @@ fn traced(bench: &mut Bench, start: Start, notes: &Arc<Notes>) {
     let fork_server = if start == Start::Forked { on } else { off };
     let config = RunnerConfig { state_dir: state_dir(), fork_server, spares: 0 };
     let trace = Arc::clone(notes);
-    bench.backend = RunnerBackend::traced(config, trace).expect("a backend");
+    bench.backend = RunnerBackend::traced(config, Some(trace)).expect("a backend");
 }
 
 crate::on_every_backend!(each_message_is_told_by_its_type, without_messages_only_lives_are_told);

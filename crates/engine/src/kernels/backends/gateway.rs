@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use inkcell_kernel::{
     Backend, GatewayBackend, GatewayConfig, GatewayError, KernelSpec, KernelTrace, Kernelspec,
@@ -24,15 +24,6 @@ pub enum GatewayChoice {
     Local(LocalConfig),
 }
 
-/// Returns the choice of the gateway. Called when its first kernel is requested.
-pub(super) type AskGateway = Box<dyn Fn() -> Result<GatewayChoice, EngineError> + Send + Sync>;
-
-pub(super) struct Gateway {
-    pub(super) config: AskGateway,
-    pub(super) trace: Option<Arc<dyn KernelTrace>>,
-    pub(super) made: Mutex<Option<MadeGateway>>,
-}
-
 /// A gateway that is ready for requests.
 #[derive(Clone)]
 pub(crate) enum MadeGateway {
@@ -40,48 +31,26 @@ pub(crate) enum MadeGateway {
     Local(LocalGatewayBackend),
 }
 
-impl Gateway {
-    pub(super) fn made(&self) -> Result<MadeGateway, EngineError> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(made) = &*made {
-            return Ok(made.clone());
-        }
-        let trace = self.trace.clone();
-        let gateway = match ((self.config)()?, trace) {
-            (GatewayChoice::External(config), Some(trace)) => {
+impl MadeGateway {
+    pub(super) fn of(choice: GatewayChoice, trace: Option<Arc<dyn KernelTrace>>) -> MadeGateway {
+        match choice {
+            GatewayChoice::External(config) => {
                 MadeGateway::External(GatewayBackend::traced(*config, trace))
             }
-            (GatewayChoice::External(config), None) => {
-                MadeGateway::External(GatewayBackend::new(*config))
-            }
-            (GatewayChoice::Local(config), Some(trace)) => {
+            GatewayChoice::Local(config) => {
                 MadeGateway::Local(LocalGatewayBackend::traced(config, trace))
             }
-            (GatewayChoice::Local(config), None) => {
-                MadeGateway::Local(LocalGatewayBackend::new(config))
-            }
-        };
-        *made = Some(gateway.clone());
-        Ok(gateway)
-    }
-}
-
-impl Gateway {
-    /// Waits a while for open requests to finish.
-    pub(super) async fn close(&self) {
-        match self.known() {
-            Some(MadeGateway::External(gateway)) => gateway.close().await,
-            Some(MadeGateway::Local(gateway)) => gateway.close().await,
-            None => {}
         }
     }
 
-    fn known(&self) -> Option<MadeGateway> {
-        self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Waits a while for open requests to finish.
+    pub(super) async fn close(&self) {
+        match self {
+            MadeGateway::External(gateway) => gateway.close().await,
+            MadeGateway::Local(gateway) => gateway.close().await,
+        }
     }
-}
 
-impl MadeGateway {
     /// Returns whether the gateway is on this machine, and so runs the interpreter that is chosen here.
     pub(crate) fn is_local(&self) -> bool {
         matches!(self, MadeGateway::Local(_))

@@ -4,5 +4,4 @@ pub(super) mod shelf;
 pub(super) mod spill;
 pub(super) mod stage;
 pub(super) mod text;
-pub(super) mod truncate;
 pub(super) mod window;

@@ -107,3 +107,8 @@ impl TextSide {
         total
     }
 }
+
+/// The last `max_bytes` of a text, cut between characters.
+pub(crate) fn tail(text: &str, max_bytes: usize) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(max_bytes))..]
+}

@@ -5,7 +5,7 @@
 
 use super::shelf::{MARK_BYTES, Shelf, ShelfEntry, add_shelf, add_text, cost};
 use super::stage::Stage;
-use super::truncate::tail;
+use super::text::tail;
 use crate::output::clean::plain::PlainLines;
 use crate::output::model::{Mark, Part};
 

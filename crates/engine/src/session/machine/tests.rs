@@ -1,4 +1,5 @@
 mod asking;
+mod model;
 mod typing;
 
 use std::time::Duration;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use super::super::signal_thread::SignalThread;
+use super::super::signals::SignalThread;
 use crate::client::AskHandle;
 use crate::exit::{Failure, end_by};
 use crate::host::{HostAddress, LOOK, Silence};

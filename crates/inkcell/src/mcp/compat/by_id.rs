@@ -1,7 +1,6 @@
 //! `NotebookEdit`: cells replaced, inserted or deleted by their ids (B:N-30 to N-42).
 
 use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
 use inkcell_engine::notebook::{CellKind, visible_line};
 use inkcell_engine::{IdEditPart, IdEditRequest};
 use schemars::JsonSchema;
@@ -16,16 +15,10 @@ use crate::words;
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "NotebookEdit",
     description: include_str!("by_id.md"),
-    hints: Hints {
-        title: "Edit a cell by id",
-        read_only: false,
-        destructive: true,
-        idempotent: false,
-        open_world: false,
-    },
+    hints: Hints::changing("Edit a cell by id"),
     order: Order::File,
     schema: lean::schema::<Args>,
-    call,
+    call: |desk, given, context| call(desk, given, context).boxed(),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -79,39 +72,31 @@ fn name(given: Option<Value>) -> Result<Option<String>, ToolError> {
     }
 }
 
-fn call(
-    desk: &Desk,
-    given: Value,
-    context: CallContext,
-) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
-    async move {
-        let args: Args = decode(given, &[("path", "notebook_path")])?;
-        let notebooks = files::notebooks(desk);
-        let edits: Option<Result<Vec<IdEditPart>, ToolError>> =
-            args.edits.map(|parts| parts.into_iter().map(Part::request).collect());
-        let request = IdEditRequest {
-            notebook_path: args.notebook_path,
-            cell_id: name(args.cell_id)?,
-            cell_type: args.cell_type,
-            new_source: args.new_source,
-            edit_mode: args.edit_mode,
-            outputs: args.outputs,
-            backup: args.backup,
-            edits: edits.transpose()?,
-            create: args.create,
-        };
-        on_disk(&context, move || {
-            let done = notebooks.edit_by_id(&request);
-            let details = serde_json::to_value(&done).unwrap_or_default();
-            let backup =
-                done.backup.iter().map(|path| format!("\n  Backup: {}", visible_line(path)));
-            let text = done.summary + &backup.collect::<String>();
-            // Failing is part of the result, which says why (B:N-31).
-            let is_error = !done.success;
-            let fault = done.kind.map(Fault::Kind);
-            Ok(ToolReply { is_error, fault, ..ToolReply::text(text).with_structured(details) })
-        })
-        .await
-    }
-    .boxed()
+async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolReply, ToolError> {
+    let args: Args = decode(given, &[("path", "notebook_path")])?;
+    let notebooks = files::notebooks(desk);
+    let edits: Option<Result<Vec<IdEditPart>, ToolError>> =
+        args.edits.map(|parts| parts.into_iter().map(Part::request).collect());
+    let request = IdEditRequest {
+        notebook_path: args.notebook_path,
+        cell_id: name(args.cell_id)?,
+        cell_type: args.cell_type,
+        new_source: args.new_source,
+        edit_mode: args.edit_mode,
+        outputs: args.outputs,
+        backup: args.backup,
+        edits: edits.transpose()?,
+        create: args.create,
+    };
+    on_disk(&context, move || {
+        let done = notebooks.edit_by_id(&request);
+        let details = serde_json::to_value(&done).unwrap_or_default();
+        let backup = done.backup.iter().map(|path| format!("\n  Backup: {}", visible_line(path)));
+        let text = done.summary + &backup.collect::<String>();
+        // Failing is part of the result, which says why (B:N-31).
+        let is_error = !done.success;
+        let fault = done.kind.map(Fault::Kind);
+        Ok(ToolReply { is_error, fault, ..ToolReply::text(text).with_structured(details) })
+    })
+    .await
 }

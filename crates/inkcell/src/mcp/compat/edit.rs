@@ -1,7 +1,6 @@
 //! `edit`: text replaced in a file, or in the virtual text of a notebook.
 
 use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
 use inkcell_engine::notebook::{MarkerIds, Matches, SubError, substitute, visible_line};
 use inkcell_engine::{EngineError, IfMissing, Notebooks, SaveOptions, is_notebook_path};
 use schemars::JsonSchema;
@@ -19,16 +18,10 @@ use crate::words;
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "edit",
     description: include_str!("edit.md"),
-    hints: Hints {
-        title: "Replace text in a file",
-        read_only: false,
-        destructive: true,
-        idempotent: false,
-        open_world: false,
-    },
+    hints: Hints::changing("Replace text in a file"),
     order: Order::File,
     schema: lean::schema::<Args>,
-    call,
+    call: |desk, given, context| call(desk, given, context).boxed(),
 };
 
 const ALIASES: &[Alias] = &[
@@ -50,24 +43,17 @@ struct Args {
     all: bool,
 }
 
-fn call(
-    desk: &Desk,
-    given: Value,
-    context: CallContext,
-) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
-    async move {
-        let args: Args = decode(given, ALIASES)?;
-        let notebooks = files::notebooks(desk);
-        on_disk(&context, move || {
-            let done = match is_notebook_path(&args.path) {
-                true => in_notebook(&args, &notebooks),
-                false => in_file(&args, &notebooks),
-            };
-            done.map_err(|error| told(&error))
-        })
-        .await
-    }
-    .boxed()
+async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolReply, ToolError> {
+    let args: Args = decode(given, ALIASES)?;
+    let notebooks = files::notebooks(desk);
+    on_disk(&context, move || {
+        let done = match is_notebook_path(&args.path) {
+            true => in_notebook(&args, &notebooks),
+            false => in_file(&args, &notebooks),
+        };
+        done.map_err(|error| told(&error))
+    })
+    .await
 }
 
 impl Args {

@@ -1,7 +1,6 @@
 //! `notebook`: one cell edited, inserted or deleted by its position (B:N-10 to N-20).
 
 use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
 use inkcell_engine::IndexEditRequest;
 use inkcell_engine::notebook::CellKind;
 use schemars::JsonSchema;
@@ -15,16 +14,10 @@ use crate::mcp::tools::{decode, lean};
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "notebook",
     description: include_str!("notebook.md"),
-    hints: Hints {
-        title: "Edit a cell by index",
-        read_only: false,
-        destructive: true,
-        idempotent: false,
-        open_world: false,
-    },
+    hints: Hints::changing("Edit a cell by index"),
     order: Order::File,
     schema: lean::schema::<Args>,
-    call,
+    call: |desk, given, context| call(desk, given, context).boxed(),
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -44,27 +37,20 @@ struct Args {
     cell_type: Option<String>,
 }
 
-fn call(
-    desk: &Desk,
-    given: Value,
-    context: CallContext,
-) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
-    async move {
-        let args: Args = decode(given, &[("path", "notebook_path")])?;
-        let notebooks = files::notebooks(desk);
-        let request = IndexEditRequest {
-            action: args.action,
-            notebook_path: args.notebook_path,
-            cell_index: args.cell_index,
-            content: args.content,
-            cell_type: args.cell_type,
-        };
-        on_disk(&context, move || {
-            let done = notebooks.edit_by_index(&request).map_err(|error| told(&error))?;
-            let details = serde_json::to_value(&done).unwrap_or_default();
-            Ok(ToolReply::text(done.text).with_structured(details))
-        })
-        .await
-    }
-    .boxed()
+async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolReply, ToolError> {
+    let args: Args = decode(given, &[("path", "notebook_path")])?;
+    let notebooks = files::notebooks(desk);
+    let request = IndexEditRequest {
+        action: args.action,
+        notebook_path: args.notebook_path,
+        cell_index: args.cell_index,
+        content: args.content,
+        cell_type: args.cell_type,
+    };
+    on_disk(&context, move || {
+        let done = notebooks.edit_by_index(&request).map_err(|error| told(&error))?;
+        let details = serde_json::to_value(&done).unwrap_or_default();
+        Ok(ToolReply::text(done.text).with_structured(details))
+    })
+    .await
 }

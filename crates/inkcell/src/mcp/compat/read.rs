@@ -1,7 +1,6 @@
 //! `read`: a notebook as virtual text, any other file as its lines, stored output by its id.
 
 use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
 use inkcell_engine::artifact::{
     ArtifactError, ArtifactState, Artifacts, LinesRead, Scope, is_text_kind,
 };
@@ -20,16 +19,10 @@ use crate::words;
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "read",
     description: include_str!("read.md"),
-    hints: Hints {
-        title: "Read a file",
-        read_only: true,
-        destructive: false,
-        idempotent: true,
-        open_world: false,
-    },
+    hints: Hints::reading("Read a file"),
     order: Order::File,
     schema: lean::schema::<Args>,
-    call,
+    call: |desk, given, context| call(desk, given, context).boxed(),
 };
 
 /// Where a file says whether it is text.
@@ -43,26 +36,19 @@ struct Args {
     path: String,
 }
 
-fn call(
-    desk: &Desk,
-    given: Value,
-    context: CallContext,
-) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
-    async move {
-        let args: Args = decode(given, PATHS)?;
-        let notebooks = files::notebooks(desk);
-        let artifacts = desk.engine.artifacts().clone();
-        let reader = Reader::at(desk);
-        on_disk(&context, move || {
-            let text = match args.path.starts_with("artifact://") {
-                true => stored(&args.path, &artifacts),
-                false => file(&args.path, &notebooks, reader),
-            };
-            text.map(ToolReply::text).map_err(|error| told(&error))
-        })
-        .await
-    }
-    .boxed()
+async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolReply, ToolError> {
+    let args: Args = decode(given, PATHS)?;
+    let notebooks = files::notebooks(desk);
+    let artifacts = desk.engine.artifacts().clone();
+    let reader = Reader::at(desk);
+    on_disk(&context, move || {
+        let text = match args.path.starts_with("artifact://") {
+            true => stored(&args.path, &artifacts),
+            false => file(&args.path, &notebooks, reader),
+        };
+        text.map(ToolReply::text).map_err(|error| told(&error))
+    })
+    .await
 }
 
 fn file(given: &str, notebooks: &Notebooks, reader: Reader) -> Result<String, EngineError> {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::mcp::desk::Content;
-use crate::mcp::tools::test_desk::TestDesk;
+use crate::mcp::tools::tests::TestDesk;
 
 fn desk() -> TestDesk {
     let desk = TestDesk::on_files();

@@ -1,7 +1,6 @@
 //! `write`: a whole file, or a whole notebook as virtual text or JSON.
 
 use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
 use inkcell_engine::notebook::{DropRule, OutputsAfter, SourceShape, TextRules, visible_line};
 use inkcell_engine::output::size;
 use inkcell_engine::{
@@ -21,16 +20,10 @@ use crate::words;
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "write",
     description: include_str!("write.md"),
-    hints: Hints {
-        title: "Write a file",
-        read_only: false,
-        destructive: true,
-        idempotent: true,
-        open_world: false,
-    },
+    hints: Hints::changing("Write a file").idempotent(),
     order: Order::File,
     schema: lean::schema::<Args>,
-    call,
+    call: |desk, given, context| call(desk, given, context).boxed(),
 };
 
 const ALIASES: &[Alias] = &[("file_path", "path"), ("notebook_path", "path"), ("text", "content")];
@@ -46,24 +39,17 @@ struct Args {
     content: String,
 }
 
-fn call(
-    desk: &Desk,
-    given: Value,
-    context: CallContext,
-) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
-    async move {
-        let args: Args = decode(given, ALIASES)?;
-        let notebooks = files::notebooks(desk);
-        on_disk(&context, move || {
-            let done = match is_notebook_path(&args.path) {
-                true => notebook(&args, &notebooks),
-                false => file(&args, &notebooks),
-            };
-            done.map_err(|error| told(&error))
-        })
-        .await
-    }
-    .boxed()
+async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolReply, ToolError> {
+    let args: Args = decode(given, ALIASES)?;
+    let notebooks = files::notebooks(desk);
+    on_disk(&context, move || {
+        let done = match is_notebook_path(&args.path) {
+            true => notebook(&args, &notebooks),
+            false => file(&args, &notebooks),
+        };
+        done.map_err(|error| told(&error))
+    })
+    .await
 }
 
 fn notebook(args: &Args, notebooks: &Notebooks) -> Result<ToolReply, EngineError> {

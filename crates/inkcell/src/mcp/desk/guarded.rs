@@ -33,19 +33,13 @@ mod tests {
 
     use super::*;
     use crate::mcp::desk::{Hints, Order, Turns};
-    use crate::mcp::tools::test_desk::TestDesk;
+    use crate::mcp::tools::tests::TestDesk;
     use crate::mcp::{TOOLS, find};
 
     static BROKEN: ToolSpec = ToolSpec {
         name: "broken",
         description: "",
-        hints: Hints {
-            title: "",
-            read_only: true,
-            destructive: false,
-            idempotent: true,
-            open_world: false,
-        },
+        hints: Hints::reading(""),
         order: Order::None,
         schema: |_| Value::Null,
         call: |_, _, _| async { panic!("broken on purpose") }.boxed(),

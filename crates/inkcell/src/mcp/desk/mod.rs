@@ -53,6 +53,28 @@ pub(crate) struct Hints {
     pub(crate) open_world: bool,
 }
 
+impl Hints {
+    /// A tool that only reads.
+    pub(crate) const fn reading(title: &'static str) -> Hints {
+        Hints { title, read_only: true, destructive: false, idempotent: true, open_world: false }
+    }
+
+    /// A tool that can change or remove what is there.
+    pub(crate) const fn changing(title: &'static str) -> Hints {
+        Hints { title, read_only: false, destructive: true, idempotent: false, open_world: false }
+    }
+
+    /// The same call a second time changes nothing.
+    pub(crate) const fn idempotent(self) -> Hints {
+        Hints { idempotent: true, ..self }
+    }
+
+    /// It can reach beyond this machine.
+    pub(crate) const fn in_open_world(self) -> Hints {
+        Hints { open_world: true, ..self }
+    }
+}
+
 /// Everything tools work on. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Desk {

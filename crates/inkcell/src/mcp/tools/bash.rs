@@ -8,7 +8,6 @@ mod command;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use inkcell_engine::EngineError;
 use inkcell_engine::api::State;
 use inkcell_engine::artifact::{ArtifactSession, ArtifactSpec, Artifacts};
@@ -35,16 +34,10 @@ use command::{Command, CommandEnd, End};
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "bash",
     description: include_str!("bash.md"),
-    hints: Hints {
-        title: "Run a shell command",
-        read_only: false,
-        destructive: true,
-        idempotent: false,
-        open_world: true,
-    },
+    hints: Hints::changing("Run a shell command").in_open_world(),
     order: Order::None,
     schema: lean::schema::<Arguments>,
-    call,
+    call: |desk, given, context| call(desk, given, context).boxed(),
 };
 
 const ALIASES: [Alias; 1] = [("workdir", "cwd")];
@@ -64,39 +57,32 @@ struct Arguments {
     cwd: Option<String>,
 }
 
-fn call(
-    desk: &Desk,
-    given: Value,
-    context: CallContext,
-) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
-    async move {
-        let Arguments { command, timeout, cwd } = decode(given, &ALIASES)?;
-        let limited = match timeout {
-            None => TimeLimit { limit: Some(USUAL), notice: None },
-            Some(given) => given.within("timeout", 1, MOST, Zero::TooSmall),
-        };
-        let timeout = limited.limit.unwrap_or(USUAL);
-        let cwd = folder(desk, cwd.as_deref());
-        check_cwd(&cwd).map_err(EngineError::from)?;
-        // Commands of an agent get no more of the environment than its code does.
-        let python = desk.settings.python_in(profile(desk));
-        let rules = EnvRules { mode: python.env_mode, pass: python.env_pass };
-        let env = child_environment(&desk.settings.parent_env(), &rules, &Default::default());
-        let kept = engine_config(&desk.settings, profile(desk)).output;
-        let owner = ArtifactSession::new("bash", &[cwd.as_os_str().as_encoded_bytes()]);
-        let spill = spill(desk.engine.artifacts().clone(), owner, command.clone());
-        // The documents keep only the end (B:O-06).
-        let limits = OutputLimits { head_bytes: 0, ..kept };
-        let sink = OutputSink::new(limits, spill);
-        let command = Command { text: command, cwd, env: env.vars, timeout, ladder: python.ladder };
-        let ran = command.run(sink, context).await.map_err(|source| {
-            let (path, what) = ("bash".to_owned(), "start it");
-            EngineError::Io { path, what, source }
-        })?;
-        let desk = desk.clone();
-        off_thread(move || answer(&desk, ran, limited.notice)).await
-    }
-    .boxed()
+async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolReply, ToolError> {
+    let Arguments { command, timeout, cwd } = decode(given, &ALIASES)?;
+    let limited = match timeout {
+        None => TimeLimit { limit: Some(USUAL), notice: None },
+        Some(given) => given.within("timeout", 1, MOST, Zero::TooSmall),
+    };
+    let timeout = limited.limit.unwrap_or(USUAL);
+    let cwd = folder(desk, cwd.as_deref());
+    check_cwd(&cwd).map_err(EngineError::from)?;
+    // Commands of an agent get no more of the environment than its code does.
+    let python = desk.settings.python_in(profile(desk));
+    let rules = EnvRules { mode: python.env_mode, pass: python.env_pass };
+    let env = child_environment(&desk.settings.parent_env(), &rules, &Default::default());
+    let kept = engine_config(&desk.settings, profile(desk)).output;
+    let owner = ArtifactSession::new("bash", &[cwd.as_os_str().as_encoded_bytes()]);
+    let spill = spill(desk.engine.artifacts().clone(), owner, command.clone());
+    // The documents keep only the end (B:O-06).
+    let limits = OutputLimits { head_bytes: 0, ..kept };
+    let sink = OutputSink::new(limits, spill);
+    let command = Command { text: command, cwd, env: env.vars, timeout, ladder: python.ladder };
+    let ran = command.run(sink, context).await.map_err(|source| {
+        let (path, what) = ("bash".to_owned(), "start it");
+        EngineError::Io { path, what, source }
+    })?;
+    let desk = desk.clone();
+    off_thread(move || answer(&desk, ran, limited.notice)).await
 }
 
 /// Where what does not fit goes.

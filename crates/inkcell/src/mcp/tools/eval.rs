@@ -6,7 +6,6 @@
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use inkcell_engine::api::{CellSource, KernelWishes};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -25,16 +24,10 @@ use crate::words;
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "eval",
     description: include_str!("eval.md"),
-    hints: Hints {
-        title: "Evaluate code",
-        read_only: false,
-        destructive: true,
-        idempotent: false,
-        open_world: true,
-    },
+    hints: Hints::changing("Evaluate code").in_open_world(),
     order: Order::Session,
     schema: lean::schema::<Arguments>,
-    call,
+    call: |desk, given, context| call(desk, given, context).boxed(),
 };
 
 const ALIASES: [Alias; 0] = [];
@@ -72,33 +65,26 @@ enum EvalLanguage {
     Python,
 }
 
-fn call(
-    desk: &Desk,
-    given: Value,
-    context: CallContext,
-) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
-    async move {
-        let Arguments { cells } = decode(given, &ALIASES)?;
-        if cells.is_empty() {
-            return Err(ToolError::argument(words::tool::NO_CELLS));
-        }
-        let usual = desk.settings.calls(profile(desk)).timeout;
-        let mut notices = Vec::new();
-        let cells: Vec<CellSource> =
-            cells.into_iter().map(|cell| source(cell, usual, &mut notices)).collect();
-        // Each cell has a time limit of its own, and the call has none.
-        let code = Code {
-            cells,
-            place: place(desk, None, None)?,
-            wanted: KernelWishes::default(),
-            timeout: None,
-            wait: None,
-        };
-        let mut followed = running::run(desk, code, context).await?;
-        followed.asides.extend(notices);
-        answer::of(desk, followed, Readers::Programs(Language("py"))).await
+async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolReply, ToolError> {
+    let Arguments { cells } = decode(given, &ALIASES)?;
+    if cells.is_empty() {
+        return Err(ToolError::argument(words::tool::NO_CELLS));
     }
-    .boxed()
+    let usual = desk.settings.calls(profile(desk)).timeout;
+    let mut notices = Vec::new();
+    let cells: Vec<CellSource> =
+        cells.into_iter().map(|cell| source(cell, usual, &mut notices)).collect();
+    // Each cell has a time limit of its own, and the call has none.
+    let code = Code {
+        cells,
+        place: place(desk, None, None)?,
+        wanted: KernelWishes::default(),
+        timeout: None,
+        wait: None,
+    };
+    let mut followed = running::run(desk, code, context).await?;
+    followed.asides.extend(notices);
+    answer::of(desk, followed, Readers::Programs(Language("py"))).await
 }
 
 fn source(cell: Cell, usual: Option<Duration>, notices: &mut Vec<String>) -> CellSource {

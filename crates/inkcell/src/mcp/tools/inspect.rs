@@ -5,7 +5,6 @@
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use inkcell_engine::api::{Inspect, InspectRequest};
 use inkcell_engine::notebook::visible_line;
 use schemars::JsonSchema;
@@ -23,16 +22,10 @@ use crate::words;
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "inspect",
     description: include_str!("inspect.md"),
-    hints: Hints {
-        title: "Look at variables",
-        read_only: true,
-        destructive: false,
-        idempotent: true,
-        open_world: false,
-    },
+    hints: Hints::reading("Look at variables"),
     order: Order::Session,
     schema: lean::schema::<Arguments>,
-    call,
+    call: |desk, given, context| call(desk, given, context).boxed(),
 };
 
 const ALIASES: [Alias; 3] =
@@ -65,49 +58,41 @@ struct Arguments {
     cursor: Option<usize>,
 }
 
-fn call(
-    desk: &Desk,
-    given: Value,
-    context: CallContext,
-) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
-    async move {
-        // Move the whole context here: later requests wait until this one has a place in its session.
-        let context = context;
-        let Arguments { session, path, cwd, name, help, code, cursor } = decode(given, &ALIASES)?;
-        let what = match (name, help, code) {
-            (Some(name), None, None) if name == PRELUDE => Inspect::Help { name },
-            (Some(name), None, None) => Inspect::Name { name },
-            (None, Some(name), None) => Inspect::Help { name },
-            (None, None, Some(code)) => Inspect::Complete { code, cursor },
-            (None, None, None) => Inspect::Variables { limit: Some(VARIABLES) },
-            _ => {
-                return Err(ToolError::argument(words::tool::MORE_THAN_ONE_THING)
-                    .with_next(words::tool::ONE_THING));
-            }
-        };
-        let session = match (session, path) {
-            (session, None) => session,
-            (None, Some(path)) => Some(of_notebook(desk, path)?),
-            (Some(_), Some(_)) => {
-                return Err(ToolError::argument(words::tool::PATH_AND_SESSION)
-                    .with_next(words::tool::GIVE_ONE));
-            }
-        };
-        let session = reference(desk, session.as_deref(), cwd.as_deref())?;
-        let request = InspectRequest { session, what, wait: None, behind: Some(BEHIND) };
-        let inspected = async {
-            let question = desk.ask(request, context.owner).await?;
-            // The question has its place in the session, so the next request may take its own.
-            context.turn.iter().for_each(Turn::begin);
-            question.answer().await
-        };
-        let report = tokio::select! {
-            report = inspected => report?,
-            () = context.cancel.cancelled() => return Err(aborted()),
-        };
-        Ok(ToolReply::text(inspection::of(&report.seen)))
-    }
-    .boxed()
+async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolReply, ToolError> {
+    let Arguments { session, path, cwd, name, help, code, cursor } = decode(given, &ALIASES)?;
+    let what = match (name, help, code) {
+        (Some(name), None, None) if name == PRELUDE => Inspect::Help { name },
+        (Some(name), None, None) => Inspect::Name { name },
+        (None, Some(name), None) => Inspect::Help { name },
+        (None, None, Some(code)) => Inspect::Complete { code, cursor },
+        (None, None, None) => Inspect::Variables { limit: Some(VARIABLES) },
+        _ => {
+            return Err(ToolError::argument(words::tool::MORE_THAN_ONE_THING)
+                .with_next(words::tool::ONE_THING));
+        }
+    };
+    let session = match (session, path) {
+        (session, None) => session,
+        (None, Some(path)) => Some(of_notebook(desk, path)?),
+        (Some(_), Some(_)) => {
+            return Err(
+                ToolError::argument(words::tool::PATH_AND_SESSION).with_next(words::tool::GIVE_ONE)
+            );
+        }
+    };
+    let session = reference(desk, session.as_deref(), cwd.as_deref())?;
+    let request = InspectRequest { session, what, wait: None, behind: Some(BEHIND) };
+    let inspected = async {
+        let question = desk.ask(request, context.owner).await?;
+        // The question has its place in the session, so the next request may take its own.
+        context.turn.iter().for_each(Turn::begin);
+        question.answer().await
+    };
+    let report = tokio::select! {
+        report = inspected => report?,
+        () = context.cancel.cancelled() => return Err(aborted()),
+    };
+    Ok(ToolReply::text(inspection::of(&report.seen)))
 }
 
 /// A notebook's session has its name.

@@ -22,7 +22,7 @@ mod running;
 mod seconds;
 mod session;
 #[cfg(test)]
-pub(crate) mod test_desk;
+pub(crate) mod tests;
 mod wanted;
 
 use super::desk::{

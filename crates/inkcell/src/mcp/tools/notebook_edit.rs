@@ -7,7 +7,6 @@ mod after;
 use std::borrow::Cow;
 
 use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
 use inkcell_engine::api::CellChoice;
 use inkcell_engine::notebook::{
     DropRule, EditOp, EditReport, MarkerIds, Matches, Notebook, OutputsAfter, SourceShape,
@@ -36,17 +35,11 @@ const RUN_TOOL: &str = "notebook_run";
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "notebook_edit",
     description: include_str!("notebook_edit.md"),
-    hints: Hints {
-        title: "Edit a notebook",
-        read_only: false,
-        destructive: true,
-        idempotent: false,
-        // The code that it runs may do anything.
-        open_world: true,
-    },
+    // The code that it runs may do anything.
+    hints: Hints::changing("Edit a notebook").in_open_world(),
     order: Order::File,
     schema,
-    call,
+    call: |desk, given, context| call(desk, given, context).boxed(),
 };
 
 /// Where nothing can be run, running is not spoken of (B:C-02). `wait` is accepted as `notebook_run` accepts it, and
@@ -173,50 +166,42 @@ enum Change {
     Nothing,
 }
 
-fn call(
-    desk: &Desk,
-    given: Value,
-    context: CallContext,
-) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
-    async move {
-        // The words of the source documents' editor keep their meaning there.
-        let by_mode = given.get("edit_mode").is_some();
-        let aliases =
-            |field: &'static Field| field.aliases.iter().map(|alias| (*alias, field.name));
-        let aliases: Vec<Alias> =
-            ALIASES.into_iter().chain(inline_fields().flat_map(aliases)).collect();
-        let mut args: Args = decode(given, &aliases)?;
-        if by_mode {
-            as_by_id(&mut args.inline.0);
-        }
-        let options = SaveOptions {
-            base: version(args.if_hash.as_deref())?,
-            output: None,
-            if_missing: if args.create { IfMissing::CreateNotebook } else { IfMissing::Fail },
-            backup: if args.backup { Backup::Yes } else { Backup::No },
-            force: Force::No,
-            mode: Mode::Write,
-        };
-        let (path, run, wait) = (args.path.clone(), args.run, args.wait);
-        if let (true, Some(refusal)) = (run != RunArg::None, desk.exposure.refusal(RUN_TOOL)) {
-            let next = Some(words::edit::LEAVE_RUN_OUT.to_owned());
-            return Err(ToolError { kind: Kind::Unavailable, message: refusal, next });
-        }
-        let change = change(args)?;
-        let (notebooks, ids) = (files::notebooks(desk), desk.settings.marker_ids);
-        let (edited, path) = on_disk(&context, move || {
-            Ok((edit(&path, &change, &options, &notebooks, (ids, run))?, path))
-        })
-        .await?;
-        match run {
-            RunArg::None => Ok(edited.reply),
-            _ => {
-                let wait = wait.map(|wait| wait.at_most(LONGEST_WAIT));
-                after::run(desk, (path, wait), edited, context).await
-            }
+async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolReply, ToolError> {
+    // The words of the source documents' editor keep their meaning there.
+    let by_mode = given.get("edit_mode").is_some();
+    let aliases = |field: &'static Field| field.aliases.iter().map(|alias| (*alias, field.name));
+    let aliases: Vec<Alias> =
+        ALIASES.into_iter().chain(inline_fields().flat_map(aliases)).collect();
+    let mut args: Args = decode(given, &aliases)?;
+    if by_mode {
+        as_by_id(&mut args.inline.0);
+    }
+    let options = SaveOptions {
+        base: version(args.if_hash.as_deref())?,
+        output: None,
+        if_missing: if args.create { IfMissing::CreateNotebook } else { IfMissing::Fail },
+        backup: if args.backup { Backup::Yes } else { Backup::No },
+        force: Force::No,
+        mode: Mode::Write,
+    };
+    let (path, run, wait) = (args.path.clone(), args.run, args.wait);
+    if let (true, Some(refusal)) = (run != RunArg::None, desk.exposure.refusal(RUN_TOOL)) {
+        let next = Some(words::edit::LEAVE_RUN_OUT.to_owned());
+        return Err(ToolError { kind: Kind::Unavailable, message: refusal, next });
+    }
+    let change = change(args)?;
+    let (notebooks, ids) = (files::notebooks(desk), desk.settings.marker_ids);
+    let (edited, path) = on_disk(&context, move || {
+        Ok((edit(&path, &change, &options, &notebooks, (ids, run))?, path))
+    })
+    .await?;
+    match run {
+        RunArg::None => Ok(edited.reply),
+        _ => {
+            let wait = wait.map(|wait| wait.at_most(LONGEST_WAIT));
+            after::run(desk, (path, wait), edited, context).await
         }
     }
-    .boxed()
 }
 
 /// An edit that was made.

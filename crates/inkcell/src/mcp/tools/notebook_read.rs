@@ -5,7 +5,6 @@
 use std::borrow::Cow;
 
 use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
 use inkcell_engine::notebook::{Form, MarkerIds, Outputs, SearchIn, Selector, visible_line};
 use inkcell_engine::output::size;
 use inkcell_engine::{
@@ -26,16 +25,10 @@ use crate::words::run::recovered;
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "notebook_read",
     description: include_str!("notebook_read.md"),
-    hints: Hints {
-        title: "Read a notebook",
-        read_only: true,
-        destructive: false,
-        idempotent: true,
-        open_world: false,
-    },
+    hints: Hints::reading("Read a notebook"),
     order: Order::File,
     schema: lean::schema::<Args>,
-    call,
+    call: |desk, given, context| call(desk, given, context).boxed(),
 };
 
 const ALIASES: &[Alias] =
@@ -78,18 +71,11 @@ enum OutputsArg {
     Full,
 }
 
-fn call(
-    desk: &Desk,
-    given: Value,
-    context: CallContext,
-) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
-    async move {
-        let args: Args = decode(given, ALIASES)?;
-        let (notebooks, ids) = (files::notebooks(desk), desk.settings.marker_ids);
-        let (reader, engine) = (Reader::at(desk), desk.engine.clone());
-        on_disk(&context, move || read(&args, &notebooks, &engine, (ids, reader))).await
-    }
-    .boxed()
+async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolReply, ToolError> {
+    let args: Args = decode(given, ALIASES)?;
+    let (notebooks, ids) = (files::notebooks(desk), desk.settings.marker_ids);
+    let (reader, engine) = (Reader::at(desk), desk.engine.clone());
+    on_disk(&context, move || read(&args, &notebooks, &engine, (ids, reader))).await
 }
 
 fn read(

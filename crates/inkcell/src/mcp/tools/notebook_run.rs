@@ -4,7 +4,6 @@
 //! `view/reply/notebook.rs`.
 
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use inkcell_engine::api::{CellChoice, OnError, RunRequest, json_parameters};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -22,16 +21,10 @@ use crate::words;
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "notebook_run",
     description: include_str!("notebook_run.md"),
-    hints: Hints {
-        title: "Run a notebook",
-        read_only: false,
-        destructive: true,
-        idempotent: false,
-        open_world: true,
-    },
+    hints: Hints::changing("Run a notebook").in_open_world(),
     order: Order::File,
     schema: lean::schema::<Arguments>,
-    call,
+    call: |desk, given, context| call(desk, given, context).boxed(),
 };
 
 const ALIASES: [Alias; 5] = [
@@ -86,44 +79,37 @@ enum OnErrorArg {
     Continue,
 }
 
-fn call(
-    desk: &Desk,
-    given: Value,
-    context: CallContext,
-) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
-    async move {
-        let arguments: Arguments = decode(given, &ALIASES)?;
-        let timeout = arguments.timeout;
-        let limited = timeout.map(|given| given.within("timeout", 1, MOST, Zero::NoLimit));
-        let (cell_timeout, notice) =
-            limited.map_or((None, None), |limited| (limited.limit, limited.notice));
-        let too_deep = || ToolError::argument(words::parameters::ARGUMENT_TOO_DEEP);
-        let parameters = arguments.parameters.unwrap_or_default();
-        let parameters = json_parameters(&parameters).ok_or_else(too_deep)?;
-        let request = RunRequest {
-            parameters,
-            output: arguments.output,
-            cells: CellChoice {
-                list: arguments.cells,
-                from: arguments.from,
-                to: arguments.to,
-                side: None,
-            },
-            kernel: kernel(arguments.fresh),
-            on_error: match arguments.on_error {
-                OnErrorArg::Stop => OnError::Stop,
-                OnErrorArg::Continue => OnError::GoOn,
-            },
-            cell_timeout,
-            wait: arguments.wait.map(|wait| wait.at_most(LONGEST_WAIT)),
-            wanted: wanted(desk, arguments.backend.as_ref(), arguments.kernel.as_deref())?,
-            ..RunRequest::of(arguments.path)
-        };
-        let mut followed = running::run_notebook(desk, request, context).await?;
-        followed.asides.extend(notice);
-        answer::of(desk, followed, Readers::Model).await
-    }
-    .boxed()
+async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolReply, ToolError> {
+    let arguments: Arguments = decode(given, &ALIASES)?;
+    let timeout = arguments.timeout;
+    let limited = timeout.map(|given| given.within("timeout", 1, MOST, Zero::NoLimit));
+    let (cell_timeout, notice) =
+        limited.map_or((None, None), |limited| (limited.limit, limited.notice));
+    let too_deep = || ToolError::argument(words::parameters::ARGUMENT_TOO_DEEP);
+    let parameters = arguments.parameters.unwrap_or_default();
+    let parameters = json_parameters(&parameters).ok_or_else(too_deep)?;
+    let request = RunRequest {
+        parameters,
+        output: arguments.output,
+        cells: CellChoice {
+            list: arguments.cells,
+            from: arguments.from,
+            to: arguments.to,
+            side: None,
+        },
+        kernel: kernel(arguments.fresh),
+        on_error: match arguments.on_error {
+            OnErrorArg::Stop => OnError::Stop,
+            OnErrorArg::Continue => OnError::GoOn,
+        },
+        cell_timeout,
+        wait: arguments.wait.map(|wait| wait.at_most(LONGEST_WAIT)),
+        wanted: wanted(desk, arguments.backend.as_ref(), arguments.kernel.as_deref())?,
+        ..RunRequest::of(arguments.path)
+    };
+    let mut followed = running::run_notebook(desk, request, context).await?;
+    followed.asides.extend(notice);
+    answer::of(desk, followed, Readers::Model).await
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use super::wanted::{BackendArg, in_session};
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use inkcell_engine::api::{CellKernel, CellSource, KernelChoice};
 use inkcell_engine::notebook::{CellKind, CellRef, visible_line};
 use inkcell_engine::{EngineError, OpenNotebook, notebook_kernel};
@@ -32,16 +31,10 @@ use crate::words;
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "python",
     description: include_str!("python.md"),
-    hints: Hints {
-        title: "Run Python",
-        read_only: false,
-        destructive: true,
-        idempotent: false,
-        open_world: true,
-    },
+    hints: Hints::changing("Run Python").in_open_world(),
     order: Order::Session,
     schema,
-    call,
+    call: |desk, given, context| call(desk, given, context).boxed(),
 };
 
 /// Other names: those of the source documents.
@@ -103,47 +96,40 @@ enum Reference {
     Id(String),
 }
 
-fn call(
-    desk: &Desk,
-    given: Value,
-    context: CallContext,
-) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
-    async move {
-        let arguments = match profile(desk) {
-            Profile::Compat => decode::<compat::Arguments>(given, &compat::ALIASES)?.into(),
-            _ => decode::<Arguments>(given, &ALIASES)?,
-        };
-        let zero = match profile(desk) {
-            Profile::Compat => Zero::TooSmall,
-            _ => Zero::NoLimit,
-        };
-        let mut notices = Vec::new();
-        let timeout = match arguments.timeout {
-            None => desk.settings.calls(profile(desk)).timeout,
-            Some(given) => taken(given.within("timeout", 1, MOST, zero), &mut notices),
-        };
-        let code = Code {
-            cells: cells(desk, &arguments, &context, zero, &mut notices).await?,
-            place: place(desk, arguments.session.as_deref(), arguments.cwd.as_deref())?,
-            wanted: in_session(
-                desk,
-                arguments.session.as_deref(),
-                (arguments.backend.as_ref(), None),
-                &context,
-            )
-            .await?,
-            timeout,
-            wait: arguments.wait.map(|wait| wait.at_most(LONGEST_WAIT)),
-        };
-        let mut followed = running::run(desk, code, context).await?;
-        followed.asides.extend(notices);
-        let readers = match profile(desk) {
-            Profile::Compat => Readers::Programs(Language("python")),
-            _ => Readers::Model,
-        };
-        answer::of(desk, followed, readers).await
-    }
-    .boxed()
+async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolReply, ToolError> {
+    let arguments = match profile(desk) {
+        Profile::Compat => decode::<compat::Arguments>(given, &compat::ALIASES)?.into(),
+        _ => decode::<Arguments>(given, &ALIASES)?,
+    };
+    let zero = match profile(desk) {
+        Profile::Compat => Zero::TooSmall,
+        _ => Zero::NoLimit,
+    };
+    let mut notices = Vec::new();
+    let timeout = match arguments.timeout {
+        None => desk.settings.calls(profile(desk)).timeout,
+        Some(given) => taken(given.within("timeout", 1, MOST, zero), &mut notices),
+    };
+    let code = Code {
+        cells: cells(desk, &arguments, &context, zero, &mut notices).await?,
+        place: place(desk, arguments.session.as_deref(), arguments.cwd.as_deref())?,
+        wanted: in_session(
+            desk,
+            arguments.session.as_deref(),
+            (arguments.backend.as_ref(), None),
+            &context,
+        )
+        .await?,
+        timeout,
+        wait: arguments.wait.map(|wait| wait.at_most(LONGEST_WAIT)),
+    };
+    let mut followed = running::run(desk, code, context).await?;
+    followed.asides.extend(notices);
+    let readers = match profile(desk) {
+        Profile::Compat => Readers::Programs(Language("python")),
+        _ => Readers::Model,
+    };
+    answer::of(desk, followed, readers).await
 }
 
 fn taken(limited: TimeLimit, notices: &mut Vec<String>) -> Option<Duration> {

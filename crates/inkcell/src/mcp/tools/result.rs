@@ -4,7 +4,6 @@
 
 use bytes::Bytes;
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use inkcell_engine::api::{
     ArtifactForm, ArtifactFound, ArtifactPart, ArtifactReport, ExecutionId, LinesPiece,
     ResultReport, ResultRequest,
@@ -30,16 +29,10 @@ use crate::words;
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "result",
     description: include_str!("result.md"),
-    hints: Hints {
-        title: "Fetch a result",
-        read_only: true,
-        destructive: false,
-        idempotent: true,
-        open_world: false,
-    },
+    hints: Hints::reading("Fetch a result"),
     order: Order::None,
     schema: lean::schema::<Arguments>,
-    call,
+    call: |desk, given, context| call(desk, given, context).boxed(),
 };
 
 const ALIASES: [Alias; 3] = [("execution", "id"), ("artifact", "id"), ("pattern", "grep")];
@@ -72,23 +65,16 @@ enum PartChoice {
     Part(ArtifactPart),
 }
 
-fn call(
-    desk: &Desk,
-    given: Value,
-    context: CallContext,
-) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
-    async move {
-        let arguments: Arguments = decode(given, &ALIASES)?;
-        let (id, selector) = split_selector(arguments.id.trim()).map_err(EngineError::from)?;
-        if is_execution(desk, id) {
-            return execution(desk, id, &arguments, context).await;
-        }
-        let is_raw = arguments.raw || selector.form == Form::Raw;
-        let form = if is_raw { ArtifactForm::Raw } else { ArtifactForm::Clean };
-        let wanted = wanted(&arguments, selector.ranges)?;
-        artifact(desk, id, wanted, form).await
+async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolReply, ToolError> {
+    let arguments: Arguments = decode(given, &ALIASES)?;
+    let (id, selector) = split_selector(arguments.id.trim()).map_err(EngineError::from)?;
+    if is_execution(desk, id) {
+        return execution(desk, id, &arguments, context).await;
     }
-    .boxed()
+    let is_raw = arguments.raw || selector.form == Form::Raw;
+    let form = if is_raw { ArtifactForm::Raw } else { ArtifactForm::Clean };
+    let wanted = wanted(&arguments, selector.ranges)?;
+    artifact(desk, id, wanted, form).await
 }
 
 /// Whether a reference names a call. Calls have short names, so that only what looks like neither is left to

@@ -40,7 +40,7 @@ impl Looks {
         let about = Surroundings::of(|name| {
             settings.surroundings.get(name).map(|value| value.to_string_lossy().into_owned())
         });
-        Looks { colour: Colour::On, protocol: protocol(&about, None) }
+        Looks { colour: Colour::On, protocol: protocol(&about) }
     }
 
     /// The frame as this terminal may show it.

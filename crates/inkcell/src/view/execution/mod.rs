@@ -15,7 +15,6 @@ mod markdown_table;
 pub(in crate::view) mod output;
 mod status;
 pub(crate) mod stored;
-pub(crate) mod text_only;
 mod traceback;
 
 use std::path::Path;

@@ -12,10 +12,9 @@ use inkcell_engine::session::KernelFate;
 use proptest::prelude::*;
 
 use super::interactive::Interactive;
-use super::text_only::TextOnly;
 use super::*;
 use crate::view::paint::{Span, ansi, plain};
-use crate::view::samples::{self, call, source};
+use crate::view::tests::samples::{self, call, source};
 
 mod failing;
 mod laws;
@@ -335,24 +334,6 @@ fn what_is_left_out_is_found_as_it_is_said() {
     let frame = much(&mut Interactive::new(source("f()")).without_keys());
     assert!(frame.contains("… 10 more lines (--view stream shows everything)"), "{frame}");
     assert!(frame.ends_with("Running… (ctrl+c to cancel)\n"), "{frame}");
-}
-
-/// B:T-12, B:T-15
-#[test]
-fn a_text_alone_shows_its_last_rows_and_no_notice_twice() {
-    let whole = format!("{}\n\n{}", numbered(1, 11), truncated());
-    let mut text = TextOnly::new(&whole, vec![truncated()]);
-    let frame = plain(&text.frame(Area { width: 120, ..COLLAPSED }));
-    let hint = "… (1 earlier line, showing 10 of 11) (ctrl+o to expand)\nline 2\n";
-    assert!(frame.starts_with(hint), "{frame}");
-    assert!(frame.ends_with(&format!("line 11\n{}\n", truncated())), "{frame}");
-    assert_eq!(frame.matches("[Showing").count(), 1);
-    let narrow = plain(&text.frame(Area { width: 4, ..COLLAPSED }));
-    assert!(narrow.contains("of\n22)\n") && narrow.contains("\nline\n 11\n["), "{narrow}");
-    assert_eq!(text.renders(), 2);
-    text.frame(Area { width: 4, ..COLLAPSED });
-    assert_eq!(text.renders(), 2);
-    assert!(plain(&text.frame(EXPANDED)).starts_with("line 1\n"));
 }
 
 /// B:T-04: rows are rendered once for a width and a state, and only changed rows are rendered again.

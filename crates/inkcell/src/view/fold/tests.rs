@@ -3,7 +3,7 @@ use inkcell_engine::output::{ModelOutput, Part};
 
 use super::live_output::Item;
 use super::*;
-use crate::view::samples::{self, call, source};
+use crate::view::tests::samples::{self, call, source};
 
 fn cell(state: State, text: &str) -> CellReport {
     let output = ModelOutput { parts: vec![Part::Text(text.to_owned())], ..ModelOutput::default() };

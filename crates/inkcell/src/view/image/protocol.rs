@@ -1,7 +1,7 @@
 //! The protocol by which a terminal draws pictures.
 //!
-//! Owns the knowledge about terminals, from their variables, passed in as values, and from a terminal's
-//! answer to [`QUERY`]. It must not read the environment or a terminal.
+//! Owns the knowledge about terminals, from their variables, passed in as values. It must not read the environment
+//! or a terminal.
 
 /// How a terminal can show pictures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -88,9 +88,8 @@ impl Surroundings {
     }
 }
 
-/// Chooses the protocol. An answer from the terminal counts more than its name, because a program may pass
-/// variables on to another terminal. Only text is sure to get through a multiplexer.
-pub(crate) fn protocol(about: &Surroundings, answer: Option<&Answer>) -> Protocol {
+/// Chooses the protocol. Only text is sure to get through a multiplexer.
+pub(crate) fn protocol(about: &Surroundings) -> Protocol {
     let is_dumb = about.term.is_empty() || about.term == "dumb";
     let is_multiplexer = ["tmux", "screen"].iter().any(|name| about.term.starts_with(name));
     if is_dumb {
@@ -99,48 +98,7 @@ pub(crate) fn protocol(about: &Surroundings, answer: Option<&Answer>) -> Protoco
     if about.is_multiplexed || is_multiplexer {
         return about.half_blocks();
     }
-    let named = about.named();
-    match (answer, named) {
-        (_, Some(Protocol::Iterm)) => Protocol::Iterm,
-        (Some(answer), _) if answer.has_kitty => Protocol::Kitty,
-        (Some(answer), _) if answer.has_sixel => Protocol::Sixel,
-        (Some(_), _) | (None, None) => about.half_blocks(),
-        (None, Some(named)) => named,
-    }
-}
-
-/// Asks for kitty's protocol, the size of a character, and the terminal's attributes. Every terminal answers
-/// the last request, so the reader knows when no more answers come.
-#[cfg_attr(not(test), expect(dead_code, reason = "terminals are known by their variables"))]
-pub(crate) const QUERY: &str = "\u{1b}_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\u{1b}\\\u{1b}[16t\u{1b}[c";
-
-/// The terminal's answers to [`QUERY`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Answer {
-    pub(crate) has_kitty: bool,
-    pub(crate) has_sixel: bool,
-    /// Width and height of a character in pixels.
-    pub(crate) character: Option<(u32, u32)>,
-}
-
-impl Answer {
-    /// Parses the bytes received so far. `None` until the last answer is complete.
-    #[cfg_attr(not(test), expect(dead_code, reason = "terminals are known by their variables"))]
-    pub(crate) fn read(bytes: &[u8]) -> Option<Answer> {
-        let text = String::from_utf8_lossy(bytes);
-        let (_, attributes) = text.split_once("\u{1b}[?")?;
-        let (attributes, _) = attributes.split_once('c')?;
-        let size = text.split_once("\u{1b}[6;").and_then(|(_, size)| size.split_once('t'));
-        let character = size.and_then(|(size, _)| {
-            let (high, wide) = size.split_once(';')?;
-            Some((wide.parse().ok()?, high.parse().ok()?))
-        });
-        Some(Answer {
-            has_kitty: text.contains("\u{1b}_Gi=31;OK"),
-            has_sixel: attributes.split(';').skip(1).any(|attribute| attribute == "4"),
-            character,
-        })
-    }
+    about.named().unwrap_or_else(|| about.half_blocks())
 }
 
 #[cfg(test)]
@@ -182,34 +140,7 @@ mod tests {
             (&[("TERM", "xterm-256color"), ("TERM_PROGRAM", "vscode")], half(Depth::Indexed)),
         ];
         for (variables, wanted) in table {
-            assert_eq!(protocol(&about(variables), None), wanted, "{variables:?}");
+            assert_eq!(protocol(&about(variables)), wanted, "{variables:?}");
         }
-    }
-
-    #[test]
-    fn an_answer_counts_more_than_a_name() {
-        let plain = about(&[("TERM", "xterm-256color")]);
-        let kitty = about(&[("TERM", "xterm-kitty")]);
-        let with_sixel = Answer { has_sixel: true, ..Answer::default() };
-        let with_both = Answer { has_kitty: true, ..with_sixel };
-        let with_none = Answer::default();
-        assert_eq!(protocol(&plain, Some(&with_sixel)), Protocol::Sixel);
-        assert_eq!(protocol(&plain, Some(&with_both)), Protocol::Kitty);
-        assert_eq!(protocol(&kitty, Some(&with_none)), Protocol::HalfBlocks(Depth::True));
-        let multiplexed = about(&[("TERM", "screen")]);
-        assert_eq!(protocol(&multiplexed, Some(&with_both)), Protocol::None);
-    }
-
-    #[test]
-    fn answers_are_read_when_the_last_is_there() {
-        let all = "\u{1b}_Gi=31;OK\u{1b}\\\u{1b}[6;18;9t\u{1b}[?62;4;22c";
-        for end in 0..all.len() {
-            assert_eq!(Answer::read(&all.as_bytes()[..end]), None, "{end}");
-        }
-        let wanted = Answer { has_kitty: true, has_sixel: true, character: Some((9, 18)) };
-        assert_eq!(Answer::read(all.as_bytes()), Some(wanted));
-        // The first number names the class of the terminal, not a feature.
-        assert_eq!(Answer::read(b"\x1b[?4;6c"), Some(Answer::default()));
-        assert_eq!(Answer::read(b"typed\x1b[6;a;bt\x1b[?1;2c\xff"), Some(Answer::default()));
     }
 }

@@ -405,7 +405,7 @@ fn figures_of_cells_are_drawn() {
     use super::super::execution::{Area, Execution, Expansion, Renderer};
     use super::super::transcript::Transcript;
 
-    let source = || crate::view::samples::source("plot()");
+    let source = || crate::view::tests::samples::source("plot()");
     let figure = |high| {
         let data = vec![("image/png".to_owned(), MimeData::Binary(png(&chart(8, high))))];
         ExecEvent::Display { id: None, data: MimeBundle { data, metadata: String::new() } }
@@ -438,10 +438,4 @@ fn figures_of_cells_are_drawn() {
     assert_eq!(pictures(&transcript.frame(area)), 0);
     transcript.close();
     assert_eq!(pictures(&transcript.settled(area)), 4);
-}
-
-/// The query ends with a request that every terminal answers.
-#[test]
-fn the_question_is_answered_by_every_terminal() {
-    assert!(protocol::QUERY.ends_with("\u{1b}[c"));
 }

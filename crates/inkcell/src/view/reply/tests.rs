@@ -14,7 +14,7 @@ use inkcell_engine::session::{CallNote, KernelFate, Loss};
 use serde_json::Value;
 
 use super::*;
-use crate::view::samples;
+use crate::view::tests::samples;
 
 fn cell(state: State, text: &str) -> CellReport {
     let parts = if text.is_empty() { Vec::new() } else { vec![Part::Text(text.to_owned())] };

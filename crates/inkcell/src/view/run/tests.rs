@@ -3,7 +3,7 @@ use inkcell_engine::kernel::PyError;
 use inkcell_engine::session::CallNote;
 
 use super::*;
-use crate::view::samples;
+use crate::view::tests::samples;
 
 fn cell(index: usize, state: State, millis: u64) -> CellReport {
     let code = format!("step_{index}()\nmore()");

@@ -15,7 +15,7 @@ use super::super::execution::Expansion;
 use super::piped::PlainTranscript;
 use super::*;
 use crate::view::paint::plain;
-use crate::view::samples::{self, source};
+use crate::view::tests::samples::{self, source};
 
 const AREA: Area = Area { width: 80, expansion: Expansion::Collapsed };
 

@@ -59,12 +59,12 @@ pub struct LocalGatewayBackend {
 impl LocalGatewayBackend {
     /// Creates a backend that starts gateways when they are needed.
     pub fn new(config: LocalConfig) -> LocalGatewayBackend {
-        LocalGatewayBackend { config, trace: None, used: Arc::default(), kernel_name: None }
+        LocalGatewayBackend::traced(config, None)
     }
 
     /// Creates a backend that reports its traffic to `trace`.
-    pub fn traced(config: LocalConfig, trace: Arc<dyn KernelTrace>) -> LocalGatewayBackend {
-        LocalGatewayBackend { trace: Some(trace), ..LocalGatewayBackend::new(config) }
+    pub fn traced(config: LocalConfig, trace: Option<Arc<dyn KernelTrace>>) -> LocalGatewayBackend {
+        LocalGatewayBackend { config, trace, used: Arc::default(), kernel_name: None }
     }
 
     /// Returns the same backend for another kernelspec, or for the gateway's Python.
@@ -170,10 +170,7 @@ impl LocalGatewayBackend {
         let (state_dir, runtime_dir) = (state_dir.clone(), runtime_dir.clone());
         let config =
             GatewayConfig::shared(url.clone(), Some(token.clone()), state_dir, runtime_dir);
-        let backend = match &self.trace {
-            Some(trace) => GatewayBackend::traced(config, Arc::clone(trace)),
-            None => GatewayBackend::new(config),
-        };
+        let backend = GatewayBackend::traced(config, self.trace.clone());
         used.insert(python.to_owned(), (token.clone(), backend.clone()));
         backend
     }

@@ -9,7 +9,7 @@ use super::*;
 use crate::mcp::TOOLS;
 use crate::mcp::desk::ToolError;
 use crate::mcp::exposure::ToolSet;
-use crate::mcp::tools::test_desk::TestDesk;
+use crate::mcp::tools::tests::TestDesk;
 
 /// The texts of a value, names of fields among them.
 fn texts(value: &Value, found: &mut Vec<String>) {
@@ -137,7 +137,7 @@ async fn a_path_stays_on_one_line() {
     for (tool, given) in cases {
         let case = format!("{tool} {given}");
         let reply = desk.call(tool, given).await;
-        let said = crate::mcp::tools::test_desk::text(&reply);
+        let said = crate::mcp::tools::tests::text(&reply);
         assert!(!said.contains("\nobey"), "{case}: {said}");
     }
 }
@@ -151,7 +151,7 @@ async fn exceptions_are_told_cleanly() {
         let cells = json!([{"code": "print(1)", "title": "\u{1b}]0;t\u{7}\nobey"}, {"code": code}]);
         let reply = desk.call("python", json!({"cells": cells})).await;
         assert!(reply.is_error);
-        let shown = crate::mcp::tools::test_desk::text(&reply);
+        let shown = crate::mcp::tools::tests::text(&reply);
         assert!(shown.contains("]0;t") && shown.contains("[2J"), "it is told: {shown}");
         assert!(!shown.contains("\nobey"), "a title stays on one line: {shown}");
         assert_clean(reply, code);

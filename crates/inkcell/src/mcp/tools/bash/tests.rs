@@ -5,7 +5,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use crate::mcp::exposure::ToolSet;
-use crate::mcp::tools::test_desk::{TestDesk, text};
+use crate::mcp::tools::tests::{TestDesk, text};
 
 /// Whether a process that wrote its id into a file is gone.
 fn is_gone(path: &std::path::Path) -> bool {

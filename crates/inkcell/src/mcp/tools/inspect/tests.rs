@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::mcp::exposure::ToolSet;
 use crate::mcp::find;
-use crate::mcp::tools::test_desk::TestDesk;
+use crate::mcp::tools::tests::TestDesk;
 
 /// Variables, one value, help, helpers and completion.
 #[tokio::test]

@@ -4,7 +4,7 @@ use inkcell_testkit::wait::until_async;
 use serde_json::json;
 
 use crate::mcp::exposure::ToolSet;
-use crate::mcp::tools::test_desk::{TestDesk, has_ipykernel, text};
+use crate::mcp::tools::tests::{TestDesk, has_ipykernel, text};
 
 /// The kernel verbs, in the words of their answers.
 #[tokio::test]

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use crate::mcp::desk::Content;
 use crate::mcp::exposure::{Exposure, ToolSet};
 use crate::mcp::find;
-use crate::mcp::tools::test_desk::TestDesk;
+use crate::mcp::tools::tests::TestDesk;
 
 /// The sources of a notebook.
 fn sources(desk: &TestDesk, name: &str) -> Vec<String> {

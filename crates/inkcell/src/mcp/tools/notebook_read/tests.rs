@@ -4,7 +4,7 @@ use inkcell_engine::Kind;
 use inkcell_testkit::notebooks::{jupyter, small};
 use serde_json::json;
 
-use crate::mcp::tools::test_desk::TestDesk;
+use crate::mcp::tools::tests::TestDesk;
 
 const TEXT: &str = "# %% [markdown] cell:0 id:intro-md\n# Title\n\nSome prose.\n\
                     # %% [code] cell:1 id:aaaa1111\nx = 1\nprint(x)\n\

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::mcp::desk::Content;
 use crate::mcp::exposure::{Exposure, ToolSet};
 use crate::mcp::find;
-use crate::mcp::tools::test_desk::{TestDesk, text, until_there};
+use crate::mcp::tools::tests::{TestDesk, text, until_there};
 use crate::settings::ToolMode;
 
 /// A desk with a notebook of these cells.

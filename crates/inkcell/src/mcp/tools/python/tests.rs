@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use crate::mcp::desk::Content;
 use crate::mcp::desk::weight;
 use crate::mcp::exposure::ToolSet;
-use crate::mcp::tools::test_desk::{TestDesk, has_ipykernel, text, until_there};
+use crate::mcp::tools::tests::{TestDesk, has_ipykernel, text, until_there};
 
 /// B:X-01: the documents' `python` takes their arguments and none of ours, and says so.
 #[tokio::test]

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::mcp::desk::{CallContext, Content, ToolReply};
 use crate::mcp::exposure::ToolSet;
 use crate::mcp::find;
-use crate::mcp::tools::test_desk::{TestDesk, text, until_there};
+use crate::mcp::tools::tests::{TestDesk, text, until_there};
 
 /// B:X-01 B:X-05 B:X-08: code, cells, and a session that remembers.
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::view::execution::Page;
-use crate::view::samples;
+use crate::view::tests::samples;
 
 /// The cursor stays on its cell when that moves.
 #[test]

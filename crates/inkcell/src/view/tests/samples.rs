@@ -4,7 +4,7 @@ use inkcell_engine::api::{CellKernel, CellReport, CellSource, ExecutionId, Pytho
 use inkcell_engine::output::ModelOutput;
 use inkcell_engine::registry::SessionName;
 
-use super::fold::cell::CallCell;
+use crate::view::fold::cell::CallCell;
 
 pub(crate) fn source(code: &str) -> CellSource {
     CellSource { code: code.to_owned(), title: None, timeout: None, kernel: CellKernel::Same }

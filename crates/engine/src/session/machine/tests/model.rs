@@ -7,7 +7,7 @@ use std::time::Duration;
 use inkcell_kernel::{Answer, AskId, DeathCause, InputMode, InputReply, Outcome};
 use proptest::prelude::*;
 
-use super::*;
+use super::super::*;
 
 /// A step that may happen next, if its condition holds.
 #[derive(Clone, Copy, Debug)]
