@@ -23,7 +23,7 @@ pub(crate) fn of(args: &Py, settings: &Settings) -> Result<Vec<CellSource>, Fail
     let texts = match (&*args.code, &args.file) {
         ([], Some(path)) if path != "-" => vec![text(file_bytes(path, settings)?, "--file")?],
         ([], None) if std::io::stdin().is_terminal() => {
-            return Err(Failure::argument("CODE", words::code::NONE));
+            return Err(Failure::argument("CODE", words::code::NO_CODE));
         }
         ([], _) => vec![from_stdin()?],
         (codes, _) if codes.iter().filter(|code| *code == "-").count() > 1 => {

@@ -103,7 +103,7 @@ fn unknown(word: &str) -> Failure {
     let hint = nearest(commands.iter().copied(), word)
         .map(|at| format!(" (did you mean {:?}?)", commands[at]))
         .unwrap_or_default();
-    let problem = words::edit::no_operation(word, &hint, &ways_to_say());
+    let problem = words::edit::not_operation(word, &hint, &ways_to_say());
     Failure::argument("OP", problem)
 }
 
@@ -169,7 +169,7 @@ fn value(
 /// A key with its value as JSON text.
 fn key_and_value(pair: &str) -> Result<(String, String), Failure> {
     let Some((key, value)) = pair.split_once('=') else {
-        return Err(Failure::argument("--set", words::edit::no_pair(pair)));
+        return Err(Failure::argument("--set", words::edit::not_pair(pair)));
     };
     let is_json = serde_json::from_str::<&serde_json::value::RawValue>(value).is_ok();
     let value = if is_json { value.to_owned() } else { serde_json::Value::from(value).to_string() };

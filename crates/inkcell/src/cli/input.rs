@@ -53,14 +53,14 @@ pub(crate) fn output(given: Option<&str>) -> Result<Option<String>, Failure> {
 pub(crate) fn text(bytes: Vec<u8>, argument: &str) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        Failure::argument(argument, words::file::no_text(at))
+        Failure::argument(argument, words::file::convert_to_utf8(at))
     })
 }
 
 pub(crate) fn version(given: Option<&str>) -> Result<Option<Version>, Failure> {
     let Some(given) = given else { return Ok(None) };
     Version::parse(given).map(Some).ok_or_else(|| {
-        let problem = words::file::no_version(given);
+        let problem = words::file::not_version(given);
         Failure::argument("--hash", problem)
     })
 }

@@ -249,13 +249,13 @@ mod tests {
         let (message, hint) = told(&["nb/gone.ipynb"]);
         assert_eq!(message, "there is no notebook nb/gone.ipynb");
         assert!(hint.ends_with("nb has a.ipynb"), "{hint}");
-        assert!(told(&["gone.ipynb"]).1.contains("has no notebooks; begin one with inkcell new"));
+        assert!(told(&["gone.ipynb"]).1.contains("has no notebooks; make one with inkcell new"));
         assert!(told(&["no/gone.ipynb"]).1.contains("there is no folder"));
         let (message, hint) = told(&["nb/*.nb"]);
         assert_eq!(message, "no notebook matches nb/*.nb");
         assert!(hint.contains("ls"), "{hint}");
         let (message, hint) = told(&["nb/"]);
-        assert_eq!(message, "nb/ is a folder, and not a notebook");
+        assert_eq!(message, "nb/ is a folder, not a notebook");
         assert!(hint.contains("nb/*.ipynb") && hint.contains("nb/**/*.ipynb"), "{hint}");
     }
 

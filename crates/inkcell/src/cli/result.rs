@@ -128,7 +128,8 @@ fn part(args: &ShowResult, ranges: &[LineRange]) -> Result<Part, Failure> {
     match split_selector(&selector).map_err(EngineError::from)? {
         ("", selector) if !selector.ranges.is_empty() => Ok(Part::Lines(selector.ranges)),
         _ => {
-            let problem = words::artifact::no_choice_of_lines(given);
+            let problem =
+                format!("{}; {}", words::artifact::not_lines(given), words::artifact::WRITE_LINES);
             Err(Failure::argument("--lines", problem))
         }
     }

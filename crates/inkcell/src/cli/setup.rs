@@ -265,7 +265,7 @@ fn refusal_words(file: &Path, refusal: &Refusal) -> String {
             format!("{file}:{line}:{column}: {problem}")
         }
         Refusal::Shape(what) | Refusal::Taken(what) => format!("{file}: {what}"),
-        Refusal::Odd => words::setup::odd(&file),
+        Refusal::Odd => words::setup::cannot_change(&file),
     }
 }
 
@@ -275,7 +275,7 @@ fn unsaved(client: &Client, error: &SaveError) -> (String, Kind) {
         SaveError::Io { step, path, error } => {
             (format!("cannot {step} {}: {error}", path.display()), Kind::Unavailable)
         }
-        SaveError::NotText(path) => (words::setup::no_text(&path.display()), Kind::Invalid),
+        SaveError::NotText(path) => (words::setup::not_text(&path.display()), Kind::Invalid),
         SaveError::LostLink(path) => (words::setup::lost_link(&path.display()), Kind::Invalid),
         SaveError::ReadOnly(path) => (format!("{} is read-only", path.display()), Kind::Invalid),
         SaveError::Moved(path) => {

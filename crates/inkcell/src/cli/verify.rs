@@ -152,7 +152,7 @@ fn rules(args: &Verify) -> Result<CompareRules, Failure> {
         PARTS.contains(&part.as_str()) || is_type
     };
     if let Some(part) = args.skip.iter().find(|part| !is_part(part)) {
-        let problem = words::verify::no_part(part);
+        let problem = words::verify::not_part(part);
         return Err(Failure::argument("--skip", problem));
     }
     let numbers = (args.rtol.is_some() || args.atol.is_some()).then(|| Tolerance {

@@ -295,7 +295,7 @@ impl From<Failure> for Refusal {
             Failure::Pipe | Failure::Signal(_) => Refusal {
                 exit: Exit::Failed,
                 kind: Kind::Cancelled,
-                message: words::host::TAKEN_BACK.to_owned(),
+                message: words::host::WITHDRAWN.to_owned(),
                 hint: None,
             },
         }

@@ -56,7 +56,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Token>, FileError> {
     let file = File::from(file);
     let found = file.metadata().map_err(failed)?;
     if !found.is_file() {
-        return Err(FileError::Exposed(words::token::NO_FILE));
+        return Err(FileError::Exposed(words::token::NOT_FILE));
     }
     if ![0, rustix::process::geteuid().as_raw()].contains(&found.uid()) {
         return Err(FileError::Exposed(words::token::OF_OTHER_USER));
@@ -155,7 +155,7 @@ fn private_folder(state: &Path) -> Result<OwnedFd, FileError> {
     let folder = match opened {
         Ok(folder) => folder,
         Err(Errno::LOOP | Errno::NOTDIR) => {
-            return Err(FileError::Exposed(words::token::NO_FOLDER));
+            return Err(FileError::Exposed(words::token::NOT_FOLDER));
         }
         Err(error) => return Err(failed(error.into())),
     };

@@ -90,7 +90,7 @@ pub(crate) fn read(path: &Path, owner: Owner) -> Result<Option<String>, FileErro
         Err(problem) if is_absence(&problem) => return Ok(None),
         Err(problem) => return Err(unreadable(problem)),
     };
-    let wrong = || error(words::setting::no_file(MAX_BYTES));
+    let wrong = || error(words::setting::not_settings_file(MAX_BYTES));
     // Users give the null device for no settings; other devices may be endless.
     let is_null = found.file_type().is_char_device()
         && std::fs::metadata("/dev/null").is_ok_and(|null| null.rdev() == found.rdev());
@@ -105,7 +105,7 @@ pub(crate) fn read(path: &Path, owner: Owner) -> Result<Option<String>, FileErro
     if bytes.len() as u64 > MAX_BYTES {
         return Err(wrong());
     }
-    String::from_utf8(bytes).map(Some).map_err(|_| error(words::setting::NO_TEXT.to_owned()))
+    String::from_utf8(bytes).map(Some).map_err(|_| error(words::setting::NOT_TEXT.to_owned()))
 }
 
 fn is_absence(error: &io::Error) -> bool {

@@ -96,7 +96,7 @@ impl Settings {
         )?;
         for name in variables::known() {
             if surroundings.get(&name).is_some_and(|value| value.to_str().is_none()) {
-                return Err(Failure::argument(&name, words::setting::VARIABLE_NO_TEXT));
+                return Err(Failure::argument(&name, words::setting::VARIABLE_NOT_TEXT));
             }
         }
         let variable = |name: &str| surroundings.get(name)?.to_str().map(str::to_owned);

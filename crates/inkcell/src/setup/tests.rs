@@ -300,17 +300,21 @@ fn a_broken_file_is_refused_with_its_place() {
 fn what_is_something_else_is_left_alone() {
     let shape = |words: &str| Err(Refusal::Shape(words.to_owned()));
     let taken = |words: &str| Err(Refusal::Taken(words.to_owned()));
-    let top = "its top level is no table of names and values";
+    let top = "its top level is not a table of names and values";
     let table = [
         (Client::Cursor, "[]", shape(top)),
         (Client::Goose, "- a\n", shape(top)),
         (Client::Goose, "a: 1\n---\nb: 2\n", shape("it holds more than one document")),
-        (Client::Zed, "{\"context_servers\": []}", shape("context_servers is no table of servers")),
-        (Client::Codex, "mcp_servers = 3\n", shape("mcp_servers is no table of servers")),
+        (
+            Client::Zed,
+            "{\"context_servers\": []}",
+            shape("context_servers is not a table of servers"),
+        ),
+        (Client::Codex, "mcp_servers = 3\n", shape("mcp_servers is not a table of servers")),
         (
             Client::Cursor,
             "{\"mcpServers\": {\"inkcell\": null}}",
-            shape("mcpServers.inkcell is no server"),
+            shape("mcpServers.inkcell is not a server"),
         ),
         (
             Client::Cursor,

@@ -62,19 +62,19 @@ pub(super) fn wanted<'a>(tree: &Tree, entry: &'a Entry) -> Result<Option<Task<'a
     let root = match tree {
         Tree::Map(root) => root,
         other if other.is_nothing() => return Ok(Some(Task::Add)),
-        _ => return Err(Refusal::Shape(words::setup::NO_TABLE.into())),
+        _ => return Err(Refusal::Shape(words::setup::NOT_TABLE.into())),
     };
     let servers = match only(root, table, table)? {
         Some(Tree::Map(servers)) => servers,
         None => return Ok(Some(Task::Add)),
         Some(other) if other.is_nothing() => return Ok(Some(Task::Add)),
-        Some(_) => return Err(Refusal::Shape(words::setup::no_servers(&table))),
+        Some(_) => return Err(Refusal::Shape(words::setup::not_servers(&table))),
     };
     let shown = format!("{table}.{name}");
     let found = match only(servers, name, &shown)? {
         Some(Tree::Map(found)) => found,
         None => return Ok(Some(Task::Add)),
-        Some(_) => return Err(Refusal::Shape(words::setup::no_server(&shown))),
+        Some(_) => return Err(Refusal::Shape(words::setup::not_server(&shown))),
     };
     if let Some(key) = REMOTE.iter().find(|key| found.iter().any(|(name, _)| name == *key)) {
         return Err(Refusal::Taken(words::setup::reached_by(&shown, key)));

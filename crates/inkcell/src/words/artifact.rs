@@ -4,34 +4,36 @@ use std::fmt::Display;
 
 /// The remark below an empty list. `others` names the sessions that have some.
 pub(crate) fn none_of(session: &str, others: &str) -> String {
-    format!("no artifacts of a session {session}{others}")
+    format!("no artifacts of session {session}{others}")
 }
 
 pub(crate) fn some_of(sessions: &str) -> String {
-    format!("; there are some of {sessions}")
+    format!("; sessions with artifacts: {sessions}")
 }
 
 /// The refusal to remove what a session does not have.
 pub(crate) fn nothing_to_remove_of(session: &str, others: &str) -> String {
-    format!("there are no artifacts of a session {session}{others}")
+    format!("there are no artifacts of session {session}{others}")
 }
 
 /// Why an artifact was removed.
-pub(crate) const OVER_SESSION_LIMIT: &str = "over the limit of a session";
+pub(crate) const OVER_SESSION_LIMIT: &str = "over the limit for a session";
 
-pub(crate) const OVER_TOTAL_LIMIT: &str = "over the limit in all";
+pub(crate) const OVER_TOTAL_LIMIT: &str = "over the limit for all sessions";
 
 pub(crate) fn still_written(ids: &str) -> String {
     format!("still being written, so they stay: {ids}")
 }
 
-pub(crate) const LINES_CHOSEN: &str = "lines are chosen behind the id already";
+pub(crate) const LINES_CHOSEN: &str = "the id already names lines";
 
-pub(crate) fn no_choice_of_lines(given: &str) -> String {
-    format!("{given:?} is no choice of lines; use 10-20, 3+4, 50- or 1-9,40-50")
+pub(crate) fn not_lines(given: &str) -> String {
+    format!("{given:?} is not a range of lines")
 }
 
-pub(crate) const BEING_WRITTEN: &str = "note: it is being written; this is as far as it is";
+pub(crate) const WRITE_LINES: &str = "write 10-20, 3+4, 50- or 1-9,40-50";
+
+pub(crate) const BEING_WRITTEN: &str = "note: it is still being written; this is all so far";
 
 pub(crate) fn not_for_terminal(id: &dyn Display, kind: &dyn Display) -> String {
     format!("artifact {id} is {kind}, which a terminal cannot show")
@@ -63,20 +65,14 @@ pub(crate) fn lines_of(first: u64, last: u64, total: u64, next: u64) -> String {
 }
 
 pub(crate) fn is_execution(name: &str, id: &str) -> String {
-    format!("{name}: {id} is an execution; parts are of artifacts")
+    format!("{name}: {id} is an execution; only artifacts have parts")
 }
 
 pub(crate) const LEAVE_PART_OUT: &str = "leave it out; a truncated output names its artifact";
 
-pub(crate) const MORE_THAN_ONE_PART: &str = "more than one part is asked for";
+pub(crate) const MORE_THAN_ONE_PART: &str = "this asks for more than one part";
 
 pub(crate) const ONE_PART: &str = "give one of: lines, grep, json_path, offset";
-
-pub(crate) fn no_choice(lines: &str) -> String {
-    format!("lines: {lines:?} is no choice of lines")
-}
-
-pub(crate) const WRITE_LINES: &str = "write 10-20, 3+4, 50- or 1-9,40-50";
 
 /// How to read on, at the end of a remark about a part.
 pub(crate) fn use_lines(next: &dyn Display) -> String {
@@ -87,7 +83,7 @@ pub(crate) fn use_offset(at: &dyn Display) -> String {
     format!(" Use offset {at} to continue")
 }
 
-pub(crate) const USE_RAW: &str = " Use raw to get a place to go on";
+pub(crate) const USE_RAW: &str = " Use raw to get an offset to continue at";
 
 pub(crate) fn line_cut(line: &dyn Display, part: &str, all: &str, go_on: &str) -> String {
     format!("[Line {line} is cut: {part} of {all} are shown.{go_on}]")

@@ -41,13 +41,14 @@ pub(crate) const TAKES_FILES: &str = "a batch takes files; give their names";
 pub(crate) const WRITES_FILES: &str = "a batch writes files; give a template";
 
 pub(crate) const OF_THIS_MACHINE: &str =
-    "a batch runs notebooks of this machine; for one of a server, run it alone";
+    "a batch runs notebooks of this machine; run a server's notebook alone";
 
-pub(crate) const PARAMETERS_OF_ONE: &str = "parameters are listed of one notebook at a time";
+pub(crate) const PARAMETERS_OF_ONE: &str =
+    "name one notebook: parameters are listed for one at a time";
 
 pub(crate) const KERNEL_FOR_ONE: &str = "a kernel that runs already is for one notebook at a time";
 
-pub(crate) const NOTHING_DONE: &str = "nothing of this batch was done before; all of it is run";
+pub(crate) const NOTHING_DONE: &str = "no notebook of this batch is done yet; all of them run";
 
 /// Why the rows of a notebook do not share their first cells.
 pub(crate) const ENDS_RUN: &str = "its code ends the run";
@@ -60,12 +61,12 @@ pub(crate) fn no_folder_for(output: &str, error: &dyn Display) -> String {
 
 /// The note about a notebook whose rows share nothing.
 pub(crate) fn not_shared(input: &str, why: &str) -> String {
-    format!("the rows of {input} do not share their beginning, each runs it: {why}")
+    format!("the rows of {input} do not share their first cells; each row runs them: {why}")
 }
 
 /// The note about a row for which no copy could be made.
 pub(crate) fn not_copied(row: &str, why: &str) -> String {
-    format!("{row} runs its beginning itself, since there is no copy of the kernel that has: {why}")
+    format!("{row} runs the first cells itself, because the kernel could not be copied: {why}")
 }
 
 pub(crate) fn report_not_written(report: &dyn Display, error: &dyn Display) -> String {
@@ -78,7 +79,7 @@ pub(crate) const WRITE_REPORT_AGAIN: &str = "the notebooks are done; to write th
 pub(crate) const RUNS_ALREADY: &str = "another inkcell runs the same batch";
 
 pub(crate) fn junit_file(file: &dyn Display) -> String {
-    format!("{file} is where --junit is written; name another file")
+    format!("--junit writes to {file}; name another file")
 }
 
 pub(crate) fn no_report_folder(folder: &dyn Display) -> String {
@@ -94,9 +95,9 @@ pub(crate) fn is_notebook(shown: &dyn Display) -> String {
 }
 
 pub(crate) fn no_place(error: &dyn Display) -> String {
-    format!("there is no place to keep it: {error}")
+    format!("cannot keep it: {error}")
 }
 
-pub(crate) const NOTHING_BEFORE: &str = "no cell stands before the values; tag one with parameters";
+pub(crate) const NOTHING_BEFORE: &str = "no cell comes before the values; tag one with parameters";
 
-pub(crate) const NOTHING_AFTER: &str = "no cell stands after the values";
+pub(crate) const NOTHING_AFTER: &str = "no cell comes after the values";

@@ -2,10 +2,6 @@
 
 pub(crate) const MISSING: &str = "Missing session/run/name";
 
-pub(crate) const TOO_LARGE: &str = "the request is too large";
-
-pub(crate) const TOO_SLOW: &str = "the request did not come";
-
 pub(crate) fn not_active(key: &str) -> String {
     format!("No active Python tool bridge session: {key}")
 }
@@ -13,5 +9,5 @@ pub(crate) fn not_active(key: &str) -> String {
 pub(crate) const INTERRUPTED: &str = "aborted: eval cell was interrupted";
 
 pub(crate) fn no_tool(name: &str, names: &str) -> String {
-    format!("tool.{name} is not there for code; there are: {names}")
+    format!("tool.{name} is not available to code; there are: {names}")
 }

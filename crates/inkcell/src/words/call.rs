@@ -1,7 +1,7 @@
 //! Sentences about the ends of cells, and about facts that a reader of a call must know.
 //!
-//! Owns the words for timeouts, deaths, refusals and lost state, which all faces share. The code's own output is not
-//! here.
+//! Owns the words for timeouts, deaths, refusals and lost state, which all faces share, and for progress. Output of the
+//! code is not here.
 
 use std::fmt::Display;
 
@@ -118,12 +118,12 @@ fn closed(reason: CloseReason) -> &'static str {
 /// The words before the progress of a run that the user has asked to stop.
 pub(crate) const STOPPING: &str = "stopping (Ctrl-C ends it at once)  ";
 
-/// What a model is told of a call that has not begun.
+/// The line for a model about a call that has not begun.
 pub(crate) fn waiting(execution: &str) -> String {
     format!("[waiting for its turn; execution {execution}]")
 }
 
-/// What a model is told of a call that goes on. `what` names its cell, after a space.
+/// The line for a model about a call that still runs. `what` names its cell, after a space.
 pub(crate) fn still_running(what: &str, execution: &str) -> String {
     format!("[still running{what}; execution {execution}]")
 }

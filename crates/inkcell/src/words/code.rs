@@ -1,9 +1,9 @@
 //! Sentences about code that was given to run, and about the options beside it.
 
-pub(crate) const NONE: &str =
-    "there is none; give it, for example: inkcell py '1 + 1', or inkcell py -f FILE";
+pub(crate) const NO_CODE: &str =
+    "no code is given; give it, for example: inkcell py '1 + 1', or inkcell py -f FILE";
 
-pub(crate) const STDIN_TWICE: &str = "- is there more than once; standard input can be read once";
+pub(crate) const STDIN_TWICE: &str = "- is given more than once; standard input can be read once";
 
 pub(crate) const NONE_BETWEEN_MARKS: &str = "there is no code between the # %% lines";
 
@@ -20,7 +20,7 @@ pub(crate) fn is_notebook(path: &str) -> String {
 }
 
 pub(crate) fn too_long(path: &str, bytes: u64) -> String {
-    format!("{path} goes on for more than {bytes} bytes; it is no program")
+    format!("{path} has more than {bytes} bytes; it is not a program")
 }
 
 pub(crate) const CHECK_PATH: &str =
@@ -33,5 +33,5 @@ pub(crate) fn other_encoding(name: &str) -> String {
     )
 }
 
-pub(crate) const DETACH_NEEDS_HOST: &str =
-    "code goes on in a host, and there is to be none here; leave this out, or set host.use to on";
+pub(crate) const DETACH_NEEDS_HOST: &str = "code in the background needs a host, and this command \
+     uses none; leave this out, or set host.use to on";

@@ -19,7 +19,7 @@ pub(crate) fn mend(reason: &dyn Display) -> String {
 }
 
 pub(crate) fn not_imported(took: &dyn Display, modules: &str) -> String {
-    format!("{took}, but not imported ahead: {modules}")
+    format!("{took}, but not preloaded: {modules}")
 }
 
 pub(crate) const CHANGE_PRELOAD: &str = "change python.preload, or install them";
@@ -32,7 +32,7 @@ pub(crate) fn not_used(reason: &dyn Display, took: &dyn Display) -> String {
     format!("not used: {reason}; kernels start one by one, in {took} each")
 }
 
-pub(crate) const ORIGIN_UNKNOWN: &str = "it is not known where the kernel came from";
+pub(crate) const ORIGIN_UNKNOWN: &str = "the origin of the kernel is unknown";
 
 pub(crate) const NO_IPYTHON: &str = "python.shell asks for IPython, which is not installed";
 
@@ -79,12 +79,11 @@ pub(crate) fn stopped_after(seconds: f64) -> String {
     format!("an agent's code is stopped after {seconds} s")
 }
 
-pub(crate) const NO_TIME_LIMIT: &str = "an agent's code may take as long as it takes";
+pub(crate) const NO_TIME_LIMIT: &str = "an agent's code has no time limit";
 
 pub(crate) const ASK_FOR_MORE: &str =
     "ask for more in the call (timeout, up to 600), or set INKCELL_PYTHON_TIMEOUT";
 
-pub(crate) const NO_INPUT: &str =
-    "code that asks for input ends at once, since nobody is there to type";
+pub(crate) const NO_INPUT: &str = "code that asks for input ends at once, because nobody can type";
 
 pub(crate) const PUT_INTO_VARIABLES: &str = "put what it would ask for into variables or arguments";

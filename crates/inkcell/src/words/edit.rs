@@ -69,13 +69,13 @@ pub(crate) fn ways(others: &str, last: &dyn Display) -> String {
 }
 
 pub(crate) const AFTER_DASHES: &str =
-    "after -- no operation is seen; a path that begins with a dash is given as ./-NAME";
+    "operations come before --; write a path that begins with a dash as ./-NAME";
 
-pub(crate) fn no_operation(word: &str, hint: &str, ways: &str) -> String {
-    format!("{word:?} is no operation{hint}; it is {ways}")
+pub(crate) fn not_operation(word: &str, hint: &str, ways: &str) -> String {
+    format!("{word:?} is not an operation{hint}; it is {ways}")
 }
 
-pub(crate) fn no_pair(pair: &str) -> String {
+pub(crate) fn not_pair(pair: &str) -> String {
     format!("{pair:?} is not KEY=VALUE")
 }
 
@@ -90,7 +90,7 @@ pub(crate) fn created(shown: &dyn Display, version: &dyn Display) -> String {
     format!("✓ Notebook created\n  Notebook: {shown}\n  Version: {version}")
 }
 
-pub(crate) fn no_version(given: &str) -> String {
+pub(crate) fn not_version(given: &str) -> String {
     format!("if_hash: {given:?} is not a version")
 }
 
@@ -102,7 +102,7 @@ pub(crate) const GIVE_OPERATION: &str = "give one operation (op, cell, source, .
 
 pub(crate) const ONLY_ONE_OF: &str = "give only one of ops, text and an operation beside path";
 
-pub(crate) fn no_switch(other: &dyn Display) -> String {
+pub(crate) fn not_switch(other: &dyn Display) -> String {
     format!("all is {other}; it is true or false")
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-pub(crate) const NOT_NEEDED: &str = "Not needed, since one before them works:";
+pub(crate) const NOT_NEEDED: &str = "Not needed, because an earlier one works:";
 
 pub(crate) const NONE_MANAGED: &str = "Managed environment: none; inkcell env setup makes one";
 
@@ -21,8 +21,7 @@ pub(crate) fn no_setting(wanted: &str) -> String {
     format!("no setting begins with {wanted:?}; leave it out to see all")
 }
 
-pub(crate) const KERNEL_NAME: &str =
-    "a kernel has a name, such as python3; leave it out to name none";
+pub(crate) const KERNEL_NAME: &str = "give the name of a kernel, such as python3, or leave it out";
 
 /// The note about a variable that code was to get.
 pub(crate) fn variable_not_set(name: &dyn Display) -> String {

@@ -1,4 +1,4 @@
-//! What could not be done when the system refused it: the words before its reason.
+//! Sentences about steps that the system refused; its reason follows them.
 
 use std::fmt::Display;
 
@@ -14,13 +14,13 @@ pub(crate) const END_HOST: &str = "cannot end the host";
 
 pub(crate) const START_RUNTIME: &str = "cannot start the runtime";
 
-pub(crate) const FIND_PROGRAM: &str = "cannot tell which program this is";
+pub(crate) const FIND_PROGRAM: &str = "cannot find the path of this program";
 
 pub(crate) const WRITE_MANUALS: &str = "cannot write the manual pages";
 
 pub(crate) const MAKE_MANUAL: &str = "cannot make the manual page";
 
-pub(crate) const READ_KERNELS: &str = "cannot read which kernels are on gateways";
+pub(crate) const READ_KERNELS: &str = "cannot list the kernels on gateways";
 
 pub(crate) const LISTENER_GONE: &str = "the listener is gone";
 
@@ -40,7 +40,7 @@ pub(crate) const READ_NOTEBOOK: &str = "cannot read the notebook that was run";
 
 pub(crate) const PASS_MESSAGES: &str = "cannot pass messages on";
 
-/// A step of a save, as a part of a sentence.
+/// A step of a save, after the word "cannot".
 pub(crate) const KEEP_OWNER: &str = "keep the owner in";
 
 pub(crate) fn log_not_opened(path: &dyn Display, error: &dyn Display) -> String {

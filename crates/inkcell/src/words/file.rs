@@ -17,7 +17,7 @@ pub(crate) fn unsaved(outputs: UnsavedFate) -> &'static str {
     match outputs {
         UnsavedFate::Kept => "they are kept and go into it with the next command on it",
         UnsavedFate::Lost => {
-            "they could not be kept either; when that is mended, run it again with --resume"
+            "they could not be kept either; mend that, then run it again with --resume"
         }
     }
 }
@@ -38,8 +38,7 @@ pub(crate) const READ_ONLY: &str = "  (can be read, not edited)";
 
 pub(crate) const ONE_NOTEBOOK: &str = "it takes one notebook, not several";
 
-pub(crate) const FILTER_ALONE: &str =
-    "it stands for standard input and standard output, so it is given alone";
+pub(crate) const FILTER_ALONE: &str = "it means standard input and standard output; give it alone";
 
 pub(crate) const FILTER_WRITES: &str =
     "the filter writes to standard output; send it to a file with > OUT";
@@ -54,7 +53,7 @@ pub(crate) fn give_second(problem: &dyn Display) -> String {
 }
 
 pub(crate) fn git_failed(error: &dyn Display) -> String {
-    format!("git could not be asked for the last commit: {error}")
+    format!("cannot ask git for the last commit: {error}")
 }
 
 pub(crate) fn in_no_commit(shown: &str, reason: &str) -> String {
@@ -67,11 +66,11 @@ pub(crate) const PIPE_TEXT_IN: &str =
 pub(crate) const NOT_TO_STDOUT: &str =
     "a changed notebook goes to a file, not to standard output; name the file";
 
-pub(crate) fn no_text(at: usize) -> String {
+pub(crate) fn convert_to_utf8(at: usize) -> String {
     format!("it is not UTF-8 text (byte {at}); convert it first")
 }
 
-pub(crate) fn no_version(given: &str) -> String {
+pub(crate) fn not_version(given: &str) -> String {
     format!("{given:?} is not a version; inkcell read shows it, 16 hexadecimal digits")
 }
 
@@ -117,6 +116,6 @@ pub(crate) fn leaves_out(path: &dyn Display, cells: &str) -> String {
 
 pub(crate) const GIVE_ALL_CELLS: &str = "give the text with the cells that should stay";
 
-pub(crate) fn no_pattern(pattern: &str, error: &dyn Display) -> String {
+pub(crate) fn not_pattern(pattern: &str, error: &dyn Display) -> String {
     format!("search: {pattern:?} is not a pattern: {error}")
 }

@@ -2,12 +2,11 @@
 
 use std::fmt::Display;
 
-pub(crate) const IS_SET: &str =
-    "is set, so that kernels come from there and none is started here; leave it out to start one";
+pub(crate) const IS_SET: &str = "is set, so kernels start there; unset it to start a gateway here";
 
-pub(crate) const NONE_WAS_RUNNING: &str = "No gateway of inkcell's was running.";
+pub(crate) const NONE_WAS_RUNNING: &str = "No shared gateway was running.";
 
-pub(crate) const NONE: &str = "No gateway is set, and none of inkcell's is running.";
+pub(crate) const NONE: &str = "No gateway is set, and no shared gateway is running.";
 
 pub(crate) fn left_behind(url: &str, kernels: &str, next: &str) -> String {
     format!("{url}: {kernels} left by an inkcell that was killed; remove: {next}")
@@ -24,19 +23,19 @@ pub(crate) fn set_url(url: &str) -> String {
 pub(crate) const NOTHING_LEFT: &str = "Nothing was left on any gateway.";
 
 pub(crate) const CODE_WORKS_THERE: &str =
-    "code works where the server has the notebook; leave this out";
+    "code runs in the folder of the notebook on the server; leave this out";
 
 pub(crate) const KERNEL_OF_SERVER: &str =
-    "a notebook of a server is run by a kernel of that server; leave this out";
+    "a kernel of the server runs its notebooks; leave this out";
 
 pub(crate) const NO_SERVER: &str = "no server is known; set gateway.url to its address, or give \
      the address of the notebook as a browser shows it";
 
-pub(crate) const NO_NOTEBOOK_ADDRESS: &str = "this address is that of no notebook on a Jupyter \
-     server; one is such as http://localhost:8888/lab/tree/work/a.ipynb";
+pub(crate) const NOT_NOTEBOOK_ADDRESS: &str = "this is not the address of a notebook on a \
+     Jupyter server, such as http://localhost:8888/lab/tree/work/a.ipynb";
 
-pub(crate) const NO_SERVER_PATH: &str = "this is no path on a server; one begins at the folder \
-     that its file browser shows, such as work/a.ipynb";
+pub(crate) const NOT_SERVER_PATH: &str = "this is not a path on a server; a path begins at the \
+     folder that its file browser shows, such as work/a.ipynb";
 
 pub(crate) fn read_only(path: &dyn Display) -> String {
     format!("{path} may not be written on the server")

@@ -7,7 +7,7 @@ pub(crate) fn unexpected_answer(answer: &dyn Debug) -> String {
 }
 
 /// The answer to a request that its caller withdrew.
-pub(crate) const TAKEN_BACK: &str = "it was taken back";
+pub(crate) const WITHDRAWN: &str = "the caller withdrew it";
 
 pub(crate) const FAILED_INSIDE: &str =
     "inkcell failed inside of its host; this is a bug of inkcell";

@@ -10,7 +10,7 @@ pub(crate) const NO_TIME: &str = "[there was no time to look at each of them]";
 
 /// The remark about figures that leave out some rows of a table.
 pub(crate) fn sampled(rows: u64) -> String {
-    format!("[figures are of {rows} rows]")
+    format!("[figures cover {rows} rows]")
 }
 
 pub(crate) const COLUMNS_LEFT_OUT: &str = "[not every column could be described]";

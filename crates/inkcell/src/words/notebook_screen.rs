@@ -12,21 +12,21 @@ pub(crate) const MERGED: &str = ", beside somebody else's change";
 
 pub(crate) const NOTHING_TO_UNDO: &str = "there is nothing to undo";
 
-pub(crate) const NOTHING_TO_REDO: &str = "there is nothing to do again";
+pub(crate) const NOTHING_TO_REDO: &str = "there is nothing to redo";
 
 pub(crate) const CHANGED_SINCE: &str =
-    "somebody else has changed the notebook since; undo would take that back too";
+    "the notebook has changed on disk since; undo would take that back too";
 
 /// The standing text of the bottom bar.
 pub(crate) const KEYS: &str = "? keys  Enter edit  x run  R run, next  z undo  / search  q quit";
 
-pub(crate) const NO_MESSAGES: &str = "nothing was said yet";
+pub(crate) const NO_MESSAGES: &str = "there are no messages yet";
 
 pub(crate) const NO_CELLS: &str = "no cells; b makes one";
 
-pub(crate) const CELL_CHANGED: &str = "somebody else changed this cell";
+pub(crate) const CELL_CHANGED: &str = "this cell changed on disk";
 
-pub(crate) const CELL_DELETED: &str = "somebody else deleted this cell";
+pub(crate) const CELL_DELETED: &str = "this cell was deleted on disk";
 
 pub(crate) const CONFLICT_KEYS: &str = "b put yours below  t take theirs  Esc go on editing";
 
@@ -45,31 +45,28 @@ pub(crate) fn editor_failed(status: &dyn Display) -> String {
     format!("it ended with {status}, so nothing was changed")
 }
 
-pub(crate) const NO_TERMINAL: &str = "a notebook is shown on a terminal, and standard input or \
-     output is none; inkcell read shows it as text";
+pub(crate) const NO_TERMINAL: &str = "standard input and output must be a terminal to show a \
+     notebook; inkcell read shows it as text";
 
-pub(crate) const TEXT_TERMINAL: &str = "this terminal shows text alone, as its TERM says; inkcell \
+pub(crate) const TEXT_TERMINAL: &str = "TERM says that this terminal shows only text; inkcell \
      read shows the notebook as text, inkcell run runs it, inkcell edit changes it";
 
 pub(crate) const NO_KERNEL: &str = "there is no kernel yet; x runs a cell";
 
 pub(crate) const OUTPUT_GONE: &str =
-    "the stored output is not there any more; this is what the notebook has of it";
+    "the stored output is gone; this is what the notebook has of it";
 
 pub(crate) const NO_PAGE: &str =
-    "there are no more lines; o shows all of a cell, and what is long is shown by pages";
+    "there are no more lines; o shows all of a cell, and long output by pages";
 
 pub(crate) const SESSION_GONE: &str = "the session is gone, with what ran in it";
 
-pub(crate) const OVERTAKEN: &str =
-    "changed on disk: somebody else has another text for this cell; yours is kept";
+pub(crate) const OVERTAKEN: &str = "this cell changed on disk; your text is kept";
 
 /// The hint after the first key of a pair.
 pub(crate) fn once_more(key: &dyn Display) -> String {
     format!("{key} once more, or any other key")
 }
-
-pub(crate) const NO_CELL: &str = "there is no cell; b makes one";
 
 pub(crate) const NO_CODE: &str = "there is no code to run here";
 
@@ -82,7 +79,7 @@ pub(crate) const LEFT: &str = "left as it was";
 
 pub(crate) const PUT_BESIDE: &str = "put beside the other text";
 
-pub(crate) const NO_SEARCH: &str = "nothing was searched for yet; / begins";
+pub(crate) const NO_SEARCH: &str = "there is no search yet; / starts one";
 
 pub(crate) fn not_found(pattern: &str) -> String {
     format!("{pattern:?} is not in this notebook")

@@ -81,5 +81,5 @@ pub(crate) fn images_not_shown(left_out: &dyn Display) -> String {
 pub(crate) const TOO_LARGE: &str = "[not shown, the answer would be too large]";
 
 pub(crate) fn log_lines_dropped(lines: &dyn Display) -> String {
-    format!("({lines} lines of the log found no room)\n")
+    format!("({lines} lines of the log were dropped)\n")
 }

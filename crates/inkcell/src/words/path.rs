@@ -6,17 +6,17 @@ pub(crate) fn no_notebook(missing: &str) -> String {
     format!("there is no notebook {missing}")
 }
 
-pub(crate) const NONE_BESIDE_MATRIX: &str = "no notebook is given beside the matrix";
+pub(crate) const NONE_BESIDE_MATRIX: &str = "give a notebook for the matrix";
 
 pub(crate) const LOOK_WITH_LS: &str =
-    "look with ls what there is; ** stands for folders below, as in 'nb/**/*.ipynb'";
+    "list the files with ls; ** stands for folders below, as in 'nb/**/*.ipynb'";
 
 pub(crate) fn no_folder(folder: &dyn Display, cwd: &dyn Display) -> String {
     format!("there is no folder {folder} either; names begin at {cwd}")
 }
 
 pub(crate) fn no_notebooks_in(folder: &dyn Display) -> String {
-    format!("{folder} has no notebooks; begin one with inkcell new")
+    format!("{folder} has no notebooks; make one with inkcell new")
 }
 
 pub(crate) fn too_deep(before: &str, deepest: usize) -> String {
@@ -28,7 +28,7 @@ pub(crate) fn too_many(most: usize) -> String {
 }
 
 pub(crate) fn is_folder(given: &str) -> String {
-    format!("{given} is a folder, and not a notebook")
+    format!("{given} is a folder, not a notebook")
 }
 
 pub(crate) fn run_folder(here: &dyn Display, below: &dyn Display) -> String {
@@ -37,5 +37,5 @@ pub(crate) fn run_folder(here: &dyn Display, below: &dyn Display) -> String {
 
 /// The hint about a notebook whose name looks like a flag.
 pub(crate) fn begins_with_dash(path: &str) -> String {
-    format!("a path that begins with a dash is given as ./{path}")
+    format!("write a path that begins with a dash as ./{path}")
 }

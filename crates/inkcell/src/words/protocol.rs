@@ -49,17 +49,17 @@ pub(crate) fn too_deep(deepest: &dyn Display, limit: &dyn Display) -> String {
     format!("the message is nested {deepest} levels deep; the limit is {limit}")
 }
 
-pub(crate) fn no_json(error: &dyn Display) -> String {
+pub(crate) fn not_json(error: &dyn Display) -> String {
     format!("the message is not JSON: {error}")
 }
 
-pub(crate) fn no_text(error: &dyn Display) -> String {
+pub(crate) fn not_text(error: &dyn Display) -> String {
     format!("the message is not UTF-8: {error}")
 }
 
 pub(crate) const NO_BATCHES: &str = "batches are not part of the protocol; send one message a line";
 
-pub(crate) const NO_OBJECT: &str = "the message is no object";
+pub(crate) const NOT_OBJECT: &str = "the message is not an object";
 
 pub(crate) fn key_twice(key: &dyn Display) -> String {
     format!("the key {key} is given twice in one object")

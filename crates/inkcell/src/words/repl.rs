@@ -22,7 +22,7 @@ pub(crate) const HELP: [(&str, &str); 11] = [
 
 /// The refusal of words behind a command that takes none.
 pub(crate) fn takes_nothing(word: &str, rest: &str) -> String {
-    format!(":{word} takes nothing after it, and here is {rest:?}")
+    format!(":{word} takes no argument, and was given {rest:?}")
 }
 
 /// The refusal of a command that was typed without its word.
@@ -35,7 +35,7 @@ pub(crate) const A_SESSION: &str = "the name of a session; :sessions lists them"
 pub(crate) const A_FILE: &str = "a file, such as work.ipynb";
 
 pub(crate) fn no_command(word: &str) -> String {
-    format!("there is no :{word}; :help lists what there is")
+    format!("there is no :{word}; :help lists the commands")
 }
 
 /// The answer to a move to another session.
@@ -49,9 +49,9 @@ pub(crate) fn save_over(path: &str) -> String {
 }
 
 /// The note for a terminal that shows only text.
-pub(crate) const NO_DRAWING: &str = "This terminal (TERM) shows text alone: no editing, no \
-     completion, no pictures. For those use another terminal, or set TERM to what this one is; \
-     one cell alone is run by inkcell py CODE.";
+pub(crate) const NO_DRAWING: &str = "TERM says that this terminal shows only text: no editing, no \
+     completion, no pictures. For those, use another terminal or correct TERM; inkcell py \
+     CODE runs one cell.";
 
 pub(crate) const FOR_PEOPLE: &str = "a prompt is for people; inkcell py answers in JSON";
 
@@ -61,7 +61,7 @@ pub(crate) const STAYS: &str = "its session stays when you leave";
 pub(crate) const ENDS: &str = "everything ends with it";
 
 pub(crate) fn greeting(version: &str, folder: &dyn Display, kept: &str) -> String {
-    format!("inkcell {version}, Python in {folder}; {kept}. :help shows what can be typed.")
+    format!("inkcell {version}, Python in {folder}; {kept}. :help lists the commands.")
 }
 
 /// The last words of a prompt whose session stays.

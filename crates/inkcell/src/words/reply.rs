@@ -1,4 +1,4 @@
-//! What a model is told of cells that did not end well.
+//! Sentences for models about cells that did not end well.
 //!
 //! Owns the words, and the advice that follows from what is left of the kernel. `view/reply` decides where they appear.
 
@@ -53,7 +53,9 @@ pub(crate) fn ending(cell: &CellReport, run: State) -> Option<String> {
     Some(match cell.state {
         State::Error if cell.exit_status().is_some() => "ended the run: it called exit.".to_owned(),
         // The run went on, so an option or the notebook allows this failure.
-        State::Error | State::InputRefused if run == State::Done => "failed, as it may.".to_owned(),
+        State::Error | State::InputRefused if run == State::Done => {
+            "failed, as allowed.".to_owned()
+        }
         State::KernelDied => {
             "failed: the kernel died with it, and all variables are gone.".to_owned()
         }

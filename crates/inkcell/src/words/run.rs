@@ -51,10 +51,10 @@ pub(crate) fn missing(told: &PythonReport) -> Vec<String> {
     };
     said.extend(changed(WriteBack::SourceChanged).map(|cells| {
         format!(
-            "changed by somebody else while it ran, so its outputs are not in the file: {cells}"
+            "changed by another program while it ran, so its outputs are not in the file: {cells}"
         )
     }));
-    said.extend(changed(WriteBack::Gone).map(|cells| format!("not in the file any more: {cells}")));
+    said.extend(changed(WriteBack::Gone).map(|cells| format!("no longer in the file: {cells}")));
     said
 }
 
@@ -113,8 +113,7 @@ fn note(note: &RunNote) -> String {
             format!("the run ended at cell {index}, which called exit with: {status}")
         }
         RunNote::NotKept(problem) => format!(
-            "the outputs could not be saved, and not be kept either ({}); those cells must be \
-             run again",
+            "the outputs could neither be saved nor kept ({}); run those cells again",
             problem.message
         ),
         RunNote::NotSaved(problem) => format!(
@@ -123,7 +122,8 @@ fn note(note: &RunNote) -> String {
             problem.message
         ),
         RunNote::NotNoted(problem) => format!(
-            "the outputs are saved; the state of widgets and the notes about the run could not be stored ({})",
+            "the outputs are saved; the state of widgets or the notes about the run could not be \
+             stored ({})",
             problem.message
         ),
         RunNote::PutAgain { cells } => format!(

@@ -9,7 +9,7 @@ use inkcell_engine::feeds::KernelChange;
 pub(crate) fn kernel_change(change: KernelChange) -> &'static str {
     match change {
         KernelChange::Restarted => "[the kernel was restarted; variables are gone]",
-        KernelChange::Interrupted => "[what ran was interrupted]",
+        KernelChange::Interrupted => "[the code was interrupted]",
         KernelChange::Stopped => "[the session was ended]",
     }
 }
@@ -79,10 +79,10 @@ pub(crate) fn name_limits(chars: usize) -> String {
     format!("a name has 1 to {chars} characters on one line")
 }
 
-pub(crate) const NEEDS_HOST: &str = "a session needs a host, and there is to be none here; leave \
+pub(crate) const NEEDS_HOST: &str = "a session needs a host, and this command uses none; leave \
      out --no-host and --fresh, or set host.use to on";
 
-pub(crate) const SAY_WHICH: &str = "there is more than one such session; say which";
+pub(crate) const SAY_WHICH: &str = "more than one session matches; name one";
 
 /// How to name a session.
 pub(crate) const NAMING: &str =
@@ -94,8 +94,8 @@ pub(crate) fn not_found(name: &str) -> String {
     format!("there is no session {name}")
 }
 
-pub(crate) const KEPT_NEEDS_HOST: &str = "a session that stays needs a host, and there is to be \
-     none here; leave out --keep, --session and --detach, or set host.use to on";
+pub(crate) const KEPT_NEEDS_HOST: &str = "a session that stays needs a host, and this command uses \
+     none; leave out --keep, --session and --detach, or set host.use to on";
 
 pub(crate) const NONE_YET: &str = "There are no sessions; inkcell py makes one.";
 

@@ -14,14 +14,14 @@ pub(crate) fn unreadable_in_project(problem: &dyn Display) -> String {
     format!("cannot be read: {problem}; mend it or remove it")
 }
 
-pub(crate) fn no_file(bytes: u64) -> String {
-    format!("is no settings file: a regular file of at most {bytes} bytes")
+pub(crate) fn not_settings_file(bytes: u64) -> String {
+    format!("is not a settings file: a regular file of at most {bytes} bytes")
 }
 
-pub(crate) const NO_TEXT: &str = "is not UTF-8 text";
+pub(crate) const NOT_TEXT: &str = "is not UTF-8 text";
 
 pub(crate) fn twice(name: &str) -> String {
-    format!("{name} is there twice, in two spellings")
+    format!("{name} is given twice, in two spellings")
 }
 
 pub(crate) fn not_from_project(place: &dyn Display, name: &str) -> String {
@@ -36,7 +36,7 @@ pub(crate) fn unknown(name: &str) -> String {
     format!("there is no setting {name}; `inkcell settings` lists them")
 }
 
-pub(crate) const VARIABLE_NO_TEXT: &str = "is not UTF-8 text; set it again, or unset it";
+pub(crate) const VARIABLE_NOT_TEXT: &str = "is not UTF-8 text; set it again, or unset it";
 
 pub(crate) fn file_not_there(path: &dyn Display) -> String {
     format!("names {path}, which is not there")

@@ -6,7 +6,7 @@ use std::fmt::Display;
 pub(crate) const ABOUT: &str = "Notebooks that are edited safely, and a Python that remembers";
 
 /// What to do next at a client, to see that it worked.
-pub(crate) const CLAUDE_CODE: &str = "start Claude Code anew; /mcp lists the server";
+pub(crate) const CLAUDE_CODE: &str = "restart Claude Code; /mcp lists the server";
 
 pub(crate) const CLAUDE_CODE_HERE: &str =
     "start Claude Code here and allow the server when it asks; /mcp lists it";
@@ -16,7 +16,7 @@ pub(crate) const CURSOR: &str = "restart Cursor, and turn the server on in its s
 pub(crate) const VSCODE: &str =
     "run \"MCP: List Servers\" in VS Code, start the server, and use agent mode";
 
-pub(crate) const CODEX: &str = "start Codex anew; /mcp lists the server";
+pub(crate) const CODEX: &str = "restart Codex; /mcp lists the server";
 
 pub(crate) const CODEX_HERE: &str = "start Codex here and trust the project; /mcp lists the server";
 
@@ -27,14 +27,14 @@ pub(crate) const ZED_HERE: &str =
 
 pub(crate) const GOOSE: &str = "start a new Goose session";
 
-pub(crate) const NO_TABLE: &str = "its top level is no table of names and values";
+pub(crate) const NOT_TABLE: &str = "its top level is not a table of names and values";
 
-pub(crate) fn no_servers(table: &dyn Display) -> String {
-    format!("{table} is no table of servers")
+pub(crate) fn not_servers(table: &dyn Display) -> String {
+    format!("{table} is not a table of servers")
 }
 
-pub(crate) fn no_server(shown: &str) -> String {
-    format!("{shown} is no server")
+pub(crate) fn not_server(shown: &str) -> String {
+    format!("{shown} is not a server")
 }
 
 pub(crate) fn reached_by(shown: &str, key: &dyn Display) -> String {
@@ -72,7 +72,7 @@ pub(crate) fn nothing_to_change(file: &dyn Display, name: &str) -> String {
 }
 
 pub(crate) fn belongs_into(title: &str, file: &dyn Display) -> String {
-    format!("{title} reads {file}; this belongs into it:")
+    format!("{title} reads {file}; add this to it:")
 }
 
 pub(crate) const IS_THERE: &str = "it is there already";
@@ -88,13 +88,13 @@ pub(crate) fn let_client(title: &str, command: &str) -> String {
 /// The note about a file for a project, which others have too.
 pub(crate) fn of_this_machine(path: &str) -> String {
     format!(
-        "{path} is where inkcell is on this machine; put it on PATH and run this again, and the \
-         file holds for everybody"
+        "{path} is the path of inkcell on this machine; put inkcell on PATH and run this again, \
+         and the file works for everybody"
     )
 }
 
 pub(crate) fn by_hand(call: &str) -> String {
-    format!("see what belongs into it, and put it there by hand: {call}")
+    format!("see the entry, and add it by hand: {call}")
 }
 
 pub(crate) fn nothing_written(problem: &str) -> String {
@@ -107,12 +107,12 @@ pub(crate) fn mend_file(client: &str) -> String {
 
 pub(crate) const OTHER_NAME: &str = "give ours another name: --name NAME";
 
-pub(crate) fn odd(file: &dyn Display) -> String {
+pub(crate) fn cannot_change(file: &dyn Display) -> String {
     format!("{file} is written in a way that cannot be changed without touching the rest")
 }
 
-pub(crate) fn no_text(path: &dyn Display) -> String {
-    format!("{path} is no file of text")
+pub(crate) fn not_text(path: &dyn Display) -> String {
+    format!("{path} is not a text file")
 }
 
 pub(crate) fn lost_link(path: &dyn Display) -> String {
@@ -120,7 +120,5 @@ pub(crate) fn lost_link(path: &dyn Display) -> String {
 }
 
 pub(crate) fn written_by_other(path: &dyn Display, who: &str) -> String {
-    format!(
-        "{path} was written by somebody else, {who} perhaps, at the same time; nothing was written"
-    )
+    format!("another program, perhaps {who}, wrote {path} at the same time; nothing was written")
 }

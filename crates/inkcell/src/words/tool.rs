@@ -62,23 +62,23 @@ pub(crate) fn answer_failed(error: &dyn Display) -> String {
     format!("inkcell failed while it made the answer: {error}")
 }
 
-pub(crate) fn no_object(other: &dyn Display) -> String {
-    format!("the arguments are no object: {other}")
+pub(crate) fn not_object(other: &dyn Display) -> String {
+    format!("the arguments are not an object: {other}")
 }
 
 pub(crate) fn given_twice(own: &str, name: &str) -> String {
     format!("{own} is given twice, once as {name}")
 }
 
-pub(crate) fn no_value(place: &str, value: &dyn Display, near: &str) -> String {
-    format!("{place}{value} is none of its values{near}")
+pub(crate) fn not_value(place: &str, value: &dyn Display, near: &str) -> String {
+    format!("{place}{value} is not one of its values{near}")
 }
 
 pub(crate) fn no_argument(name: &dyn Display, near: &str) -> String {
     format!("there is no argument {name}{near}")
 }
 
-pub(crate) const NO_CELLS: &str = "cells: there is none; give at least one";
+pub(crate) const NO_CELLS: &str = "cells: the list is empty; give at least one";
 
 pub(crate) const GIVEN_UP: &str = "the call was given up before it began; nothing was done";
 
@@ -88,7 +88,7 @@ pub(crate) fn failed_in_middle(error: &dyn Display) -> String {
 
 pub(crate) const LOOK_AT_FILE: &str = "look at the file before you try again";
 
-pub(crate) const MORE_THAN_ONE_THING: &str = "more than one thing is asked for";
+pub(crate) const MORE_THAN_ONE_THING: &str = "this asks for more than one thing";
 
 pub(crate) const ONE_THING: &str = "give one of: name, help, code";
 
@@ -97,13 +97,12 @@ pub(crate) const PATH_AND_SESSION: &str = "path and session both name a session"
 pub(crate) const GIVE_ONE: &str = "give one of them";
 
 pub(crate) fn no_notebook(path: &dyn Display) -> String {
-    format!("path: {path} is no notebook that is there")
+    format!("path: there is no notebook {path}")
 }
 
-pub(crate) const SAY_CELL: &str =
-    "cell: path is given; say which cell of it to run, by id or index";
+pub(crate) const SAY_CELL: &str = "cell: path is given without a cell; name one by id or index";
 
-pub(crate) const SAY_NOTEBOOK: &str = "path: cell is given; say of which notebook";
+pub(crate) const SAY_NOTEBOOK: &str = "path: cell is given without a notebook; name one";
 
 pub(crate) const NO_CODE: &str = "there is no code";
 
@@ -120,7 +119,7 @@ pub(crate) fn other_language(path: &dyn Display, language: &dyn Display) -> Stri
 pub(crate) const RUN_WITH_NOTEBOOK_RUN: &str =
     "run it with notebook_run, or give the notebook's path as session";
 
-pub(crate) fn no_code_cell(cell: &dyn Display, path: &dyn Display, kind: &str) -> String {
+pub(crate) fn not_code_cell(cell: &dyn Display, path: &dyn Display, kind: &str) -> String {
     format!("cell {cell} of {path} is {kind}, not code")
 }
 
@@ -134,8 +133,8 @@ pub(crate) fn moved_into_bounds(
     format!("{argument} {given} is outside {least} to {most} seconds; {taken} was used")
 }
 
-pub(crate) fn no_seconds(value: &dyn Display) -> String {
-    format!("{value} is no number of seconds")
+pub(crate) fn not_seconds(value: &dyn Display) -> String {
+    format!("{value} is not a number of seconds")
 }
 
 pub(crate) fn no_backend(name: &str) -> String {

@@ -2,17 +2,18 @@
 
 use std::fmt::Display;
 
-pub(crate) fn no_part(part: &str) -> String {
+pub(crate) fn not_part(part: &str) -> String {
     format!(
-        "{part:?} is no part of an output; give stdout, stderr, error or a type such as text/html"
+        "{part:?} is not a part of an output; give stdout, stderr, error or a type such as \
+         text/html"
     )
 }
 
 pub(crate) fn not_kept(path: &str, reason: &str) -> String {
-    format!("what the cells of {path} show could not be kept: {reason}")
+    format!("cannot keep the outputs of {path}: {reason}")
 }
 
-pub(crate) const SEE_ROOM: &str = "see that there is room in the state folder, and try again";
+pub(crate) const SEE_ROOM: &str = "make room in the state folder, and try again";
 
 pub(crate) fn other_bytes(was: usize, is: usize) -> String {
     format!("another file ({was} bytes stored, {is} now)")

@@ -90,7 +90,7 @@ fn what_is_stored_is_listed() {
     let path = one["path"].as_str().expect("a path");
     assert_eq!(std::fs::read(path).expect("the file"), [0x89; 2048]);
     let ran = env.run(&["artifacts", "--session", "nope"]).ok();
-    let wanted = "no artifacts of a session nope; there are some of default, plots\n";
+    let wanted = "no artifacts of session nope; sessions with artifacts: default, plots\n";
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", wanted));
 }
 
@@ -221,9 +221,9 @@ fn wrong_arguments_are_told() {
     let rows: [(&[&str], &str); 5] = [
         (
             &["--lines", "x"],
-            "--lines: \"x\" is no choice of lines; use 10-20, 3+4, 50- or 1-9,40-50",
+            "--lines: \"x\" is not a range of lines; write 10-20, 3+4, 50- or 1-9,40-50",
         ),
-        (&["--lines", "raw"], "--lines: \"raw\" is no choice of lines"),
+        (&["--lines", "raw"], "--lines: \"raw\" is not a range of lines"),
         (&["--lines", "0"], "lines are 1-indexed"),
         (&["--grep", "("], "the pattern is not a regular expression: unclosed group"),
         (&["--lines", "1", "--grep", "x"], "cannot be used with"),
@@ -233,7 +233,7 @@ fn wrong_arguments_are_told() {
         assert!(ran.stderr.contains(wanted), "{args:?}: {}", ran.stderr);
     }
     let ran = env.run(&["result", &format!("{id}:1-2"), "--grep", "x"]).exits(2);
-    assert_eq!(ran.stderr, "error: --grep: lines are chosen behind the id already\n");
+    assert_eq!(ran.stderr, "error: --grep: the id already names lines\n");
     env.run(&["artifacts", "rm"]).exits(2);
     env.run(&["artifacts", "rm", &id, "--all"]).exits(2);
 }
@@ -250,7 +250,8 @@ fn artifacts_are_removed() {
     assert_eq!(ran.stdout, format!("removed {one} (3B)\n"));
     let ran = env.run(&["artifacts", "rm", "--session", "nope"]).exits(5);
     assert!(
-        ran.stderr.contains("there are no artifacts of a session nope; there are some of default")
+        ran.stderr
+            .contains("there are no artifacts of session nope; sessions with artifacts: default")
     );
     let said = json(env.run(&["artifacts", "rm", "--session", "plots", "--json"]));
     assert_eq!(

@@ -369,7 +369,7 @@ fn rows_share_their_beginning() {
     // If the kernel cannot be copied, every row runs all of it, and a note says so.
     env.put("m.ipynb", with_parameters("f = open('held', 'w')", "year = 0", &["year"]));
     let done = ran(&env, &[&args[..], &["--share-prefix"]].concat()).exits(0);
-    assert!(done.stderr.contains("do not share their beginning, each runs it"), "{done:?}");
+    assert!(done.stderr.contains("do not share their first cells; each row runs them"), "{done:?}");
     assert!(done.stderr.contains("held open"), "{done:?}");
     assert!(outputs(&env, "out/3.ipynb", 3).contains('3'));
 }
@@ -380,7 +380,7 @@ fn what_cannot_be_is_refused_before_anything_runs() {
     let env = env();
     put(&env, &[("a.ipynb", &["open('ran', 'w')"]), ("nb/a.ipynb", &["open('ran', 'w')"])]);
     let table: &[(&[&str], i32, &str)] = &[
-        (&["nb"], 2, "nb is a folder, and not a notebook"),
+        (&["nb"], 2, "nb is a folder, not a notebook"),
         (&["--in-place", "a.ipynb", "gone.ipynb"], 5, "there is no notebook gone.ipynb"),
         (&["no/*.ipynb"], 5, "no notebook matches no/*.ipynb"),
         (
@@ -395,7 +395,7 @@ fn what_cannot_be_is_refused_before_anything_runs() {
         (&["a.ipynb", "nb/a.ipynb", "--keep"], 2, "a batch keeps no session"),
         (&["a.ipynb", "-"], 2, "a batch takes files"),
         (&["a.ipynb", "--junit", "no/j.xml"], 2, "there is no folder"),
-        (&["a.ipynb", "--junit", "x", "--report", "./x"], 2, "is where --junit is written"),
+        (&["a.ipynb", "--junit", "x", "--report", "./x"], 2, "--junit writes to"),
         (&["a.ipynb", "--report", "a.ipynb"], 2, "is a notebook of the batch; name another file"),
         (&["a.ipynb", "-j", "0"], 2, "it is a number from 1 to 4096"),
     ];
@@ -555,7 +555,7 @@ fn rows_without_a_copy_run_whole() {
     env.put("m.ipynb", with_parameters(before, "year = 0", &["print('year', year)"]));
     let args = ["m.ipynb", "--matrix", "year=1,2", "-o", "out/{year}.ipynb", "--share-prefix"];
     let done = ran(&env, &args).exits(0);
-    assert!(done.stderr.contains("m.ipynb [year=1] runs its beginning itself"), "{done:?}");
+    assert!(done.stderr.contains("m.ipynb [year=1] runs the first cells itself"), "{done:?}");
     assert!(done.stderr.contains("no room"), "{done:?}");
     assert!(done.stdout.contains("2 runs of 1 notebook: 2 ok"), "{done:?}");
     assert_eq!(env.get("runs"), b"xxx");

@@ -101,8 +101,8 @@ fn the_filter_stands_alone() {
     env.put("a.ipynb", rich());
     let table: [(&[&str], &str); 3] = [
         (&["clean", "-", "-o", "out.ipynb"], "error: -o: the filter writes to standard output"),
-        (&["clean", "-", "a.ipynb"], "error: -: it stands for standard input"),
-        (&["clean", "a.ipynb", "-"], "error: -: it stands for standard input"),
+        (&["clean", "-", "a.ipynb"], "error: -: it means standard input"),
+        (&["clean", "a.ipynb", "-"], "error: -: it means standard input"),
     ];
     for (args, wanted) in table {
         let ran = env.run_with(args, rich()).exits(2);

@@ -373,7 +373,7 @@ fn operations_have_other_names() {
         ("replac", " (did you mean \"replace\"?)"),
     ] {
         let ran = env.run(&["edit", "nb.ipynb", word, "0", "--source", "x"]).exits(2);
-        assert_eq!(ran.stderr, format!("error: OP: {word:?} is no operation{hint}; {all}"));
+        assert_eq!(ran.stderr, format!("error: OP: {word:?} is not an operation{hint}; {all}"));
         let ran = env.run(&["edit", "nb.ipynb", word, "0", "--json"]).exits(2);
         let said: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
         assert_eq!(said["error"]["kind"], "invalid");

@@ -63,7 +63,7 @@ fn next_steps_are_commands() {
     env.put("nb.ipynb", rich());
     env.put("empty.ipynb", "");
     env.put("text.ipynb", "# %% [code] cell:0\nx");
-    let dash = "a path that begins with a dash is given as ./-x.ipynb";
+    let dash = "write a path that begins with a dash as ./-x.ipynb";
     env.put("cut.ipynb", &rich()[..100]);
     let table: [(&[&str], &str); 7] = [
         (
@@ -86,7 +86,7 @@ fn next_steps_are_commands() {
         assert!(hint.is_some_and(|hint| hint.ends_with(wanted)), "{args:?}: {}", ran.stderr);
     }
     let ran = env.run(&["edit", "--", "-x.ipynb", "clear"]).exits(2);
-    assert!(ran.stderr.ends_with("is given as ./-NAME\n"), "{}", ran.stderr);
+    assert!(ran.stderr.ends_with("as ./-NAME\n"), "{}", ran.stderr);
     let table: [(&[&str], &str); 3] = [
         (&["edit", "nb.ipynb", "delete", "9"], "see the cells: inkcell read nb.ipynb --outline"),
         (

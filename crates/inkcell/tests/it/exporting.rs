@@ -204,7 +204,11 @@ fn a_kernel_has_a_name() {
     let env = env();
     for name in ["", " "] {
         let ran = env.run(&["new", "nb.ipynb", "--kernel", name]).exits(2);
-        assert!(ran.stderr.starts_with("error: --kernel: a kernel has a name"), "{}", ran.stderr);
+        assert!(
+            ran.stderr.starts_with("error: --kernel: give the name of a kernel"),
+            "{}",
+            ran.stderr
+        );
     }
     assert!(env.names().is_empty());
 }

@@ -157,7 +157,7 @@ fn a_gateway_is_started_shared_and_stopped() {
     assert_eq!(stopped.stdout, "1 gateway ended.\n");
     assert_eq!(known(), Value::from([0; 0]));
     let stopped = done(&env, &[], &["gateway", "stop"]).exits(0);
-    assert_eq!(stopped.stdout, "No gateway of inkcell's was running.\n");
+    assert_eq!(stopped.stdout, "No shared gateway was running.\n");
 }
 
 /// F-110 F-117: a kernel that is removed while nothing runs, and a gateway that dies in a cell and comes back
@@ -292,5 +292,5 @@ fn hosts_that_begin_together_share_and_one_that_is_killed_holds_nobody_up() {
     let stopped = done(&env, &[], &["gateway", "stop"]).exits(0);
     assert_eq!(stopped.stdout, "2 gateways ended.\n");
     let stopped = done(&env, &[], &["gateway", "stop"]).exits(0);
-    assert_eq!(stopped.stdout, "No gateway of inkcell's was running.\n");
+    assert_eq!(stopped.stdout, "No shared gateway was running.\n");
 }

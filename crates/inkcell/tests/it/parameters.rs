@@ -98,11 +98,11 @@ fn what_cannot_be_a_value_is_told() {
         (&["-p", "a b=1"], "\"a b\" cannot be the name of a parameter in Python"),
         (&["-p", "class", "1"], "class is a word of Python itself"),
         (&["-y", "[1]"], "--params-yaml: parameters are given as names with values"),
-        (&["-y", "a: !!set {1}"], "!!set is no type of a parameter"),
-        (&["-b", "???"], "--params-base64: this is no base64"),
-        (&["--params", "bad.yaml"], "--params: bad.yaml: this is no YAML, at line 2"),
-        (&["--params", "bad.json"], "--params: bad.json: this is no JSON"),
-        (&["--params", "bad.toml"], "--params: bad.toml: this is no TOML, at line 1"),
+        (&["-y", "a: !!set {1}"], "!!set is not a type of a parameter"),
+        (&["-b", "???"], "--params-base64: this is not base64"),
+        (&["--params", "bad.yaml"], "--params: bad.yaml: this is not YAML, at line 2"),
+        (&["--params", "bad.json"], "--params: bad.json: this is not JSON"),
+        (&["--params", "bad.toml"], "--params: bad.toml: this is not TOML, at line 1"),
         (&["--params", "none.yaml"], "--params: none.yaml: it cannot be read"),
     ] {
         let mut all = vec!["a.ipynb"];

@@ -121,7 +121,7 @@ fn code_comes_from_pipes_and_with_a_mark() {
     env.put("latin.py", b"# coding: latin-1\nprint('\xe9')\n");
     assert_eq!(run_py(&env, &["-f", "latin.py"]).ok().stdout, "é\n");
     let ran = run_py(&env, &["-f", "/dev/zero"]).exits(2);
-    assert!(ran.stderr.contains("it is no program"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("it is not a program"), "{}", ran.stderr);
 }
 
 /// F-034: a failure to write a JSON answer is reported on the other stream.
@@ -180,7 +180,7 @@ fn settings_files_that_are_none_are_told() {
     std::fs::create_dir(env.path(".inkcell")).expect("a folder");
     let file = env.path(".inkcell/config.toml");
     let table = [
-        ("/dev/zero", "is no settings file: a regular file of at most "),
+        ("/dev/zero", "is not a settings file: a regular file of at most "),
         ("config.toml", "cannot be read: "),
     ];
     for (target, problem) in table {

@@ -96,7 +96,7 @@ fn a_cell_that_is_gone_is_told() {
     let rows: Vec<Vec<&str>> =
         told.stdout.lines().take(3).map(|line| line.split_whitespace().take(3).collect()).collect();
     assert_eq!(rows, [["0", "c0", "ok"], ["-", "c1", "gone"], ["1", "c2", "ok"]], "{told:?}");
-    assert!(told.stdout.contains("note: not in the file any more: cell 1 (c1)\n"), "{told:?}");
+    assert!(told.stdout.contains("note: no longer in the file: cell 1 (c1)\n"), "{told:?}");
     assert!(told.stderr.contains("[2/3] cell 1 (c1) gone"), "{told:?}");
     assert!(outputs(&env, "a.ipynb", 1).contains("here"));
 }
@@ -332,7 +332,7 @@ fn outputs_that_can_go_nowhere_are_told_as_lost() {
         error.starts_with("error: the outputs are not in the file: ") && error.contains("No space"),
         "{told}"
     );
-    let wanted = "hint: they could not be kept either; when that is mended, run it again with --resume\n\
+    let wanted = "hint: they could not be kept either; mend that, then run it again with --resume\n\
                   code 3\n1\n1 cell ran\n2\n";
     assert_eq!(rest, wanted);
 }

@@ -149,10 +149,14 @@ fn a_notebook_of_a_server_is_run_by_its_path() {
 
     for (args, code, words) in [
         (&["run", "--on-server", "no.ipynb"][..], 5, "the server has no file no.ipynb"),
-        (&["run", "--on-server", "../a.ipynb"], 2, "no path on a server"),
-        (&["run", &server.page("lab")], 2, "that of no notebook"),
-        (&["run", "--on-server", "--backend", "runner", "a.ipynb"], 2, "a kernel of that server"),
-        (&["run", "--on-server", "--cwd", ".", "a.ipynb"], 2, "where the server has the notebook"),
+        (&["run", "--on-server", "../a.ipynb"], 2, "not a path on a server"),
+        (&["run", &server.page("lab")], 2, "not the address of a notebook"),
+        (&["run", "--on-server", "--backend", "runner", "a.ipynb"], 2, "a kernel of the server"),
+        (
+            &["run", "--on-server", "--cwd", ".", "a.ipynb"],
+            2,
+            "the folder of the notebook on the server",
+        ),
     ] {
         let ran = server.ran(&env, args).exits(code);
         assert!(ran.stderr.contains(words), "{args:?}: {ran:?}");

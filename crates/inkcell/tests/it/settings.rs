@@ -234,7 +234,7 @@ fn words_are_joined_either_way() {
     }
     put(&env, USER, "[python]\ntoolMode = 'both'\ntool_mode = 'ipy-only'\n");
     let ran = env.run(&["settings"]).exits(2);
-    let wanted = "python.toolMode is there twice, in two spellings\n";
+    let wanted = "python.toolMode is given twice, in two spellings\n";
     assert!(ran.stderr.ends_with(wanted), "{}", ran.stderr);
     put(&env, USER, "python.toolMod = 'both'\n");
     let ran = env.run(&["settings"]).exits(2);

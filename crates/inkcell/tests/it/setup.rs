@@ -138,7 +138,7 @@ fn broken_files_are_refused() {
             ".cursor/mcp.json",
             "{\"mcpServers\": 3}",
             2,
-            "mcpServers is no table of servers",
+            "mcpServers is not a table of servers",
         ),
         (
             "zed",

@@ -68,7 +68,7 @@ fn every_failure_has_its_code() {
         (&["result", "--tools", "compat"], 2, "there is no tool result"),
         (&["eval", "--tools", "default"], 2, "there is no tool eval"),
         (&["read", "{path}"], 2, "the arguments are not JSON: key must be a string"),
-        (&["read", "[1]"], 2, "the arguments are no object: [1]"),
+        (&["read", "[1]"], 2, "the arguments are not an object: [1]"),
         (&["read", r#"{"pat": "x"}"#], 2, "there is no argument pat; did you mean path?"),
         (&["read", r#"{"path": "no.txt"}"#], 5, "File not found: no.txt"),
         (

@@ -115,7 +115,7 @@ fn what_others_change_is_seen_and_never_harmed() {
     env.run(&["edit", "a.ipynb", "replace", "aaaa", "--source", "x = 9"]).ok();
     pty.wait_for("changed on disk");
     pty.send("\x1b");
-    pty.wait_for("somebody else changed this cell");
+    pty.wait_for("this cell changed on disk");
     assert_eq!(sources(&env), ["new = 0", "x = 9", "y = 22"]);
     pty.send("b");
     pty.wait_for("put beside");
@@ -124,7 +124,7 @@ fn what_others_change_is_seen_and_never_harmed() {
     env.run(&["edit", "a.ipynb", "replace", "bbbb", "--source", "theirs"]).ok();
     pty.wait_for("theirs");
     pty.send("z");
-    pty.wait_for("somebody else has changed");
+    pty.wait_for("the notebook has changed on disk");
     assert_eq!(sources(&env), ["new = 0", "x = 9", "# # x = 1", "theirs"]);
     quit(pty);
 }

@@ -317,7 +317,7 @@ fn patterns_are_expanded_and_parts_are_known() {
     let none = verified(&env, &["no/*.ipynb"]).exits(5);
     assert!(none.stderr.contains("no notebook matches no/*.ipynb"), "{none:?}");
     let refused = verified(&env, &["a.ipynb", "--skip", "bogus"]).exits(2);
-    assert!(refused.stderr.contains("--skip: \"bogus\" is no part of an output"), "{refused:?}");
+    assert!(refused.stderr.contains("--skip: \"bogus\" is not a part of an output"), "{refused:?}");
     verified(&env, &["a.ipynb", "--skip", "text/plain"]).exits(0);
 }
 

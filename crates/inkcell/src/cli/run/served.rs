@@ -133,7 +133,7 @@ impl Place {
 }
 
 fn no_file(is_address: bool) -> &'static str {
-    if is_address { words::gateway::NO_NOTEBOOK_ADDRESS } else { words::gateway::NO_SERVER_PATH }
+    if is_address { words::gateway::NOT_NOTEBOOK_ADDRESS } else { words::gateway::NOT_SERVER_PATH }
 }
 
 impl FetchedNotebook {

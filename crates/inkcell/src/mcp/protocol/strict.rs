@@ -119,8 +119,8 @@ fn unreadable(line: &[u8], error: &serde_json::Error) -> Refusal {
         return Refusal { id: skim.id(), error: ErrorData::invalid_request(problem, None) };
     }
     let problem = match std::str::from_utf8(line) {
-        Ok(_) => words::protocol::no_json(&error),
-        Err(error) => words::protocol::no_text(&error),
+        Ok(_) => words::protocol::not_json(&error),
+        Err(error) => words::protocol::not_text(&error),
     };
     // JSON with invalid text, such as half a surrogate pair, has an id, and its sender waits for an answer.
     let is_whole = serde_json::from_slice::<&RawValue>(line).is_ok();
@@ -139,7 +139,7 @@ fn instead_of(value: &Value, twice: Option<String>) -> Option<LineContent> {
             None,
             match value {
                 Value::Array(_) => words::protocol::NO_BATCHES,
-                _ => words::protocol::NO_OBJECT,
+                _ => words::protocol::NOT_OBJECT,
             },
         );
     };

@@ -34,7 +34,7 @@ pub(crate) fn decode<T: DeserializeOwned + JsonSchema>(
         Value::Object(fields) => fields,
         Value::Null => Map::new(),
         other => {
-            return Err(ToolError::argument(words::tool::no_object(&other)));
+            return Err(ToolError::argument(words::tool::not_object(&other)));
         }
     };
     let schema = schema::<T>();
@@ -88,7 +88,7 @@ fn refusal(at: &str, problem: &str) -> ToolError {
         return ToolError::argument(format!("{place}{problem}"));
     }
     if problem.starts_with("unknown variant ") {
-        ToolError::argument(words::tool::no_value(&place, &visible_line(first), &near))
+        ToolError::argument(words::tool::not_value(&place, &visible_line(first), &near))
             .with_next(format!("use one of: {right}"))
     } else if problem.starts_with("unknown field ") {
         ToolError::argument(words::tool::no_argument(&at, &near))
@@ -144,7 +144,7 @@ mod tests {
             (json!({}), "path is missing", Some("give path")),
             (
                 json!({"path": "x", "mode": "instert"}),
-                "mode: instert is none of its values; did you mean insert?",
+                "mode: instert is not one of its values; did you mean insert?",
                 Some("use one of: edit, insert"),
             ),
             (

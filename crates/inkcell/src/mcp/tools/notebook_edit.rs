@@ -248,7 +248,7 @@ fn as_by_id(fields: &mut Map<String, Value>) {
 fn version(given: Option<&str>) -> Result<Option<Version>, ToolError> {
     let Some(given) = given else { return Ok(None) };
     Version::parse(given).map(Some).ok_or_else(|| {
-        let problem = words::edit::no_version(given);
+        let problem = words::edit::not_version(given);
         ToolError::argument(problem).with_next(words::edit::GIVE_VERSION)
     })
 }
@@ -313,7 +313,7 @@ fn sub_anywhere(
         None | Some(Value::Bool(false)) => Matches::One,
         Some(Value::Bool(true)) => Matches::All,
         Some(other) => {
-            return Err(ToolError::argument(words::edit::no_switch(&other)));
+            return Err(ToolError::argument(words::edit::not_switch(&other)));
         }
     };
     Ok(Some((old.clone(), new.clone(), matches)))

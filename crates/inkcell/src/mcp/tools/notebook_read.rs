@@ -172,7 +172,7 @@ fn hits(
     cells: &[usize],
 ) -> Result<Vec<String>, ToolError> {
     let pattern = regex::Regex::new(pattern)
-        .map_err(|error| ToolError::argument(words::file::no_pattern(pattern, &error)))?;
+        .map_err(|error| ToolError::argument(words::file::not_pattern(pattern, &error)))?;
     let place = match outputs {
         Outputs::Full => SearchIn::SourcesAndOutputs,
         _ => SearchIn::Sources,

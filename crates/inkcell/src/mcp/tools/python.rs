@@ -239,7 +239,7 @@ async fn of_notebook(
         let Some(code) = view.filter(|view| view.kind() == Some(CellKind::Code)) else {
             let kind = view.map(|view| view.kind_name().into_owned()).unwrap_or_default();
             let (cell, path) = (cell.shown(), visible_line(&path));
-            let problem = words::tool::no_code_cell(&cell, &path, &kind);
+            let problem = words::tool::not_code_cell(&cell, &path, &kind);
             return Err(ToolError::argument(problem));
         };
         let title = Some(format!("{} {}", visible_line(&path), code.name()));

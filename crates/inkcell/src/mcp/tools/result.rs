@@ -125,7 +125,7 @@ fn wanted(arguments: &Arguments, ranges: Vec<LineRange>) -> Result<PartChoice, T
                 Ok(PartChoice::Lines(selector.ranges))
             }
             _ => {
-                let problem = words::artifact::no_choice(lines);
+                let problem = format!("lines: {}", words::artifact::not_lines(lines));
                 Err(ToolError::argument(problem).with_next(words::artifact::WRITE_LINES))
             }
         };

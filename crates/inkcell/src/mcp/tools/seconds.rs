@@ -84,7 +84,7 @@ impl Visitor<'_> for SecondsVisitor {
         if value.is_finite() {
             Ok(Seconds(value))
         } else {
-            Err(E::custom(words::tool::no_seconds(&value)))
+            Err(E::custom(words::tool::not_seconds(&value)))
         }
     }
 
@@ -99,7 +99,7 @@ impl Visitor<'_> for SecondsVisitor {
     fn visit_str<E: Error>(self, value: &str) -> Result<Seconds, E> {
         match value.trim().parse() {
             Ok(number) => self.visit_f64(number),
-            Err(_) => Err(E::custom(words::tool::no_seconds(&format_args!("{value:?}")))),
+            Err(_) => Err(E::custom(words::tool::not_seconds(&format_args!("{value:?}")))),
         }
     }
 }
@@ -154,9 +154,9 @@ mod tests {
         assert_eq!(read(json!(30)), Ok(Seconds(30.0)));
         assert_eq!(read(json!("30")), Ok(Seconds(30.0)));
         assert_eq!(read(json!(0.5)), Ok(Seconds(0.5)));
-        assert_eq!(read(json!("NaN")), Err("NaN is no number of seconds".to_owned()));
-        assert_eq!(read(json!("inf")), Err("inf is no number of seconds".to_owned()));
-        assert_eq!(read(json!("soon")), Err("\"soon\" is no number of seconds".to_owned()));
+        assert_eq!(read(json!("NaN")), Err("NaN is not a number of seconds".to_owned()));
+        assert_eq!(read(json!("inf")), Err("inf is not a number of seconds".to_owned()));
+        assert_eq!(read(json!("soon")), Err("\"soon\" is not a number of seconds".to_owned()));
         assert!(read(json!(true)).is_err());
     }
 }

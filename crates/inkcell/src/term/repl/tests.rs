@@ -142,7 +142,7 @@ fn cells_are_run_and_shown_one_after_the_other() {
             "began a",
             "shows one",
             "ended Some(Done)",
-            "warns error: there is no :nothing; :help lists what there is",
+            "warns error: there is no :nothing; :help lists the commands",
             "began b",
             "ended Some(Error)",
             "began a",

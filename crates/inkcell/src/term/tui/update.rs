@@ -250,7 +250,7 @@ impl Model {
             Command::Messages => self.mode = Mode::Messages { top: 0 },
             Command::Suspend => return vec![Effect::Suspend],
             Command::Quit => return self.quit(),
-            _ if !has_cells => self.say(Role::Dim, words::notebook_screen::NO_CELL),
+            _ if !has_cells => self.say(Role::Dim, words::notebook_screen::NO_CELLS),
             Command::Edit => self.edit(),
             Command::EditOutside => {
                 return vec![Effect::EditOutside { cell: at, text: self.source(at) }];

@@ -199,7 +199,7 @@ mod tests {
             (None, Some("deep"), "is a folder; name a file"),
             (None, Some("link"), "is a notebook of the batch"),
             (Some("out.ipynb"), None, "is a notebook of the batch"),
-            (Some("x"), Some("deep/../x"), "is where --junit is written"),
+            (Some("x"), Some("deep/../x"), "--junit writes to"),
         ] {
             let told = told(junit, json);
             assert!(told.contains(wanted), "{told}");

@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_beginning_ends_with_the_defaults() {
-        let none = "no cell stands before the values; tag one with parameters";
+        let none = "no cell comes before the values; tag one with parameters";
         type Cells = &'static [(&'static str, &'static str)];
         let table: [(Cells, Result<usize, &str>); 7] = [
             (&[("load", ""), ("y = 1", DEFAULTS), ("use", "")], Ok(1)),
@@ -174,7 +174,7 @@ mod tests {
             (&[("y = 2", VALUES), ("use", "")], Err(none)),
             (&[("load", ""), ("use", "")], Err(none)),
             (&[(" ", DEFAULTS), ("use", "")], Err(none)),
-            (&[("load", ""), ("y = 1", DEFAULTS)], Err("no cell stands after the values")),
+            (&[("load", ""), ("y = 1", DEFAULTS)], Err("no cell comes after the values")),
         ];
         for (cells, wanted) in table {
             let found = last_shared(&notebook(cells));

@@ -36,7 +36,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
 }
 
 pub(super) fn parameters(text: &str) -> Result<Parameters, Problem> {
-    let broken = |error: serde_json::Error| words::parameters::no_json(&error);
+    let broken = |error: serde_json::Error| words::parameters::not_json(&error);
     let raw: &RawValue = serde_json::from_str(text).map_err(broken)?;
     match value(raw, 0)? {
         ParameterValue::Null => Ok(Parameters::default()),
@@ -50,7 +50,7 @@ fn value(raw: &RawValue, depth: usize) -> Result<ParameterValue, Problem> {
         return Err(TOO_DEEP.to_owned());
     }
     let text = raw.get();
-    let broken = |error: serde_json::Error| words::parameters::no_json(&error);
+    let broken = |error: serde_json::Error| words::parameters::not_json(&error);
     Ok(match text.as_bytes().first() {
         Some(b'{') => {
             let Members(members) = serde_json::from_str(text).map_err(broken)?;

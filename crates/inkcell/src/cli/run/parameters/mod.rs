@@ -61,9 +61,9 @@ pub(crate) fn given(args: &ParameterArgs, cwd: &Path) -> Result<Parameters, Fail
 
 fn of_base64(text: &str) -> Result<Parameters, Problem> {
     let text: String = text.split_whitespace().collect();
-    let bytes = BASE64.decode(text).map_err(|error| words::parameters::no_base64(&error))?;
+    let bytes = BASE64.decode(text).map_err(|error| words::parameters::not_base64(&error))?;
     let text = String::from_utf8(bytes);
-    yaml::parameters(&text.map_err(|_| words::parameters::ENCODED_NO_TEXT.to_owned())?)
+    yaml::parameters(&text.map_err(|_| words::parameters::ENCODED_NOT_TEXT.to_owned())?)
 }
 
 /// A file of parameters; the end of its name tells the format.
@@ -74,7 +74,7 @@ fn of_file(path: &Path) -> Result<Parameters, Problem> {
         return Err(words::parameters::too_large(size));
     }
     let bytes = std::fs::read(path).map_err(failed)?;
-    let text = String::from_utf8(bytes).map_err(|_| words::parameters::NO_TEXT.to_owned())?;
+    let text = String::from_utf8(bytes).map_err(|_| words::parameters::NOT_TEXT.to_owned())?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
     match ending.as_deref() {
@@ -87,7 +87,7 @@ fn of_file(path: &Path) -> Result<Parameters, Problem> {
 
 /// The error for text that is not a mapping.
 fn no_mapping(value: &ParameterValue) -> Problem {
-    words::parameters::no_mapping(value.kind())
+    words::parameters::not_mapping(value.kind())
 }
 
 #[cfg(test)]

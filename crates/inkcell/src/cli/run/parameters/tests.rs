@@ -88,10 +88,10 @@ fn files_are_read_by_the_end_of_their_name() {
         assert_eq!(read(name, text), Ok(wanted.to_owned()), "{name}: {text}");
     }
     for (name, text, wanted) in [
-        ("a.json", "{\"a\": }", "this is no JSON: "),
+        ("a.json", "{\"a\": }", "this is not JSON: "),
         ("a.json", "[1]", "parameters are given as names with values"),
-        ("a.toml", "a = 1\nb = ", "this is no TOML, at line 2: "),
-        ("a.yaml", "a: [", "this is no YAML, at line "),
+        ("a.toml", "a = 1\nb = ", "this is not TOML, at line 2: "),
+        ("a.yaml", "a: [", "this is not YAML, at line "),
     ] {
         let problem = read(name, text).unwrap_err();
         assert!(problem.starts_with(wanted), "{name}: {problem}");
@@ -107,9 +107,9 @@ fn files_are_read_by_the_end_of_their_name() {
 
 #[test]
 fn what_is_no_base64_is_told() {
-    assert!(of_base64("a?b").unwrap_err().starts_with("this is no base64 ("));
+    assert!(of_base64("a?b").unwrap_err().starts_with("this is not base64 ("));
     assert_eq!(
         of_base64("gIA=").unwrap_err(),
-        "what was encoded is no text; encode YAML, as in: base64 -w0 values.yaml"
+        "the encoded value is not text; encode YAML, as in: base64 -w0 values.yaml"
     );
 }

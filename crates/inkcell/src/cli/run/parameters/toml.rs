@@ -13,7 +13,7 @@ pub(super) fn parameters(text: &str) -> Result<Parameters, Problem> {
     let broken = |error: toml::de::Error| {
         let at = error.span().map_or(0, |span| span.start);
         let line = text.get(..at).unwrap_or_default().matches('\n').count() + 1;
-        words::parameters::no_toml(line, error.message())
+        words::parameters::not_toml(line, error.message())
     };
     let table = DeTable::parse(text).map_err(broken)?;
     Ok(entries(table.get_ref(), 0)?.into_iter().collect())

@@ -55,7 +55,7 @@ impl<'a> Reader<'a> {
     fn next(&mut self) -> Result<Event<'a>, Problem> {
         let broken = |error: ScanError| {
             let (line, column) = (error.marker().line(), error.marker().col() + 1);
-            words::parameters::no_yaml(line, column, error.info())
+            words::parameters::not_yaml(line, column, error.info())
         };
         match self.parser.next_event() {
             None => Ok(Event::StreamEnd),
@@ -227,7 +227,7 @@ impl Tag {
                 true => format!("!!{}", tag.suffix),
                 false => format!("{}{}", tag.handle, tag.suffix),
             };
-            words::parameters::no_type(&name)
+            words::parameters::unknown_type(&name)
         })
     }
 }

@@ -143,10 +143,10 @@ impl Front {
         let body = match LIMITS.read(&head.headers, body).await {
             Ok(body) => body,
             Err(BodyError::TooLarge) => {
-                return refused(StatusCode::PAYLOAD_TOO_LARGE, words::bridge::TOO_LARGE);
+                return refused(StatusCode::PAYLOAD_TOO_LARGE, words::protocol::TOO_LARGE);
             }
             Err(BodyError::TooSlow) => {
-                return refused(StatusCode::REQUEST_TIMEOUT, words::bridge::TOO_SLOW);
+                return refused(StatusCode::REQUEST_TIMEOUT, words::protocol::TOO_SLOW);
             }
         };
         let asked = match ToolRequest::parse(&body) {

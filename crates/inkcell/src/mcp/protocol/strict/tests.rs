@@ -29,7 +29,7 @@ fn what_is_no_message_is_refused() {
         ("{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"ping\"} x", None, -32700, "not JSON"),
         ("{\"jsonrpc\":\"2.0\",\"id\":1e999,\"method\":\"ping\"}", None, -32700, "not JSON"),
         ("[{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"ping\"}]", None, -32600, "batches"),
-        ("7", None, -32600, "no object"),
+        ("7", None, -32600, "not an object"),
         ("{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"ping\"}", None, -32600, "id must be"),
         ("{\"jsonrpc\":\"2.0\",\"id\":1.5,\"method\":\"ping\"}", None, -32600, "id must be"),
         ("{\"jsonrpc\":\"2.0\",\"id\":true,\"method\":\"ping\"}", None, -32600, "id must be"),

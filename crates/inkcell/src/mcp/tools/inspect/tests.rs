@@ -38,6 +38,9 @@ async fn names_are_looked_at() {
     let unknown = desk.text("inspect", json!({"name": "quite_unknown"})).await;
     assert!(unknown.contains("; ask without a name to list what is."), "{unknown}");
     let two = desk.text("inspect", json!({"name": "a", "code": "b"})).await;
-    assert_eq!(two, "Error: more than one thing is asked for\nNext: give one of: name, help, code");
+    assert_eq!(
+        two,
+        "Error: this asks for more than one thing\nNext: give one of: name, help, code"
+    );
     desk.end().await;
 }

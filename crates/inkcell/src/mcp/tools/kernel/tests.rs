@@ -29,7 +29,7 @@ async fn sessions_are_listed_restarted_and_stopped() {
     let gone = desk.call("kernel", json!({"action": "status", "session": "nobody"})).await;
     assert!(gone.is_error && text(&gone).contains("nobody"), "{}", text(&gone));
     let wrong = desk.text("kernel", json!({"action": "reboot"})).await;
-    assert!(wrong.contains("action: reboot is none of its values"), "{wrong}");
+    assert!(wrong.contains("action: reboot is not one of its values"), "{wrong}");
     desk.end().await;
 }
 

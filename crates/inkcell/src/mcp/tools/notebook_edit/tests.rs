@@ -192,7 +192,7 @@ async fn what_has_no_meaning_is_refused() {
         (json!({"old": "x", "new": "y", "all": 1}), "all is 1; it is true or false"),
         (
             json!({"cell": 1, "source": "x", "outputs": "burn"}),
-            "outputs: burn is none of its values",
+            "outputs: burn is not one of its values",
         ),
         (json!({"cell": "nope", "source": "x"}), "nb.ipynb: "),
         (json!({"cell": 1, "sourse": "x"}), "there is no argument sourse; did you mean source?"),

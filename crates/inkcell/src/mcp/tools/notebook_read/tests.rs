@@ -128,7 +128,7 @@ async fn what_cannot_be_read_says_why() {
         (
             json!({"path": "nb.ipynb", "view": "html"}),
             Kind::Invalid,
-            "view: html is none of its values",
+            "view: html is not one of its values",
         ),
         (
             json!({"path": "nb.ipynb", "veiw": "raw"}),

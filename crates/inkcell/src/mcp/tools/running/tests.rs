@@ -85,7 +85,7 @@ async fn a_timeout_is_told_with_what_became_of_the_kernel() {
     let wanted = "1\n\n[timeout 6000 is outside 1 to 600 seconds; 600 was used]";
     assert_eq!(clamped, wanted);
     let nan = desk.call("python", json!({"code": "1", "timeout": "NaN"})).await;
-    assert_eq!(text(&nan), "Error: timeout: NaN is no number of seconds");
+    assert_eq!(text(&nan), "Error: timeout: NaN is not a number of seconds");
     desk.end().await;
 }
 
@@ -253,10 +253,10 @@ async fn long_output_is_fetched_in_parts() {
     let bytes = desk.text("result", json!({"id": id, "offset": 188_886})).await;
     assert!(bytes.contains("[Bytes 188886 to "), "{bytes}");
     let both = desk.text("result", json!({"id": id, "lines": "1", "grep": "x"})).await;
-    assert!(both.starts_with("Error: more than one part"), "{both}");
+    assert!(both.starts_with("Error: this asks for more than one part"), "{both}");
     let nothing = desk.text("result", json!({"id": id, "lines": "last"})).await;
     assert!(
-        nothing.starts_with("Error: lines: \"last\" is no choice of lines\nNext: "),
+        nothing.starts_with("Error: lines: \"last\" is not a range of lines\nNext: "),
         "{nothing}"
     );
     desk.end().await;
@@ -328,7 +328,7 @@ async fn wrong_arguments_are_named() {
             json!({"code": "1", "cells": []}),
             "Error: the code is given in more than one way",
         ),
-        ("python", json!({"cells": []}), "Error: cells: there is none"),
+        ("python", json!({"cells": []}), "Error: cells: the list is empty"),
         (
             "python",
             json!({"cells": [{"cod": "1"}]}),
@@ -340,7 +340,7 @@ async fn wrong_arguments_are_named() {
         (
             "eval",
             json!({"cells": [{"language": "js", "code": "1"}]}),
-            "Error: cells[0].language: js is none of its values",
+            "Error: cells[0].language: js is not one of its values",
         ),
     ];
     for (tool, arguments, wanted) in table {

@@ -42,7 +42,7 @@ fn a_conflict_is_asked_about() {
         told(&mut model, notebook(&[("code", "aaaa", "x = 2"), ("code", "cccc", "")]), By::Others);
         assert!(frame(&mut model, 80, 12).contains("changed on disk"));
         assert!(press(&mut model, "\u{1b}").is_empty(), "nothing is written");
-        assert!(frame(&mut model, 80, 12).contains("somebody else changed this cell"));
+        assert!(frame(&mut model, 80, 12).contains("this cell changed on disk"));
         model
     };
     let table: [(&str, &[&str]); 3] =

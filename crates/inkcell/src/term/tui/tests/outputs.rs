@@ -104,7 +104,7 @@ fn pages_of_stored_output_are_fetched() {
     assert_eq!(press(&mut model, "["), [wanted(Some(8001))]);
     model.update(Input::Paged { artifact: "abcdefgh2345abcd".to_owned(), page: None });
     let shown = frame(&mut model, 60, 40);
-    assert!(shown.contains("not there any more"), "{shown}");
+    assert!(shown.contains("stored output is gone"), "{shown}");
 }
 
 /// Every word of a message can be read on any screen. A message that needs more than half of the screen is read
