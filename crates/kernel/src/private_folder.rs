@@ -14,8 +14,8 @@ use rustix::io::Errno;
 /// The mode of a private folder.
 const PRIVATE: u32 = 0o700;
 
-/// Makes a folder and the missing ones above it. Whatever the umask is, the new ones have the mode 0700: a umask may
-/// also take bits that the owner needs. A folder that exists stays as it is.
+/// Makes a folder and the missing ones above it. New folders have the mode 0700 under any umask, even under one that
+/// takes bits from the owner. A folder that exists stays as it is.
 ///
 /// # Errors
 ///
@@ -37,13 +37,13 @@ pub fn make_private_folder(folder: &Path) -> io::Result<()> {
 fn make(folder: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(PRIVATE).create(folder) {
         Ok(()) => fs::set_permissions(folder, Permissions::from_mode(PRIVATE)),
-        // Another process may have been faster.
+        // It exists, or another process has just made it.
         Err(_) if folder.is_dir() => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// Makes a folder inside an open one, as [`make_private_folder`] does. No link is followed on the way.
+/// Makes a folder inside an open one, with the mode 0700 under any umask. It follows no link above the folder.
 ///
 /// # Errors
 ///

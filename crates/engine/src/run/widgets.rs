@@ -10,8 +10,9 @@ use inkcell_notebook::{EditOp, MetaChange, Notebook, OpError};
 use serde_json::{Map, Value, json};
 
 const KEY: &str = "widgets";
-const NOT_JSON: &str = "the state of a widget is not plain JSON; it may hold NaN";
 const KIND: &str = "application/vnd.jupyter.widget-state+json";
+const ODD_METADATA: &str = "the notebook's metadata is not plain JSON; it may hold NaN";
+const ODD_STATE: &str = "the state of a widget is not plain JSON; it may hold NaN";
 
 /// The change of the notebook's metadata; `None` if it has all of that already.
 pub(super) fn stored(
@@ -19,8 +20,8 @@ pub(super) fn stored(
     states: &WidgetStates,
 ) -> Result<Option<EditOp>, OpError> {
     let unreadable = |problem| OpError::BadMetadata { key: KEY.to_owned(), problem };
-    let metadata: Map<String, Value> = serde_json::from_slice(notebook.metadata_json())
-        .map_err(|_| unreadable("the notebook's metadata is not plain JSON; it may hold NaN"))?;
+    let metadata: Map<String, Value> =
+        serde_json::from_slice(notebook.metadata_json()).map_err(|_| unreadable(ODD_METADATA))?;
     let before = metadata.get(KEY).and_then(Value::as_object).cloned().unwrap_or_default();
     let known = before.get(KIND).and_then(|stored| stored["state"].as_object());
     let known = known.into_iter().flatten().map(|(id, model)| (id.clone(), model.clone()));
@@ -28,7 +29,7 @@ pub(super) fn stored(
         known.filter(|(id, _)| !states.0.contains_key(id)).collect();
     let mut models: BTreeMap<String, Value> = BTreeMap::new();
     for (id, model) in &states.0 {
-        models.insert(id.clone(), serde_json::from_str(model).map_err(|_| unreadable(NOT_JSON))?);
+        models.insert(id.clone(), serde_json::from_str(model).map_err(|_| unreadable(ODD_STATE))?);
     }
     // A view names its widget, and a widget names its parts. Ids are unique, so a text search finds them.
     let outputs = notebook.cells().filter_map(|cell| cell.outputs_json());
@@ -112,9 +113,9 @@ mod tests {
         assert_eq!(stored, Ok(None));
     }
 
-    /// Issue 21, 13: what cannot be stored is told.
+    /// Issue 21, 13: an error reports what cannot be stored.
     #[test]
-    fn text_that_is_no_json_is_an_error() {
+    fn text_that_is_not_json_is_an_error() {
         let text = br#"{"cells": [], "metadata": {"n": NaN}, "nbformat": 4, "nbformat_minor": 5}"#;
         let odd = Notebook::parse(text.to_vec()).expect("a notebook");
         for (notebook, model) in [(odd, "{}"), (notebook(&[], &json!({})), r#"{"n":NaN}"#)] {

@@ -55,7 +55,7 @@ impl SignalThread {
             first.store(number, Ordering::SeqCst);
             times.store(1, Ordering::SeqCst);
             asked(1);
-            // After a signal that is not a key, another program waits for us: the code gets this long to react.
+            // A user who pressed Ctrl-C decides when to end the code. Other signals come from programs.
             let patience = (number != Signal::INT.as_raw()).then_some(PATIENCE);
             next(&mut pipes, patience);
             times.store(2, Ordering::SeqCst);

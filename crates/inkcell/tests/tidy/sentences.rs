@@ -1,4 +1,4 @@
-//! Where sentences stand: what users and models read is in `words`, and the faces only place it.
+//! The sentences that users and models read: they are in `words`, and the faces only place them.
 
 use super::{sources, test_code};
 
@@ -8,8 +8,8 @@ const FACES: [&str; 12] = [
     "view",
 ];
 
-/// Files with text that is no sentence of a face, or that is a table of its own, and how many. A number may only become
-/// smaller.
+/// Files with text that is not a sentence of a face, or that is a table of its own, and how many literals. A number may
+/// only shrink.
 const EXCEPTIONS: [(&str, usize); 15] = [
     // Markup, headers and JSON.
     ("batch/junit.rs", 4),
@@ -101,7 +101,7 @@ fn sentences_stand_in_one_module() {
 }
 
 #[test]
-fn sentences_are_told_from_other_strings() {
+fn sentences_differ_from_other_strings() {
     let count = |text: &str| sentences("crates/inkcell/src/view/a.rs", text).len();
     assert_eq!(count("let a = \"the kernel was ended\";"), 1);
     assert_eq!(count("let a = format!(\"{a} of {b} ran, {}\", \"it was \\\"not run\\\"\");"), 1);

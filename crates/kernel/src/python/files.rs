@@ -164,7 +164,7 @@ impl Config {
     }
 }
 
-/// The version that the file of a virtual environment names with all three numbers.
+/// The version of a virtual environment, if its `pyvenv.cfg` names all three numbers.
 pub fn environment_version(environment: &Path) -> Option<PythonVersion> {
     let version = Config::of(environment)?.version?;
     version_of(&version).filter(|_| version.split('.').count() > 2)

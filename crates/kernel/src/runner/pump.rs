@@ -52,7 +52,7 @@ pub(crate) struct Pump {
     stdout: Option<pipe::Receiver>,
     stderr: Option<pipe::Receiver>,
     decoder: Decoder,
-    /// What the decoder gave while the pump looked for the start of a cell.
+    /// A frame that is not the start of a cell, read ahead while the pump looked for one.
     upcoming: Option<Result<(Frame, Bytes), FrameError>>,
     trace: Option<Arc<dyn KernelTrace>>,
     messages: MessageTrace,
@@ -161,7 +161,8 @@ impl Pump {
                     if let Err(problem) = self.frames().await {
                         return Some(problem);
                     }
-                    // After the end of a cell, the pipes may hold output of one whose start is not known yet.
+                    // A frame that ended a cell has drained the pipes. Newer output may belong to a cell whose start has
+                    // not arrived, so the next wakeup reads it.
                     if !self.is_drained {
                         self.drain().await;
                     }
@@ -194,7 +195,7 @@ impl Pump {
         }
     }
 
-    /// Handles the start of a cell, if that is what comes next.
+    /// Handles the next frame if it starts a cell, and keeps any other for later.
     async fn hear_start(&mut self) {
         if self.upcoming.is_some() {
             return;
@@ -329,7 +330,7 @@ impl Pump {
                         budget = budget.saturating_sub(size);
                         let data = Bytes::copy_from_slice(&self.scratch[..size]);
                         if self.current.is_none() {
-                            // A cell may have started, and written this, since the last frame.
+                            // A cell that started since the last frame may have written this.
                             self.hear_start().await;
                         }
                         self.raw(name, data).await;

@@ -29,8 +29,9 @@ struct Interactive {
     child: Child,
     stdin: ChildStdin,
     said: PipeReader,
-    /// A piece of code as this process takes it, and the whole answer.
+    /// A piece of code as this process takes it.
     line: String,
+    /// The whole answer. The code is a literal, which Python prints as it is.
     answer: Vec<u8>,
 }
 
@@ -94,7 +95,7 @@ impl Plain {
     }
 
     fn trips(&mut self) -> Result<Value> {
-        let held = self.held.as_mut().context("there is no interpreter")?;
+        let held = self.held.as_mut().context("no process runs")?;
         let mut times = Vec::with_capacity(self.task.count);
         for _ in 0..self.task.count {
             let begin = Instant::now();
@@ -146,7 +147,7 @@ impl Interactive {
         let line = format!("{}\n", task.code);
         let answer = [line.as_bytes(), PROMPT].concat();
         let mut interactive = Interactive::start(&words, task, line, answer)?;
-        interactive.until(PROMPT)?;
+        interactive.read_while(|said| !said.ends_with(PROMPT))?;
         Ok(interactive)
     }
 
@@ -169,15 +170,11 @@ impl Interactive {
         Ok(Interactive { child, stdin, said, line, answer })
     }
 
-    /// Sends the piece of code and reads as much as the whole answer has.
+    /// Sends the code, and reads as many bytes as the answer has.
     fn run_once(&mut self) -> Result<Vec<u8>> {
         self.stdin.write_all(self.line.as_bytes())?;
         let size = self.answer.len();
         self.read_while(|said| said.len() < size)
-    }
-
-    fn until(&mut self, end: &[u8]) -> Result<Vec<u8>> {
-        self.read_while(|said| !said.ends_with(end))
     }
 
     fn read_while(&mut self, is_more_due: impl Fn(&[u8]) -> bool) -> Result<Vec<u8>> {

@@ -11,7 +11,7 @@ use crate::bench::measure::{Rows, Size};
 use crate::bench::table::{Column, Goal, MS, Statistic, Table, US_P99};
 
 const INTERACTIVE: &str = "python3 -i on a pipe";
-const LOOP: &str = "the least loop in Python";
+const LOOP: &str = "a minimal loop in Python";
 const PIPE: &str = "python3 -c into a pipe";
 const NBCLIENT: &str = "nbclient";
 const PLAIN: &str = "python3";
@@ -36,7 +36,7 @@ pub(super) fn trip(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
     let mut columns = US_P99.to_vec();
     columns.extend([
         Column("times python3 -i", Statistic::Times("us", INTERACTIVE)),
-        Column("times the loop", Statistic::Times("us", LOOP)),
+        Column("times a minimal loop", Statistic::Times("us", LOOP)),
         Column("quicker than ipykernel", Statistic::Under("us", IPYKERNEL)),
     ]);
     let mut table =

@@ -1,4 +1,4 @@
-"""The least that a kernel in Python does for a cell: tell its start, run it, tell its value and its end.
+"""The least that a kernel in Python does for a cell: report its start, run it, report its value and end.
 
 No streams, no errors, no interrupts, no history, no figures, no displays. Commands and reports are lines of JSON.
 """

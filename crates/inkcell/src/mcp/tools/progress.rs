@@ -1,7 +1,7 @@
 //! Progress of a running call: new output, and a sign that it is still at work.
 //!
 //! Owns how often and how much is reported. The output comes from the call's journal; a slow listener misses some
-//! of it and holds nothing up. It is no fold of the call: it keeps the output that was not told yet, and which cell
+//! of it and holds nothing up. It is not a fold of the call: it keeps the output that was not told yet, and which cell
 //! began last.
 
 use std::time::Duration;

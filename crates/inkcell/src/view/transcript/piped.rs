@@ -1,7 +1,7 @@
 //! A session as text for a pipe: written as it happens, without repainting.
 //!
 //! Owns the look of its lines. It must not know widths. It leaves nothing out, except events that the journal
-//! dropped. It is no fold: an event is written once, and only the place in the last line is kept.
+//! dropped. It is not a fold: it writes each event once, and keeps only the place in the last line.
 
 use std::path::PathBuf;
 

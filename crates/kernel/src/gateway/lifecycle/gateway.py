@@ -7,10 +7,12 @@ HISTORY = "HistoryManager"
 
 
 class Gateway(KernelGatewayApp):
-    """The kernel gateway, as inkcell starts it: its kernels leave the user's IPython history alone, and it may end
-    when it has had no kernel for a while."""
+    """A kernel gateway whose kernels leave the user's IPython history alone.
 
-    limit = float(sys.argv.pop(1))
+    It ends after `idle_limit` seconds without kernels; "inf" means never.
+    """
+
+    idle_limit = float(sys.argv.pop(1))
     idle_since = None
 
     def init_configurables(self):
@@ -29,16 +31,18 @@ class Gateway(KernelGatewayApp):
 
     def start_app(self):
         super().start_app()
-        if self.limit == float("inf"):
+        if self.idle_limit == float("inf"):
             return
         self.idle_since = self.io_loop.time()
-        self.look = PeriodicCallback(self.leave_if_idle, max(100, min(self.limit, 10) * 1000 / 4))
-        self.look.start()
+        # Four times within the limit, and at least every 2.5 seconds.
+        milliseconds = max(100, min(self.idle_limit, 10) * 1000 / 4)
+        self.idle_check = PeriodicCallback(self.stop_if_idle, milliseconds)
+        self.idle_check.start()
 
-    def leave_if_idle(self):
+    def stop_if_idle(self):
         if list(self.kernel_manager.list_kernel_ids()):
             self.idle_since = self.io_loop.time()
-        elif self.io_loop.time() - self.idle_since >= self.limit:
+        elif self.io_loop.time() - self.idle_since >= self.idle_limit:
             self.log.info("no kernel for a while, stopping")
             self.stop()
 

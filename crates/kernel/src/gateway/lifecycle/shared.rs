@@ -45,7 +45,7 @@ const HEALTH_PAUSE: Duration = Duration::from_millis(500);
 /// Number of starts when other processes keep taking the port.
 const ATTEMPTS: usize = 3;
 
-/// Python program that runs the gateway. Its first argument is the time without kernels after which it ends.
+/// Python program that runs the gateway. Its first argument is the limit of seconds without kernels.
 const GATEWAY: &str = include_str!("gateway.py");
 
 /// Configuration of the shared gateway, without defaults.

@@ -1,4 +1,4 @@
-//! The owner of raw output, with a peer that sends the next cell's output at every moment at which it can come.
+//! The owner of raw output, with a peer that sends the next cell's output at every possible moment.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -88,7 +88,7 @@ async fn output_belongs_to_the_cell_that_has_started() {
         peer.stdout.write_all(b"first\n").expect("written");
         peer.frame("done", &format!(r#""id":{cell}"#));
         assert_eq!(peer.output(cell).await, "first\n");
-        // The pump has not gone on since it told the end.
+        // The pump has done nothing since it reported the end.
         peer.starts(cell + 1);
         peer.stdout.write_all(b"second\n").expect("written");
         tokio::task::yield_now().await;

@@ -116,7 +116,7 @@ fn an_undo_over_somebody_elses_change_is_refused() {
     document.change("done", &[replace(0, "print(2)")]).ok().unwrap();
     desk.other(replace(1, "their text"));
     let before = desk.text();
-    assert!(document.undo().is_err_and(|why| why.contains("somebody else")));
+    assert!(document.undo().is_err_and(|why| why.contains("changed on disk")));
     assert_eq!(desk.text(), before);
     // The edit can be undone once the other program's change is gone.
     desk.other(replace(1, "text"));
