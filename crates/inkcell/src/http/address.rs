@@ -18,13 +18,13 @@ pub(crate) enum Reach {
 pub(crate) enum AddressError {
     /// The text is not an address.
     #[error(
-        "is no address; give an IP address, a port or both: 127.0.0.1, 127.0.0.1:8000, [::1]:8000, :8000"
+        "is not an address; give an IP address, a port or both: 127.0.0.1, 127.0.0.1:8000, [::1]:8000, :8000"
     )]
     Unreadable,
     /// The address is reachable from other machines, and no option allows that.
     #[error(
-        "{0} can be reached from other machines, where whoever has the token can run any code; leave the \
-         address out, or add --allow-remote if that is meant"
+        "{0} can be reached from other machines, and anyone with the token can run any code; leave the \
+         address out, or add --allow-remote to accept that"
     )]
     NotAllowed(IpAddr),
     /// It stands for all addresses, so no name follows from it.
@@ -34,7 +34,7 @@ pub(crate) enum AddressError {
     Nameless(IpAddr),
     /// A name that clients cannot use for us.
     #[error(
-        "{0:?} is no host name; give one as clients write it, such as box.example or box.example:8443"
+        "{0:?} is not a host name; give one as clients write it, such as box.example or box.example:8443"
     )]
     Name(String),
 }

@@ -13,7 +13,7 @@ pub(crate) fn left_behind(url: &str, kernels: &str, next: &str) -> String {
 }
 
 pub(crate) fn not_delivered(url: &str, path: &dyn Display, file: &dyn Display) -> String {
-    format!("{url}: outputs of a run of {path} did not get there; they are in {file}")
+    format!("{url}: outputs of a run of {path} did not reach it; they are in {file}")
 }
 
 pub(crate) fn set_url(url: &str) -> String {
@@ -38,13 +38,13 @@ pub(crate) const NOT_SERVER_PATH: &str = "this is not a path on a server; a path
      folder that its file browser shows, such as work/a.ipynb";
 
 pub(crate) fn read_only(path: &dyn Display) -> String {
-    format!("{path} may not be written on the server")
+    format!("the server does not let you write {path}")
 }
 
 pub(crate) const WRITE_HERE: &str = "write to a file of this machine with -o";
 
 pub(crate) fn earlier_outputs(file: &dyn Display) -> String {
-    format!("note: outputs of an earlier run that did not get to the server are kept in {file}")
+    format!("note: outputs of an earlier run that did not reach the server are kept in {file}")
 }
 
 pub(crate) fn outputs_are_in(path: &dyn Display, url: &dyn Display) -> String {
@@ -64,7 +64,7 @@ pub(crate) fn runs_already(path: &dyn Display, url: &dyn Display) -> String {
 }
 
 pub(crate) const ADDRESS_GOES_ON: &str =
-    "if it is a server, its address may go on, as in http://localhost:8888/user/me/lab";
+    "if it is a server, its address may be longer, such as http://localhost:8888/user/me/lab";
 
 /// The end of a gateway's description.
 pub(crate) const NO_KERNELS: &str = "; it has no kernels";

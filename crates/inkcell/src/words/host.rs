@@ -3,14 +3,13 @@
 use std::fmt::{Debug, Display};
 
 pub(crate) fn unexpected_answer(answer: &dyn Debug) -> String {
-    format!("the host answered something else: {answer:?}")
+    format!("the host sent an unexpected answer: {answer:?}")
 }
 
 /// The answer to a request that its caller withdrew.
 pub(crate) const WITHDRAWN: &str = "the caller withdrew it";
 
-pub(crate) const FAILED_INSIDE: &str =
-    "inkcell failed inside of its host; this is a bug of inkcell";
+pub(crate) const FAILED_INSIDE: &str = "internal error in the host (please report it)";
 
 pub(crate) const OTHERS_NOT_AFFECTED: &str = "other calls are not affected";
 
@@ -66,7 +65,7 @@ pub(crate) const ENDED_BEFORE_ANSWER: &str = "the host ended before it answered"
 pub(crate) const TRY_AGAIN: &str = "try again; inkcell host status shows what runs";
 
 pub(crate) fn other_version(pid: &dyn Display, theirs: &str, own: &str) -> String {
-    format!("the host that runs (process {pid}) is inkcell {theirs}, and this is inkcell {own}")
+    format!("the running host (process {pid}) is inkcell {theirs}; this command is inkcell {own}")
 }
 
 pub(crate) const END_IT: &str = "end it, with its sessions: inkcell host stop";

@@ -6,7 +6,7 @@ pub(crate) fn some_variables(shown: u64, all: u64) -> String {
     format!("[{shown} of {all} variables are shown]")
 }
 
-pub(crate) const NO_TIME: &str = "[there was no time to look at each of them]";
+pub(crate) const NO_TIME: &str = "[not all of them could be examined in time]";
 
 /// The remark about figures that leave out some rows of a table.
 pub(crate) fn sampled(rows: u64) -> String {

@@ -8,7 +8,7 @@ pub(crate) const PAGING: &str = "[ shows earlier lines, ] later ones";
 pub(crate) const FILE_GONE: &str = "the file is gone; what is shown is the last of it";
 
 /// The end of the message about an edit that another change of the file came before.
-pub(crate) const MERGED: &str = ", beside somebody else's change";
+pub(crate) const MERGED: &str = ", beside a change on disk";
 
 pub(crate) const NOTHING_TO_UNDO: &str = "there is nothing to undo";
 
@@ -70,7 +70,7 @@ pub(crate) fn once_more(key: &dyn Display) -> String {
 
 pub(crate) const NO_CODE: &str = "there is no code to run here";
 
-pub(crate) const ONLY_CODE: &str = "only code is run; y makes this cell code";
+pub(crate) const ONLY_CODE: &str = "only code runs; y makes this cell code";
 
 pub(crate) const LOSSY: &str =
     "something in this cell has no exact form as text; saving replaces it";

@@ -44,7 +44,7 @@ pub(crate) fn too_large(size: u64) -> String {
 }
 
 pub(crate) fn not_mapping(kind: &str) -> String {
-    format!("parameters are given as names with values, such as year: 2024, and this is {kind}")
+    format!("give parameters as names with values, such as year: 2024; this is {kind}")
 }
 
 pub(crate) const TOO_DEEP: &str = "values are nested more than 40 deep";
@@ -70,7 +70,7 @@ pub(crate) const TAGGED_MAPPING: &str = "a mapping is tagged as something else";
 pub(crate) const YAML_ENDS: &str = "the YAML ends in the middle of a value";
 
 pub(crate) fn too_many(most: usize) -> String {
-    format!("it holds more than {most} values, with those that aliases repeat")
+    format!("it holds more than {most} values, counting what aliases repeat")
 }
 
 pub(crate) const ALIAS_INSIDE: &str = "an alias is inside the value that it names";
@@ -78,7 +78,7 @@ pub(crate) const ALIAS_INSIDE: &str = "an alias is inside the value that it name
 pub(crate) const MERGE_KEY: &str = "<< is for a mapping, or a list of mappings";
 
 pub(crate) fn key_is(kind: &str) -> String {
-    format!("a key must be a single word, and one is {kind}")
+    format!("a key must be a single word; one is {kind}")
 }
 
 pub(crate) fn unknown_type(name: &str) -> String {

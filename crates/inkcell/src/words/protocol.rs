@@ -4,8 +4,8 @@ use std::fmt::Display;
 
 pub(crate) fn choose_token(wanted: &dyn Display) -> String {
     format!(
-        "{wanted} can be reached from other machines, so the token has to be one that you \
-         chose; give --token-file FILE, or set INKCELL_HTTP_TOKEN"
+        "{wanted} can be reached from other machines, so you must choose the token; give \
+         --token-file FILE, or set INKCELL_HTTP_TOKEN"
     )
 }
 
@@ -14,11 +14,11 @@ pub(crate) fn token_not_written(folder: &dyn Display, error: &dyn Display) -> St
 }
 
 pub(crate) fn token_counts(file: &dyn Display) -> String {
-    format!("It counts until this ends, and is also in {file}")
+    format!("It is valid until this server ends, and is also in {file}")
 }
 
-pub(crate) const OPEN_TO_OTHERS: &str = "warning: other machines can reach this, whoever has a \
-     token can run any code here, and nothing is encrypted; put something in front that is";
+pub(crate) const OPEN_TO_OTHERS: &str = "warning: other machines can reach this server, anyone with a \
+     token can run any code here, and nothing is encrypted; put an encrypting proxy in front";
 
 pub(crate) const TOKEN_UNKNOWN: &str = "nobody has this token";
 
@@ -57,7 +57,7 @@ pub(crate) fn not_text(error: &dyn Display) -> String {
     format!("the message is not UTF-8: {error}")
 }
 
-pub(crate) const NO_BATCHES: &str = "batches are not part of the protocol; send one message a line";
+pub(crate) const NO_BATCHES: &str = "the protocol has no batches; send one message a line";
 
 pub(crate) const NOT_OBJECT: &str = "the message is not an object";
 

@@ -105,7 +105,7 @@ pub(crate) fn mend_file(client: &str) -> String {
     format!("mend the file so that {client} can read it, and run it again")
 }
 
-pub(crate) const OTHER_NAME: &str = "give ours another name: --name NAME";
+pub(crate) const OTHER_NAME: &str = "choose another name: --name NAME";
 
 pub(crate) fn cannot_change(file: &dyn Display) -> String {
     format!("{file} is written in a way that cannot be changed without touching the rest")

@@ -17,7 +17,7 @@ pub(crate) const WRITE_OBJECT: &str =
     "write an object in single quotes: '{\"path\": \"nb.ipynb\"}'";
 
 pub(crate) const STOPPED_WITH_COMMAND: &str =
-    "note: what was still running was stopped; sessions end with the command";
+    "note: code that was still running was stopped; sessions end with the command";
 
 pub(crate) const FULL_OF_IMAGES: &str = "the folder is full of images; name another one";
 
@@ -39,7 +39,7 @@ pub(crate) fn python_not_offered(reason: &str) -> String {
 }
 
 pub(crate) fn failed_inside(name: &str) -> String {
-    format!("inkcell failed inside of {name}; this is a bug of inkcell")
+    format!("internal error in {name} (please report it)")
 }
 
 pub(crate) const TRY_ANOTHER_WAY: &str = "try another way; other calls are not affected";
@@ -59,7 +59,7 @@ pub(crate) fn no_cell(other: &dyn Display) -> String {
 }
 
 pub(crate) fn answer_failed(error: &dyn Display) -> String {
-    format!("inkcell failed while it made the answer: {error}")
+    format!("internal error while making the answer: {error}")
 }
 
 pub(crate) fn not_object(other: &dyn Display) -> String {
@@ -80,10 +80,10 @@ pub(crate) fn no_argument(name: &dyn Display, near: &str) -> String {
 
 pub(crate) const NO_CELLS: &str = "cells: the list is empty; give at least one";
 
-pub(crate) const GIVEN_UP: &str = "the call was given up before it began; nothing was done";
+pub(crate) const GIVEN_UP: &str = "the call was cancelled before it began; nothing was done";
 
 pub(crate) fn failed_in_middle(error: &dyn Display) -> String {
-    format!("inkcell failed in the middle of it: {error}")
+    format!("internal error in the middle of the call: {error}")
 }
 
 pub(crate) const LOOK_AT_FILE: &str = "look at the file before you try again";

@@ -29,7 +29,7 @@ fn it_listens_on_this_machine() {
     refused(&["--http", "0.0.0.0:0"], "--allow-remote");
     refused(&["--http", "[::]:0"], "--allow-remote");
     refused(&["--http", "0.0.0.0:0", "--allow-remote"], "--token-file");
-    refused(&["--http", "evil.example:80"], "is no address");
+    refused(&["--http", "evil.example:80"], "is not an address");
     refused(&["--http", &first.at.to_string()], "cannot listen");
     refused(&["--allow-remote"], "--http");
     let tokens = env.outside("tokens");

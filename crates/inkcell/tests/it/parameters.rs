@@ -97,7 +97,7 @@ fn what_cannot_be_a_value_is_told() {
         (&["-p", "=1"], "the name before = is missing"),
         (&["-p", "a b=1"], "\"a b\" cannot be the name of a parameter in Python"),
         (&["-p", "class", "1"], "class is a word of Python itself"),
-        (&["-y", "[1]"], "--params-yaml: parameters are given as names with values"),
+        (&["-y", "[1]"], "--params-yaml: give parameters as names with values"),
         (&["-y", "a: !!set {1}"], "!!set is not a type of a parameter"),
         (&["-b", "???"], "--params-base64: this is not base64"),
         (&["--params", "bad.yaml"], "--params: bad.yaml: this is not YAML, at line 2"),

@@ -213,7 +213,7 @@ fn what_was_changed_on_the_server_meanwhile_stays() {
 
     // The next run puts the copy away and says so; the copy stays on record.
     let ran = server.ran(&env, &[&run[..], &["--force"]].concat()).exits(0);
-    assert!(ran.stderr.contains("did not get to the server are kept in"), "{ran:?}");
+    assert!(ran.stderr.contains("did not reach the server are kept in"), "{ran:?}");
     assert!(server.outputs("work/a.ipynb", 0).contains("ours"));
     let status = told(&server.ran(&env, &["gateway", "status", "--json"]).exits(0));
     let file = status["not_put_back"][0]["file"].as_str().expect("a file");

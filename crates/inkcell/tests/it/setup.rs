@@ -145,7 +145,7 @@ fn broken_files_are_refused() {
             ".config/zed/settings.json",
             "{\"context_servers\": {\"inkcell\": {\"url\": \"http://x\"}}}",
             4,
-            "reached by its url; nothing was written\nhint: give ours another name: --name NAME\n",
+            "reached by its url; nothing was written\nhint: choose another name: --name NAME\n",
         ),
     ];
     for (client, file, before, code, words) in table {

@@ -132,7 +132,7 @@ fn sessions_end_with_the_command() {
     let ran = run(&env, &["python", long]).ok();
     assert!(ran.stdout.contains("begun\n\n[still running"), "{}", ran.stdout);
     assert!(!ran.stdout.contains("result"), "nobody can ask again: {}", ran.stdout);
-    let told = "note: what was still running was stopped; sessions end with the command\n";
+    let told = "note: code that was still running was stopped; sessions end with the command\n";
     assert_eq!(ran.stderr, told);
 }
 

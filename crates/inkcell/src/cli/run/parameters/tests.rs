@@ -89,7 +89,7 @@ fn files_are_read_by_the_end_of_their_name() {
     }
     for (name, text, wanted) in [
         ("a.json", "{\"a\": }", "this is not JSON: "),
-        ("a.json", "[1]", "parameters are given as names with values"),
+        ("a.json", "[1]", "give parameters as names with values"),
         ("a.toml", "a = 1\nb = ", "this is not TOML, at line 2: "),
         ("a.yaml", "a: [", "this is not YAML, at line "),
     ] {

@@ -92,11 +92,8 @@ fn lists_mappings_anchors_and_merges_are_values() {
 #[test]
 fn what_is_no_set_of_parameters_is_told_in_a_sentence() {
     for (text, wanted) in [
-        (
-            "[1, 2]",
-            "parameters are given as names with values, such as year: 2024, and this is a list",
-        ),
-        ("year", "parameters are given as names with values, such as year: 2024, and this is text"),
+        ("[1, 2]", "give parameters as names with values, such as year: 2024; this is a list"),
+        ("year", "give parameters as names with values, such as year: 2024; this is text"),
         ("a: [1", "this is not YAML, at line 2"),
         ("a: 1\n b: 2", "this is not YAML, at line 2"),
         ("a: 1\n---\nb: 2", "it holds more than one document; give one"),
@@ -106,7 +103,7 @@ fn what_is_no_set_of_parameters_is_told_in_a_sentence() {
         ),
         ("a: !own x", "!own is not a type of a parameter"),
         ("a: !!int x", "\"x\" is tagged as !!int, but is not one"),
-        ("? [1, 2]\n: x", "a key must be a single word, and one is a list"),
+        ("? [1, 2]\n: x", "a key must be a single word; one is a list"),
         ("a: &x [*x]", "an alias is inside the value that it names"),
         ("a: *nowhere", "this is not YAML"),
         ("a: {<<: 1}", "<< is for a mapping"),
