@@ -52,8 +52,8 @@ pub(crate) struct Pump {
     stdout: Option<pipe::Receiver>,
     stderr: Option<pipe::Receiver>,
     decoder: Decoder,
-    /// A frame that is not the start of a cell, read ahead while the pump looked for one.
-    upcoming: Option<Result<(Frame, Bytes), FrameError>>,
+    /// An error of the decoder that `frames` has yet to report.
+    broken: Option<FrameError>,
     trace: Option<Arc<dyn KernelTrace>>,
     messages: MessageTrace,
     events: mpsc::Sender<KernelEvent>,
@@ -107,7 +107,7 @@ impl Pump {
             stdout: Some(said.stdout),
             stderr: Some(said.stderr),
             decoder: said.decoder,
-            upcoming: None,
+            broken: None,
             trace: said.trace,
             messages: said.messages,
             events,
@@ -183,10 +183,7 @@ impl Pump {
     /// Handles all complete frames.
     async fn frames(&mut self) -> Result<(), String> {
         loop {
-            let next = match self.upcoming.take() {
-                Some(upcoming) => upcoming.map(Some),
-                None => self.decoder.next(),
-            };
+            let next = self.broken.take().map_or_else(|| self.decoder.next(), Err);
             match next {
                 Ok(Some((frame, payload))) => self.frame(frame, payload).await,
                 Ok(None) => return Ok(()),
@@ -195,42 +192,38 @@ impl Pump {
         }
     }
 
-    /// Handles the next frame if it starts a cell, and keeps any other for later.
+    /// Handles the frames that have arrived, up to the start of a cell.
     async fn hear_start(&mut self) {
-        if self.upcoming.is_some() {
-            return;
-        }
         self.receive();
-        match self.decoder.next() {
-            Ok(Some((Frame::Started { id, count }, _))) => self.begin_cell(id, count).await,
-            next => self.upcoming = next.transpose(),
+        while self.current.is_none() && self.broken.is_none() {
+            match self.decoder.next() {
+                Ok(Some((frame, payload))) => Box::pin(self.frame(frame, payload)).await,
+                Ok(None) => return,
+                Err(error) => self.broken = Some(error),
+            }
         }
-    }
-
-    async fn begin_cell(&mut self, id: u64, count: Option<u32>) {
-        self.messages.received(CONTROL, "started", Some(id));
-        // Before the event is sent: the session may be slow to take it.
-        if self.intent.turn.begin_cell() == Interrupt::SendNow {
-            self.messages.sent(SIGNAL, "interrupt", None);
-            kill_group(self.child.id(), Signal::INT);
-        }
-        self.current = Some(ExecId(id));
-        (self.error, self.has_number) = (None, count.is_some());
-        self.exec(Some(id), ExecEvent::Started { count }).await;
     }
 
     async fn frame(&mut self, frame: Frame, payload: Bytes) {
-        if let Frame::Started { id, count } = frame {
-            return self.begin_cell(id, count).await;
-        }
         // One drain serves all frames of one read: output from before them was in the pipes with the first. Between
         // cells no frame waits for output.
-        if self.current.is_some() && !self.is_drained && !matches!(frame, Frame::Stream { .. }) {
+        let waits = !matches!(frame, Frame::Started { .. } | Frame::Stream { .. });
+        if waits && self.current.is_some() && !self.is_drained {
             self.drain().await;
         }
         self.messages.received(CONTROL, frame.kind(), frame.id());
         match frame {
-            Frame::Ready { .. } | Frame::Failed { .. } | Frame::Started { .. } => {}
+            Frame::Ready { .. } | Frame::Failed { .. } => {}
+            Frame::Started { id, count } => {
+                // Before the event is sent: the session may be slow to take it.
+                if self.intent.turn.begin_cell() == Interrupt::SendNow {
+                    self.messages.sent(SIGNAL, "interrupt", None);
+                    kill_group(self.child.id(), Signal::INT);
+                }
+                self.current = Some(ExecId(id));
+                (self.error, self.has_number) = (None, count.is_some());
+                self.exec(Some(id), ExecEvent::Started { count }).await;
+            }
             Frame::Stream { id, name } => {
                 let name = if name == "stderr" { StreamName::Stderr } else { StreamName::Stdout };
                 self.exec(id, ExecEvent::Stream { name, data: payload }).await;
