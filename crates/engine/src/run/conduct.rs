@@ -345,21 +345,22 @@ impl NotebookRun {
                 // Outputs are saved even if widgets or notes cannot be stored.
                 let stored = widgets.map(|states| file.store_widgets(&states)).transpose();
                 let noted = file.note_run(stamps, (&input, &output), span, failed.as_ref());
-                let mut problem = None;
+                let mut notes = Vec::new();
                 for version in [stored, noted] {
                     match (version, &mut saved) {
                         (Ok(Some(version)), Some(saved)) => saved.version = version,
                         (Ok(_), _) => {}
-                        (Err(error), _) => problem = Some(error.problem()),
+                        (Err(error), _) => notes.push(RunNote::NotStored(error.problem())),
                     }
                 }
-                Ok((saved, problem))
+                Ok((saved, notes))
             })
             .await;
-        let saved = saved.map(|(saved, problem)| {
-            self.report.notes.extend(problem.map(RunNote::NotNoted));
-            saved
-        });
+        let (saved, notes) = match saved {
+            Ok((saved, notes)) => (Ok(saved), notes),
+            Err(error) => (Err(error), Vec::new()),
+        };
+        self.report.notes.extend(notes);
         self.tell_saved(record, saved);
         self.tell_places(record).await;
         // Release the notebook before the caller learns that the run is over.

@@ -316,7 +316,7 @@ async fn widgets_that_cannot_be_stored_are_told() {
     std::fs::write(rig.book(), text).expect("a file");
     let report = rig.run(rig.request()).await;
     assert_eq!(report.state, State::Done, "{report:?}");
-    let [RunNote::NotNoted(problem)] = notes(&report) else { panic!("{report:?}") };
+    let [RunNote::NotStored(problem)] = notes(&report) else { panic!("{report:?}") };
     assert!(problem.message.contains("NaN"), "{problem:?}");
     let after = std::fs::read_to_string(rig.book()).expect("the file");
     assert!(after.contains("NaN") && after.contains("x\\n"), "{after}");

@@ -121,7 +121,7 @@ fn note(note: &RunNote) -> String {
              command on it",
             problem.message
         ),
-        RunNote::NotNoted(problem) => format!(
+        RunNote::NotStored(problem) => format!(
             "the outputs are saved; the state of widgets or the notes about the run could not be \
              stored ({})",
             problem.message

@@ -236,7 +236,7 @@ impl Dice {
 
     fn run_note(&mut self) -> RunNote {
         match self.below(13) {
-            12 => RunNote::NotNoted(self.problem()),
+            12 => RunNote::NotStored(self.problem()),
             11 => RunNote::Helpers,
             10 => RunNote::NoDefaults,
             9 => RunNote::UnknownParameters { names: self.some(Dice::text) },
