@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use inkcell_engine::kernel::make_private_folder;
+use inkcell_engine::kernel::{make_new_private_folder, make_private_folder};
 use inkcell_engine::system_random;
 
 /// The file whose lock marks its folder as in use. The folder itself is locked by the command that saves a file in
@@ -32,7 +32,7 @@ impl Scratch {
         together.lock()?;
         sweep(&all);
         let folder = all.join(format!("{:016x}", system_random()));
-        make_private_folder(&folder)?;
+        make_new_private_folder(&folder)?;
         let lock = File::create(folder.join(HELD))?;
         lock.lock()?;
         Ok(Scratch { folder, _lock: lock })

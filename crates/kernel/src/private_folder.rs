@@ -35,12 +35,21 @@ pub fn make_private_folder(folder: &Path) -> io::Result<()> {
 }
 
 fn make(folder: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(PRIVATE).create(folder) {
-        Ok(()) => fs::set_permissions(folder, Permissions::from_mode(PRIVATE)),
+    match make_new_private_folder(folder) {
         // It exists, or another process has just made it.
         Err(_) if folder.is_dir() => Ok(()),
-        Err(error) => Err(error),
+        made => made,
     }
+}
+
+/// Makes one folder with the mode 0700 under any umask.
+///
+/// # Errors
+///
+/// Its name is taken, also by a folder, or the one above it is missing.
+pub fn make_new_private_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(PRIVATE).create(folder)?;
+    fs::set_permissions(folder, Permissions::from_mode(PRIVATE))
 }
 
 /// Makes a folder inside an open one, with the mode 0700 under any umask. It follows no link above the folder.
@@ -78,6 +87,8 @@ mod tests {
         make_private_folder(&open).expect("it exists");
         make_private_folder(&open.join("new")).expect("made");
         assert_eq!([mode(&open), mode(&open.join("new"))], [0o755, PRIVATE]);
+        let taken = make_new_private_folder(&open).expect_err("the name is taken");
+        assert_eq!(taken.kind(), io::ErrorKind::AlreadyExists);
     }
 
     #[test]

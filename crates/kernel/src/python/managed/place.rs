@@ -19,7 +19,7 @@ use std::time::Duration;
 use super::error::SetupError;
 use super::tools::Tools;
 use super::{SetupEvent, SetupStep};
-use crate::private_folder::make_private_folder;
+use crate::private_folder::{make_new_private_folder, make_private_folder};
 
 const LINK: &str = "python-env";
 const FOLDERS: &str = "python-envs";
@@ -135,7 +135,7 @@ impl Place {
     /// Creates a folder for temporary files, so that remains of a killed tool go with it.
     pub(super) fn scratch(&self, _held: &Lock) -> Result<Scratch, SetupError> {
         let folder = self.state.join(FOLDERS).join("tmp");
-        make_private_folder(&folder).map_err(state_error("make the folder", &folder))?;
+        make_new_private_folder(&folder).map_err(state_error("make the folder", &folder))?;
         Ok(Scratch { folder })
     }
 
