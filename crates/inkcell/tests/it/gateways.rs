@@ -280,7 +280,7 @@ fn hosts_that_begin_together_share_and_one_that_is_killed_holds_nobody_up() {
     let silent = env.outside("python");
     let begun = env.outside("begun");
     let script = format!(
-        "#!/bin/sh\ncase \"$*\" in *kernel_gateway\\ *) : > '{}'; exec sleep 600;; esac\nexec '{real}' \"$@\"\n",
+        "#!/bin/sh\ncase \"$*\" in *KernelGatewayApp*) : > '{}'; exec sleep 600;; esac\nexec '{real}' \"$@\"\n",
         begun.display()
     );
     std::fs::write(&silent, script).expect("a script");
