@@ -9,12 +9,12 @@ pub mod base64 {
     use ::base64::engine::general_purpose::STANDARD;
     use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
 
-    /// Writes the string.
+    /// For fields that hold bytes of any type.
     pub fn serialize<S: Serializer>(bytes: &impl AsRef<[u8]>, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&STANDARD.encode(bytes))
     }
 
-    /// Reads the string.
+    /// The type of the field decides what the bytes become.
     pub fn deserialize<'de, D: Deserializer<'de>, B: From<Vec<u8>>>(
         from: D,
     ) -> Result<B, D::Error> {
@@ -66,12 +66,12 @@ pub mod os_text {
 
     use serde::{Deserializer, Serializer};
 
-    /// Writes the string or the object.
+    /// For paths, and for names and values of variables.
     pub fn serialize<S: Serializer>(text: &impl AsRef<OsStr>, to: S) -> Result<S::Ok, S::Error> {
         super::bytes::serialize(&text.as_ref().as_bytes(), to)
     }
 
-    /// Reads the string or the object.
+    /// The type of the field decides what the text becomes.
     pub fn deserialize<'de, D: Deserializer<'de>, T: From<OsString>>(
         from: D,
     ) -> Result<T, D::Error> {
