@@ -11,7 +11,7 @@ use inkcell_engine::{EngineError, Kind, is_notebook_path};
 
 use super::input;
 use crate::args::Py;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::settings::Settings;
 
 /// The most bytes of a program. A pipe that supplies more is not a program.
@@ -127,12 +127,11 @@ fn file_bytes(path: &str, settings: &Settings) -> Result<Vec<u8>, Failure> {
     }
     match settings.notebooks.read_bytes(path) {
         Ok((bytes, _)) => Ok(bytes),
-        Err(error @ EngineError::NotFound { .. }) => Err(Failure::Told {
-            exit: Exit::NotFound,
-            kind: Kind::NotFound,
-            message: format!("--file: {error}"),
-            hint: Some("check the path; it begins at the folder inkcell was started in".to_owned()),
-        }),
+        Err(error @ EngineError::NotFound { .. }) => Err(Failure::told(
+            Kind::NotFound,
+            format!("--file: {error}"),
+            Some("check the path; it begins at the folder inkcell was started in".to_owned()),
+        )),
         Err(error) => Err(Failure::argument("--file", error.to_string())),
     }
 }

@@ -159,12 +159,11 @@ fn binary(found: &Artifact, part: &Part, output: &mut Output) -> Result<Exit, Fa
     }
     if output.is_terminal() {
         let id = &info.id;
-        return Err(Failure::Told {
-            exit: Exit::Invalid,
-            kind: Kind::Invalid,
-            message: format!("artifact {id} is {}, which a terminal cannot show", info.kind),
-            hint: Some(format!("open {}, or: inkcell result {id} > FILE", info.path.display())),
-        });
+        return Err(Failure::told(
+            Kind::Invalid,
+            format!("artifact {id} is {}, which a terminal cannot show", info.kind),
+            Some(format!("open {}, or: inkcell result {id} > FILE", info.path.display())),
+        ));
     }
     found.pass_bytes(0, info.bytes, &mut |piece| output.raw(piece).map_err(Failure::of_output))?;
     Ok(Exit::Ok)
@@ -287,15 +286,11 @@ fn nowhere(
     let article = if matches!(kind, JsonKind::Object | JsonKind::Array) { "an" } else { "a" };
     let kind = kind.name();
     let kind = if kind == "null" { kind.to_owned() } else { format!("{article} {kind}") };
-    Failure::Told {
-        exit: Exit::NotFound,
-        kind: Kind::NotFound,
-        message: format!(
-            "the path {given} {}{keys}",
-            words::leads_nowhere(followed, &kind, entries)
-        ),
-        hint: None,
-    }
+    Failure::told(
+        Kind::NotFound,
+        format!("the path {given} {}{keys}", words::leads_nowhere(followed, &kind, entries)),
+        None,
+    )
 }
 
 fn lines_text(lines: u64) -> String {

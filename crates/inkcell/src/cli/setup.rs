@@ -89,7 +89,7 @@ fn server(args: &Setup, settings: &Settings) -> Result<Server, Failure> {
                 "put it into another folder, or into one that is on PATH",
             ),
         };
-        told(Kind::Unavailable, message, Some(hint.to_owned()))
+        Failure::told(Kind::Unavailable, message, Some(hint.to_owned()))
     })?;
     let args_of = ["mcp"].iter().chain(args.tools.words());
     Ok(Server {
@@ -129,7 +129,7 @@ fn write(plan: &Plan, args: &Setup) -> Result<Change, Failure> {
     let Plan { client, server, file, .. } = plan;
     let failed = |error: SaveError| {
         let (message, kind) = unsaved(client, &error);
-        told(kind, message, Some(by_hand(args)))
+        Failure::told(kind, message, Some(by_hand(args)))
     };
     let found = setup::read(file).map_err(failed)?;
     let before = found.text.as_deref().unwrap_or_default();
@@ -251,23 +251,22 @@ fn by_hand(args: &Setup) -> String {
     format!("see what belongs into it, and put it there by hand: {}", shown_call(args))
 }
 
-/// A failure of this kind.
-fn told(kind: Kind, message: String, hint: Option<String>) -> Failure {
-    Failure::Told { exit: Exit::of_kind(kind), kind, message, hint }
-}
-
 fn refused(client: Client, file: &Path, args: &Setup, refusal: &Refusal) -> Failure {
     let message = format!("{}; nothing was written", refusal_words(file, refusal));
     match refusal {
         Refusal::Broken { .. } => {
             let hint =
                 format!("mend the file so that {} can read it, and run it again", client.title());
-            told(Kind::Invalid, message, Some(hint))
+            Failure::told(Kind::Invalid, message, Some(hint))
         }
-        Refusal::Taken(_) => {
-            told(Kind::Conflict, message, Some("give ours another name: --name NAME".to_owned()))
+        Refusal::Taken(_) => Failure::told(
+            Kind::Conflict,
+            message,
+            Some("give ours another name: --name NAME".to_owned()),
+        ),
+        Refusal::Shape(_) | Refusal::Odd => {
+            Failure::told(Kind::Invalid, message, Some(by_hand(args)))
         }
-        Refusal::Shape(_) | Refusal::Odd => told(Kind::Invalid, message, Some(by_hand(args))),
     }
 }
 

@@ -65,12 +65,11 @@ fn spec(name: &str, exposure: &Exposure) -> Result<&'static ToolSpec, Failure> {
         exposure.tools.iter().copied().filter(|name| find(name).is_some()).collect();
     let near = nearest(names.iter().copied(), name);
     let near = near.map(|at| format!("; did you mean {}?", names[at])).unwrap_or_default();
-    Err(Failure::Told {
-        exit: Exit::Invalid,
-        kind: Kind::Invalid,
-        message: format!("there is no tool {name}{near}"),
-        hint: Some("inkcell tool --list shows them all".to_owned()),
-    })
+    Err(Failure::told(
+        Kind::Invalid,
+        format!("there is no tool {name}{near}"),
+        Some("inkcell tool --list shows them all".to_owned()),
+    ))
 }
 
 fn arguments(given: Option<&str>) -> Result<Value, Failure> {
@@ -79,11 +78,12 @@ fn arguments(given: Option<&str>) -> Result<Value, Failure> {
         Some("-") => input::stdin_text()?,
         Some(text) => text.to_owned(),
     };
-    serde_json::from_str(&text).map_err(|error| Failure::Told {
-        exit: Exit::Invalid,
-        kind: Kind::Invalid,
-        message: format!("the arguments are not JSON: {error}"),
-        hint: Some("write an object in single quotes: '{\"path\": \"nb.ipynb\"}'".to_owned()),
+    serde_json::from_str(&text).map_err(|error| {
+        Failure::told(
+            Kind::Invalid,
+            format!("the arguments are not JSON: {error}"),
+            Some("write an object in single quotes: '{\"path\": \"nb.ipynb\"}'".to_owned()),
+        )
     })
 }
 
@@ -167,8 +167,7 @@ fn show_reply(
         Ok(reply) => reply,
         Err(error) if output.is_json() => error.into_reply(),
         Err(ToolError { kind, message, next }) => {
-            let exit = Exit::of_kind(kind);
-            return Err(Failure::Told { exit, kind, message, hint: next });
+            return Err(Failure::told(kind, message, next));
         }
     };
     let exit = match reply.fault {

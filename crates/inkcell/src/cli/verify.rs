@@ -195,15 +195,11 @@ fn check(
     }
     if let Some((problem, _)) = unsaved(&report) {
         // The copy holds the stored outputs, so a comparison would pass.
-        return Err(Failure::Told {
-            exit: Exit::of_kind(problem.kind),
-            kind: problem.kind,
-            message: format!(
-                "what the cells of {path} show could not be kept: {}",
-                problem.message
-            ),
-            hint: Some("see that there is room in the state folder, and try again".to_owned()),
-        });
+        return Err(Failure::told(
+            problem.kind,
+            format!("what the cells of {path} show could not be kept: {}", problem.message),
+            Some("see that there is room in the state folder, and try again".to_owned()),
+        ));
     }
     let failed = |error| Failure::Io("cannot read the copy that was run", error);
     let fresh = parse_notebook(path, std::fs::read(&copy.file).map_err(failed)?)?;

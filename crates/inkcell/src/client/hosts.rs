@@ -15,7 +15,7 @@ use inkcell_engine::registry::SessionName;
 use super::{Client, answer_at_once};
 use crate::app::python;
 use crate::args::HostArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::host::{Answer, Ask, HostAddress, HostKind, Hosts, Life, Silent};
 use crate::mcp::tools::NAME_CHARS;
 use crate::output::Output;
@@ -244,7 +244,7 @@ pub(crate) fn one(given: Option<&str>, settings: &Settings) -> Result<HostSessio
         (Some(_), false) => {
             let message = "there is more than one such session; say which".to_owned();
             let hint = Some(NAMING.to_owned());
-            Err(Failure::Told { exit: Exit::Invalid, kind: Kind::Invalid, message, hint })
+            Err(Failure::told(Kind::Invalid, message, hint))
         }
         (None, _) => Err(not_found(given, &names, &silent)),
     }
@@ -264,12 +264,7 @@ fn not_found(given: Option<&str>, names: &[String], silent: &[Silent]) -> Failur
         let what = given.map_or("there is no session here".to_owned(), |given| {
             format!("there is no session {given}")
         });
-        return Failure::Told {
-            exit: Exit::NotFound,
-            kind: Kind::NotFound,
-            message: format!("{what}{known}"),
-            hint: Some(NAMING.to_owned()),
-        };
+        return Failure::told(Kind::NotFound, format!("{what}{known}"), Some(NAMING.to_owned()));
     }
     let what = given.map_or("a session here".to_owned(), |given| format!("the session {given}"));
     let told: Vec<String> = silent.iter().map(Silent::told).collect();
@@ -277,12 +272,11 @@ fn not_found(given: Option<&str>, names: &[String], silent: &[Silent]) -> Failur
         true => "end the shared host and its sessions: inkcell host stop --force",
         false => NAMING,
     };
-    Failure::Told {
-        exit: Exit::Unavailable,
-        kind: Kind::Unavailable,
-        message: format!("cannot find {what}: {}{known}", told.join("; ")),
-        hint: Some(hint.to_owned()),
-    }
+    Failure::told(
+        Kind::Unavailable,
+        format!("cannot find {what}: {}{known}", told.join("; ")),
+        Some(hint.to_owned()),
+    )
 }
 
 fn known_as(session: &SessionReport) -> String {

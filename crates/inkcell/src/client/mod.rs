@@ -231,33 +231,30 @@ pub(crate) fn answer_at_once(
 }
 
 fn not_started(error: &SpawnError) -> Failure {
-    Failure::Told {
-        exit: Exit::Unavailable,
-        kind: Kind::Unavailable,
-        message: error.to_string(),
-        hint: Some("run it without one: --no-host".to_owned()),
-    }
+    Failure::told(
+        Kind::Unavailable,
+        error.to_string(),
+        Some("run it without one: --no-host".to_owned()),
+    )
 }
 
 /// The failure to create a local connection, which takes no more than two descriptors.
 fn no_connection(error: &io::Error) -> Failure {
     let is_scarce = matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE));
-    Failure::Told {
-        exit: Exit::Unavailable,
-        kind: Kind::Unavailable,
-        message: format!("cannot make a connection: {error}"),
-        hint: is_scarce.then(|| Audience::Person.kernel_step(KernelStep::RaiseOpenFiles)),
-    }
+    Failure::told(
+        Kind::Unavailable,
+        format!("cannot make a connection: {error}"),
+        is_scarce.then(|| Audience::Person.kernel_step(KernelStep::RaiseOpenFiles)),
+    )
 }
 
 /// The failure of a host that ended before it answered.
 fn gone() -> Failure {
-    Failure::Told {
-        exit: Exit::Unavailable,
-        kind: Kind::Unavailable,
-        message: "the host ended before it answered".to_owned(),
-        hint: Some("try again; inkcell host status shows what runs".to_owned()),
-    }
+    Failure::told(
+        Kind::Unavailable,
+        "the host ended before it answered".to_owned(),
+        Some("try again; inkcell host status shows what runs".to_owned()),
+    )
 }
 
 /// The next message of a host.
@@ -493,15 +490,14 @@ fn bytes_of(frame: &ToHost) -> io::Result<Vec<u8>> {
 
 /// The messages of another version may have any form.
 fn other_version(theirs: &Hello, own: &Hello) -> Failure {
-    Failure::Told {
-        exit: Exit::Conflict,
-        kind: Kind::Conflict,
-        message: format!(
+    Failure::told(
+        Kind::Conflict,
+        format!(
             "the host that runs (process {}) is inkcell {}, and this is inkcell {}",
             theirs.pid, theirs.version, own.version
         ),
-        hint: Some("end it, with its sessions: inkcell host stop".to_owned()),
-    }
+        Some("end it, with its sessions: inkcell host stop".to_owned()),
+    )
 }
 
 /// The reason why nothing was run, if so.

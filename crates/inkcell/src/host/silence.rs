@@ -9,7 +9,7 @@ use inkcell_engine::Kind;
 use serde_json::{Value, json};
 
 use super::place::{HostAddress, HostKind};
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 
 /// How long a host may take to answer, and a stopped one to resume.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -81,11 +81,6 @@ impl Silent {
             }
             HostKind::Agent => "list the sessions of other hosts: inkcell sessions",
         };
-        Failure::Told {
-            exit: Exit::Unavailable,
-            kind: Kind::Unavailable,
-            message: self.told(),
-            hint: Some(hint.to_owned()),
-        }
+        Failure::told(Kind::Unavailable, self.told(), Some(hint.to_owned()))
     }
 }

@@ -62,7 +62,7 @@ fn refuse_what_is_undecided(args: &Run) -> Result<(), Failure> {
                 .to_owned(),
         ),
     };
-    Err(Failure::Told { exit: Exit::Invalid, kind: Kind::Invalid, message, hint: Some(hint) })
+    Err(Failure::told(Kind::Invalid, message, Some(hint)))
 }
 
 pub(super) fn run(

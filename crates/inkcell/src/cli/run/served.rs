@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::super::signals::Signals;
 use crate::app::gateways::{choice_at, is_address};
 use crate::args::Run;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::output::Output;
 use crate::settings::RuntimeFolder;
 use crate::settings::{Profile, Settings};
@@ -158,12 +158,11 @@ impl FetchedNotebook {
         if goal == Goal::PutBack {
             if !read.writable {
                 let problem = format!("{} may not be written on the server", place.path);
-                return Err(Failure::Told {
-                    exit: Exit::Invalid,
-                    kind: Kind::Invalid,
-                    message: problem,
-                    hint: Some("write to a file of this machine with -o".to_owned()),
-                });
+                return Err(Failure::told(
+                    Kind::Invalid,
+                    problem,
+                    Some("write to a file of this machine with -o".to_owned()),
+                ));
             }
             if overwrite == Overwrite::Careful {
                 contents.must_be_closed(&place.path).await.map_err(refused)?;
@@ -237,12 +236,7 @@ impl FetchedNotebook {
                 Ok(_) => Ok(()),
                 Err(problem) => Err(failure(&problem, Some(kept))),
             },
-            () = in_haste => Err(Failure::Told {
-                exit: Exit::Unavailable,
-                kind: Kind::Unavailable,
-                message: format!("{path} was not written on the server in time"),
-                hint: Some(kept),
-            }),
+            () = in_haste => Err(Failure::told(Kind::Unavailable, format!("{path} was not written on the server in time"), Some(kept))),
         }
     }
 }
@@ -286,12 +280,11 @@ fn taken(state_dir: &Path, place: &Place) -> Result<(PathBuf, File), Failure> {
     match lock.try_lock() {
         Ok(()) => Ok((folder, lock)),
         Err(TryLockError::Error(error)) => Err(failed(error)),
-        Err(TryLockError::WouldBlock) => Err(Failure::Told {
-            exit: Exit::Busy,
-            kind: Kind::Busy,
-            message: format!("another inkcell runs {} of {}", place.path, place.url()),
-            hint: Some("try again when it is done".to_owned()),
-        }),
+        Err(TryLockError::WouldBlock) => Err(Failure::told(
+            Kind::Busy,
+            format!("another inkcell runs {} of {}", place.path, place.url()),
+            Some("try again when it is done".to_owned()),
+        )),
     }
 }
 
@@ -340,10 +333,5 @@ fn failure(problem: &ContentsError, kept: Option<String>) -> Failure {
         ContentsError::Changed { .. } | ContentsError::Open { .. } => (Kind::Conflict, None),
         ContentsError::NotANotebook { .. } | ContentsError::NoJson { .. } => (Kind::Invalid, None),
     };
-    Failure::Told {
-        exit: Exit::of_kind(kind),
-        kind,
-        message: problem.to_string(),
-        hint: kept.or(step),
-    }
+    Failure::told(kind, problem.to_string(), kept.or(step))
 }

@@ -233,12 +233,11 @@ fn outcome(report: &PythonReport) -> Option<Outcome> {
 }
 
 fn exists(path: &str) -> Failure {
-    Failure::Told {
-        exit: Exit::Conflict,
-        kind: Kind::Conflict,
-        message: format!("{path} is there already"),
-        hint: Some(format!(":save! {path} writes over it; or choose another name")),
-    }
+    Failure::told(
+        Kind::Conflict,
+        format!("{path} is there already"),
+        Some(format!(":save! {path} writes over it; or choose another name")),
+    )
 }
 
 fn help() -> String {

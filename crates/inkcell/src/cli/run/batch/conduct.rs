@@ -371,11 +371,12 @@ impl Conductor {
         let Some(output) = &self.rows[row.0].output else { return Ok(()) };
         let path = self.cwd.join(output);
         let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-        made.map_err(|error| Failure::Told {
-            exit: Exit::Unavailable,
-            kind: Kind::Unavailable,
-            message: format!("cannot make the folder of {output}: {error}"),
-            hint: None,
+        made.map_err(|error| {
+            Failure::told(
+                Kind::Unavailable,
+                format!("cannot make the folder of {output}: {error}"),
+                None,
+            )
         })
     }
 
@@ -587,13 +588,8 @@ fn refused(refusal: &Refusal, took: Duration) -> Try {
 /// Writes a report, if its file is named.
 fn keep(file: Option<&Path>, text: impl FnOnce() -> String) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
-    write_report(file, &text()).map_err(|error| Failure::Told {
-        exit: Exit::Unavailable,
-        kind: Kind::Unavailable,
-        message: format!("the report {} cannot be written: {error}", file.display()),
-        hint: Some(
+    write_report(file, &text()).map_err(|error| Failure::told(Kind::Unavailable, format!("the report {} cannot be written: {error}", file.display()), Some(
             "the notebooks are done; to write the report, repeat the command with --resume and another file"
                 .to_owned(),
-        ),
-    })
+        )))
 }

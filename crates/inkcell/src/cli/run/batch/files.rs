@@ -12,7 +12,7 @@ use inkcell_engine::Kind;
 use inkcell_engine::kernel::replace_file;
 
 use crate::batch::{Past, Record, RowKey};
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 
 /// The folder for records of batches, in the state folder.
 const FOLDER: &str = "batches";
@@ -34,12 +34,11 @@ impl RecordFile {
         match file.try_lock() {
             Ok(()) => Ok(RecordFile { file }),
             Err(TryLockError::Error(error)) => Err(failed(error)),
-            Err(TryLockError::WouldBlock) => Err(Failure::Told {
-                exit: Exit::Busy,
-                kind: Kind::Busy,
-                message: "another inkcell runs the same batch".to_owned(),
-                hint: Some("try again when it is done".to_owned()),
-            }),
+            Err(TryLockError::WouldBlock) => Err(Failure::told(
+                Kind::Busy,
+                "another inkcell runs the same batch".to_owned(),
+                Some("try again when it is done".to_owned()),
+            )),
         }
     }
 
@@ -218,7 +217,7 @@ mod tests {
         let mut first = RecordFile::open(folder.path(), &record).unwrap_or_else(|_| panic!());
         assert!(matches!(
             RecordFile::open(folder.path(), &record),
-            Err(Failure::Told { exit: Exit::Busy, .. })
+            Err(Failure::Told { kind: Kind::Busy, .. })
         ));
         first.note(&key, "source");
         first.file.write_all(b"{\"cut").unwrap();
