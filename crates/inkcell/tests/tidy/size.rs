@@ -2,7 +2,7 @@
 
 use super::sources;
 
-/// The most lines, comments and blank lines included. 116,635 were counted when this was written; a change that needs
+/// The most lines, comments and blank lines included. 116,547 were counted when this was written; a change that needs
 /// more raises the number and says why.
 const MOST: usize = 117_000;
 
