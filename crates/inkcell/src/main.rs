@@ -18,6 +18,7 @@ mod settings;
 mod setup;
 mod term;
 mod view;
+mod words;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -31,7 +32,7 @@ use crate::args::{Args, Command};
 use crate::exit::{Exit, Failure, end_by};
 use crate::output::{Form, Output, visible, visible_text};
 use crate::settings::{Profile, Settings, Surroundings};
-use crate::view::words::step::Audience;
+use crate::words::step::Audience;
 
 fn main() -> ExitCode {
     let began = Instant::now();
@@ -118,5 +119,5 @@ fn of_usage(error: &clap::Error) -> ExitCode {
 /// A notebook whose name begins with a dash looks like a flag, and after `--` no operation is seen.
 fn dash_hint(argument: &str) -> Option<String> {
     (argument.starts_with('-') && is_notebook_path(argument))
-        .then(|| format!("a path that begins with a dash is given as ./{argument}"))
+        .then(|| words::path::begins_with_dash(argument))
 }

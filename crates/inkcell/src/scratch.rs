@@ -3,11 +3,11 @@
 //! Owns cleanup: a folder left by a killed command is removed by the next command that makes one. The callers own
 //! the contents.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
+use inkcell_engine::kernel::make_private_folder;
 use inkcell_engine::system_random;
 
 /// The file whose lock marks its folder as in use. The folder itself is locked by the command that saves a file in
@@ -26,13 +26,13 @@ impl Scratch {
     /// Makes a new folder of this kind, and removes folders of the kind that no command uses any more.
     pub(crate) fn make(state_dir: &Path, kind: &str) -> io::Result<Scratch> {
         let all = state_dir.join(kind);
-        DirBuilder::new().recursive(true).mode(0o700).create(&all)?;
+        make_private_folder(&all)?;
         // Without this lock, a folder that was made but not yet locked would look abandoned.
         let together = File::open(&all)?;
         together.lock()?;
         sweep(&all);
         let folder = all.join(format!("{:016x}", system_random()));
-        DirBuilder::new().mode(0o700).create(&folder)?;
+        make_private_folder(&folder)?;
         let lock = File::create(folder.join(HELD))?;
         lock.lock()?;
         Ok(Scratch { folder, _lock: lock })

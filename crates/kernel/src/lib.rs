@@ -87,6 +87,7 @@ mod kernelspec;
 mod ladder;
 mod lenient;
 mod new_file;
+mod private_folder;
 mod process;
 mod python;
 mod question;
@@ -128,6 +129,7 @@ pub use kernelspec::{
 };
 pub use ladder::{Ladder, Rung};
 pub use new_file::{NewFile, replace_file};
+pub use private_folder::{make_private_folder, make_private_folder_in};
 pub use process::{check_cwd, reap_ended, return_free_memory, return_large_blocks, spawn_detached};
 pub use python::{
     Candidates, DEFAULT_PROBE_TIMEOUT, EnvSetup, Existing, FindError, Finder, FoundInterpreter,

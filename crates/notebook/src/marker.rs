@@ -110,6 +110,7 @@ pub(crate) fn is_stray_marker(line: &str) -> bool {
 mod tests {
     use super::*;
 
+    /// Issue 21, 9: the markers of jupytext, nbconvert, IPython's old notebooks and Databricks.
     #[test]
     fn markers_of_scripts_are_told_from_comments_and_from_ours() {
         let percent =

@@ -222,6 +222,7 @@ fn flood(_arena: &Arena, size: &Size) -> Result<Table> {
     Ok(table)
 }
 
+/// Issue 21, 19: no slower than nbclient, and at most 1.3 times a raw reader of the same kernel.
 fn flood_goals(table: &Table) -> Vec<Goal> {
     let goal = |ours: Contender, other: Contender, limit: f64| {
         let text = format!("flood, {}, time to {}", ours.name, other.name);

@@ -59,6 +59,7 @@ pub(super) fn wide(arena: &Arena, size: &Size) -> Result<Table> {
     Ok(table)
 }
 
+/// Issue 21, 20: at most 1.15 times the scripts, on as many cores as there are.
 fn goals(table: &Table) -> Vec<Goal> {
     let goal = |text: &str, batch: &str, scripts: &str| {
         Goal::at_most(text, table.times("ms", batch, scripts), 1.15)

@@ -267,6 +267,8 @@ pub enum RunNote {
     NotSaved(Problem),
     /// The outputs could neither be saved nor kept: the cells must be run again.
     NotKept(Problem),
+    /// The outputs are in the file; the state of widgets, or the notes about the run, could not be stored there.
+    NotNoted(Problem),
     /// Another program removed outputs that the run had saved; they were put into the file again.
     PutAgain {
         /// The number of cells with such outputs.

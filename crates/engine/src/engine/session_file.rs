@@ -5,9 +5,10 @@
 
 use std::fs;
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use inkcell_kernel::make_private_folder;
 use rustix::process::{Pid, test_kill_process};
 use serde_json::json;
 
@@ -34,7 +35,7 @@ impl SessionFile {
         artifacts: Option<&Path>,
     ) -> io::Result<SessionFile> {
         if let Some(folder) = path.parent() {
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            make_private_folder(folder)?;
             remove_leavings(folder);
         }
         let content = json!({

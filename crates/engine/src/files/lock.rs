@@ -3,12 +3,13 @@
 //! Owns the lock files. Each lock file notes the temporary file in flight, so that the next writer can remove what a
 //! killed writer left. No file stays beside a notebook for good.
 
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use inkcell_kernel::make_private_folder;
 use rustix::fs::AtFlags;
 
 use crate::error::EngineError;
@@ -125,6 +126,6 @@ fn ensure_private(folder: &Path) -> io::Result<()> {
         }
         Ok(found) if found.mode() & 0o022 != 0 => refused("others may write into the folder"),
         Ok(_) => Ok(()),
-        Err(_) => DirBuilder::new().recursive(true).mode(0o700).create(folder),
+        Err(_) => make_private_folder(folder),
     }
 }

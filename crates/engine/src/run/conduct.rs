@@ -343,17 +343,23 @@ impl NotebookRun {
                 let mut saved = file.save(Keep::Record)?;
                 let span = Span { began, ended, state };
                 // Outputs are saved even if widgets or notes cannot be stored.
-                let stored = widgets.and_then(|states| file.store_widgets(&states).ok());
-                if let (Some(saved), Some(version)) = (&mut saved, stored) {
-                    saved.version = version;
-                }
+                let stored = widgets.map(|states| file.store_widgets(&states)).transpose();
                 let noted = file.note_run(stamps, (&input, &output), span, failed.as_ref());
-                if let (Some(saved), Ok(Some(version))) = (&mut saved, noted) {
-                    saved.version = version;
+                let mut problem = None;
+                for version in [stored, noted] {
+                    match (version, &mut saved) {
+                        (Ok(Some(version)), Some(saved)) => saved.version = version,
+                        (Ok(_), _) => {}
+                        (Err(error), _) => problem = Some(error.problem()),
+                    }
                 }
-                Ok(saved)
+                Ok((saved, problem))
             })
             .await;
+        let saved = saved.map(|(saved, problem)| {
+            self.report.notes.extend(problem.map(RunNote::NotNoted));
+            saved
+        });
         self.tell_saved(record, saved);
         self.tell_places(record).await;
         // Release the notebook before the caller learns that the run is over.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use inkcell_kernel::WidgetStates;
-use inkcell_notebook::{EditOp, IdSource, Injection, NbOutput, Notebook, OutputView};
+use inkcell_notebook::{EditError, EditOp, IdSource, Injection, NbOutput, Notebook, OutputView};
 
 use super::fold::{Fold, FoldResult, Safety, ShownCell, put_back, state_error};
 use super::inject::Values;
@@ -361,7 +361,13 @@ impl RunFile {
 
     /// Stores the widgets of the kernel with the outputs that show them.
     pub(crate) fn store_widgets(&self, states: &WidgetStates) -> Result<Version, EngineError> {
-        self.change(|notebook| Vec::from_iter(widgets::stored(notebook, states)))
+        self.change(|notebook| {
+            let stored = widgets::stored(notebook, states).map_err(|problem| {
+                let error = EditError::Op { op: 0, problem };
+                EngineError::Edit { path: self.path.clone(), error, batch: 1 }
+            })?;
+            Ok(Vec::from_iter(stored))
+        })
     }
 
     /// Writes the values of this run into their cell before any cell runs.
@@ -386,16 +392,19 @@ impl RunFile {
         ops: impl Fn(&Notebook) -> Vec<EditOp>,
     ) -> Result<Option<Version>, EngineError> {
         match stamps {
-            Stamps::Papermill => self.change(ops).map(Some),
+            Stamps::Papermill => self.change(|notebook| Ok(ops(notebook))).map(Some),
             // The other styles have no notes about a whole run.
             _ => Ok(None),
         }
     }
 
-    fn change(&self, ops: impl Fn(&Notebook) -> Vec<EditOp>) -> Result<Version, EngineError> {
+    fn change(
+        &self,
+        ops: impl Fn(&Notebook) -> Result<Vec<EditOp>, EngineError>,
+    ) -> Result<Version, EngineError> {
         let options = SaveOptions::in_place();
         let changed = |notebook: &mut Notebook, base: &Base| {
-            let ops = ops(notebook);
+            let ops = ops(notebook)?;
             let path = self.path.clone();
             let failed = |error| EngineError::Edit { path, error, batch: ops.len() };
             notebook.apply(&ops, &mut IdSource::seeded(base.seed)).map_err(failed)

@@ -6,15 +6,21 @@
 use std::collections::BTreeMap;
 
 use inkcell_kernel::WidgetStates;
-use inkcell_notebook::{EditOp, MetaChange, Notebook};
+use inkcell_notebook::{EditOp, MetaChange, Notebook, OpError};
 use serde_json::{Map, Value, json};
 
 const KEY: &str = "widgets";
+const NOT_JSON: &str = "the state of a widget is not plain JSON; it may hold NaN";
 const KIND: &str = "application/vnd.jupyter.widget-state+json";
 
 /// The change of the notebook's metadata; `None` if it has all of that already.
-pub(super) fn stored(notebook: &Notebook, states: &WidgetStates) -> Option<EditOp> {
-    let metadata: Map<String, Value> = serde_json::from_slice(notebook.metadata_json()).ok()?;
+pub(super) fn stored(
+    notebook: &Notebook,
+    states: &WidgetStates,
+) -> Result<Option<EditOp>, OpError> {
+    let unreadable = |problem| OpError::BadMetadata { key: KEY.to_owned(), problem };
+    let metadata: Map<String, Value> = serde_json::from_slice(notebook.metadata_json())
+        .map_err(|_| unreadable("the notebook's metadata is not plain JSON; it may hold NaN"))?;
     let before = metadata.get(KEY).and_then(Value::as_object).cloned().unwrap_or_default();
     let known = before.get(KIND).and_then(|stored| stored["state"].as_object());
     let known = known.into_iter().flatten().map(|(id, model)| (id.clone(), model.clone()));
@@ -22,7 +28,7 @@ pub(super) fn stored(notebook: &Notebook, states: &WidgetStates) -> Option<EditO
         known.filter(|(id, _)| !states.0.contains_key(id)).collect();
     let mut models: BTreeMap<String, Value> = BTreeMap::new();
     for (id, model) in &states.0 {
-        models.insert(id.clone(), serde_json::from_str(model).ok()?);
+        models.insert(id.clone(), serde_json::from_str(model).map_err(|_| unreadable(NOT_JSON))?);
     }
     // A view names its widget, and a widget names its parts. Ids are unique, so a text search finds them.
     let outputs = notebook.cells().filter_map(|cell| cell.outputs_json());
@@ -42,14 +48,14 @@ pub(super) fn stored(notebook: &Notebook, states: &WidgetStates) -> Option<EditO
         after.insert(KIND.to_owned(), stored);
     }
     if after == before {
-        return None;
+        return Ok(None);
     }
     let mut change = MetaChange::default();
     match after.is_empty() {
         true => change.unset.push(KEY.to_owned()),
         false => change.set.push((KEY.to_owned(), Value::Object(after).to_string())),
     }
-    Some(EditOp::SetMeta { cell: None, change })
+    Ok(Some(EditOp::SetMeta { cell: None, change }))
 }
 
 #[cfg(test)]
@@ -95,13 +101,25 @@ mod tests {
             "gone1": {"state": {"layout": "IPY_MODEL_gone2"}}, "gone2": {"state": {}}});
         let notebook = notebook(&["shown1", "new1"], &old);
         let now = states(&[("new1", r#"{"model_name":"A","state":{}}"#)]);
-        assert_eq!(ids(stored(&notebook, &now)), ["new1", "part1", "shown1"]);
+        assert_eq!(ids(stored(&notebook, &now).expect("stored")), ["new1", "part1", "shown1"]);
     }
 
     #[test]
     fn what_is_stored_already_changes_nothing() {
         let model = r#"{"model_name":"A","state":{"n":1}}"#;
         let known = json!({"one1": serde_json::from_str::<Value>(model).expect("JSON")});
-        assert_eq!(stored(&notebook(&["one1"], &known), &states(&[("one1", model)])), None);
+        let stored = stored(&notebook(&["one1"], &known), &states(&[("one1", model)]));
+        assert_eq!(stored, Ok(None));
+    }
+
+    /// Issue 21, 13: what cannot be stored is told.
+    #[test]
+    fn text_that_is_no_json_is_an_error() {
+        let text = br#"{"cells": [], "metadata": {"n": NaN}, "nbformat": 4, "nbformat_minor": 5}"#;
+        let odd = Notebook::parse(text.to_vec()).expect("a notebook");
+        for (notebook, model) in [(odd, "{}"), (notebook(&[], &json!({})), r#"{"n":NaN}"#)] {
+            let problem = stored(&notebook, &states(&[("one1", model)])).expect_err("not stored");
+            assert!(problem.to_string().contains("NaN"), "{problem}");
+        }
     }
 }

@@ -3,13 +3,14 @@
 //! Owns every system call on names. Each folder is opened once, without following a link, and all work below it uses
 //! that handle. It must not know the content of files.
 
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use inkcell_kernel::{make_private_folder, make_private_folder_in};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
@@ -40,8 +41,8 @@ impl Folder {
     /// The folder of all artifacts; `None` if it is missing and must not be created.
     pub(super) fn root(state: &Path, absent: IfAbsent) -> Result<Option<Folder>, ArtifactError> {
         if absent == IfAbsent::Make {
-            let made = DirBuilder::new().recursive(true).mode(0o700).create(state);
-            made.map_err(ArtifactError::io(state, "make the state folder"))?;
+            make_private_folder(state)
+                .map_err(ArtifactError::io(state, "make the state folder"))?;
         }
         // The user chooses the path of the state folder, which may contain links.
         let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
@@ -74,7 +75,7 @@ impl Folder {
             if absent == IfAbsent::Leave {
                 return Ok(None);
             }
-            opened = match rustix::fs::mkdirat(&self.fd, name, Mode::from_raw_mode(0o700)) {
+            opened = match make_private_folder_in(&self.fd, name) {
                 // Another inkcell may have created it first, or removed it again because it was empty.
                 Ok(()) | Err(Errno::EXIST) => open(),
                 Err(error) => Err(error),

@@ -177,7 +177,7 @@ fn several_edits_are_one_change() {
     assert_eq!(desk.get("nb.ipynb"), before);
 }
 
-/// B:T-05: watchers of the notebook's session hear of a failed edit and its request.
+/// B:T-05 Issue 21, 12: watchers of the notebook's session hear of a failed edit and its request.
 #[tokio::test]
 async fn a_failed_edit_is_told_to_whoever_watches() {
     let desk = Desk::new();

@@ -51,8 +51,8 @@ async fn ask(desk: &Desk, request: PythonRequest, owner: OwnerId) -> PythonRepor
     run_code(&desk.engine, request, owner).await.expect("a report")
 }
 
-/// B:K-15 F-046: with more sessions than descriptors, idle sessions of the same owner make room. Running code goes on,
-/// and sessions of other owners stay.
+/// B:K-15 F-046 Issue 21, 21: with more sessions than descriptors, idle sessions of the same owner make room, and the
+/// answer names them. Running code goes on, and sessions of other owners stay.
 #[test]
 fn idle_sessions_make_room_where_descriptors_are_scarce() {
     in_child("idle_sessions_make_room");
@@ -134,7 +134,7 @@ async fn without_descriptors() {
     drop(few);
 }
 
-/// F-046: a start that fails for lack of a descriptor says so, whichever step failed.
+/// F-046 Issue 21, 21: a start that fails for lack of a descriptor says so, whichever step failed.
 #[test]
 fn every_step_of_a_start_names_the_missing_descriptor() {
     in_child("a_start_with_any_number");

@@ -83,7 +83,7 @@ async fn the_one_that_was_idle_longest_makes_room_and_its_next_user_is_told() {
     assert_eq!(desk.use_it("b").await, [], "once is enough");
 }
 
-/// B:K-05 F-093: a busy session is never closed; the next session waits for it.
+/// B:K-05 F-093 Issue 21, 21: a busy session is never closed; the next session waits for it.
 #[tokio::test(start_paused = true)]
 async fn a_busy_session_is_never_closed_for_another() {
     let desk = Desk::new(1, IdleRule::Never);
@@ -102,7 +102,7 @@ async fn a_busy_session_is_never_closed_for_another() {
     assert_eq!(desk.names(), ["b"]);
 }
 
-/// B:K-05 F-093: the caller learns which session was closed for its own.
+/// B:K-05 F-093 Issue 21, 21: the caller learns which session was closed for its own.
 #[tokio::test(start_paused = true)]
 async fn whoever_takes_the_place_of_another_is_told() {
     let desk = Desk::new(1, IdleRule::Never);
@@ -117,7 +117,7 @@ async fn whoever_takes_the_place_of_another_is_told() {
     assert_eq!(attach().await.expect("the same session").notes, [], "nobody was closed for it");
 }
 
-/// F-093: a watched session is not closed for another until its last watcher leaves.
+/// F-093 Issue 21, 21: a watched session is not closed for another until its last watcher leaves.
 #[tokio::test(start_paused = true)]
 async fn a_watched_session_is_never_closed_for_another() {
     let desk = Desk::new(2, IdleRule::Never);

@@ -11,8 +11,8 @@ use crate::faults_kit::Desk;
 /// The bound, for any number of calls.
 const BOUND: usize = 32 << 20;
 
-/// Thousands of calls in several sessions, some with much output and most with little, leave at most the bound. The
-/// first call is forgotten with a clear error, and the last is there.
+/// Issue 21, 23: thousands of calls in several sessions, some with much output and most with little, leave at most the
+/// bound. The first call is forgotten with a clear error, and the last is there.
 #[tokio::test]
 async fn what_is_remembered_does_not_grow_with_the_calls() {
     let backend = ScriptedBackend::new();

@@ -302,6 +302,27 @@ async fn the_state_of_widgets_is_stored() {
     rig.desk.engine.shutdown().await;
 }
 
+/// Issue 21, 13: a note says why the state of widgets is not stored. The outputs are.
+#[tokio::test]
+async fn widgets_that_cannot_be_stored_are_told() {
+    let rig = Rig::new();
+    std::fs::write(rig.desk.dir.path().join("comm.py"), COMM).expect("a module");
+    let code = "import comm\nstate = {'_model_name': 'A'}\n\
+                comm.create_comm('jupyter.widget', {'state': state}, 'c1')\nprint('x')";
+    rig.code(&[code]);
+    let mut text = std::fs::read_to_string(rig.book()).expect("the file");
+    let at = text.rfind("\"metadata\": {").expect("the notebook's metadata");
+    text.insert_str(at + 13, "\"n\": NaN");
+    std::fs::write(rig.book(), text).expect("a file");
+    let report = rig.run(rig.request()).await;
+    assert_eq!(report.state, State::Done, "{report:?}");
+    let [RunNote::NotNoted(problem)] = notes(&report) else { panic!("{report:?}") };
+    assert!(problem.message.contains("NaN"), "{problem:?}");
+    let after = std::fs::read_to_string(rig.book()).expect("the file");
+    assert!(after.contains("NaN") && after.contains("x\\n"), "{after}");
+    rig.desk.engine.shutdown().await;
+}
+
 /// Later cells change displays of earlier ones.
 #[tokio::test]
 async fn an_update_reaches_an_earlier_cell() {
@@ -351,9 +372,9 @@ async fn a_cell_that_never_began_keeps_its_outputs() {
     rig.desk.engine.shutdown().await;
 }
 
-/// A notebook's kernel has no helpers, so that code that works here works in Jupyter. A session keeps the helpers it
-/// started with: code that joins the notebook's session has none, and a notebook that joins another session gets a note
-/// about them.
+/// Issue 21, 4: a notebook's kernel has no helpers, so that code that works here works in Jupyter. A session keeps the
+/// helpers it started with: code that joins the notebook's session has none, and a notebook that joins another session
+/// gets a note about them.
 #[tokio::test]
 async fn a_notebook_starts_without_helpers() {
     let rig = Rig::new();

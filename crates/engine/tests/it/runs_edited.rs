@@ -20,7 +20,7 @@ impl Rig {
         self.run(RunRequest { wait: Some(Duration::ZERO), ..self.request() }).await
     }
 
-    fn book(&self) -> PathBuf {
+    pub(crate) fn book(&self) -> PathBuf {
         self.desk.dir.path().join("a.ipynb")
     }
 

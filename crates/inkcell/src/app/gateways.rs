@@ -11,6 +11,7 @@ use inkcell_engine::kernel::{
 use inkcell_engine::{EngineError, GatewayChoice};
 
 use crate::settings::{GatewaySettings, Profile, RuntimeFolder, Settings};
+use crate::words;
 
 /// The gateway that the settings select. Errors in these settings are reported only here, when a caller needs a
 /// gateway: a user without one need not fix them.
@@ -80,8 +81,8 @@ impl fmt::Display for GatewayStatus {
             TokenSent::No => ", wants no token",
         })?;
         match self.kernels.as_slice() {
-            [] => f.write_str("; it has no kernels"),
-            kernels => write!(f, "; its kernels: {}", kernels.join(", ")),
+            [] => f.write_str(words::gateway::NO_KERNELS),
+            kernels => f.write_str(&words::gateway::its_kernels(&kernels.join(", "))),
         }
     }
 }

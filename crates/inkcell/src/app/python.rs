@@ -17,6 +17,7 @@ use crate::args::{KernelArgs, PythonArgs, WhichKernel};
 use crate::exit::Failure;
 use crate::output::Output;
 use crate::settings::{Key, Profile, Settings, anchored, engine_config};
+use crate::words;
 
 /// An engine for one command.
 pub(crate) fn engine(settings: &Settings) -> Result<Engine, Failure> {
@@ -72,8 +73,7 @@ pub(crate) fn working_folder(args: &PythonArgs, settings: &Settings) -> Result<P
     checked.map_err(EngineError::from)?;
     if cwd.to_str().is_none() {
         // A kernel receives its folder as text.
-        let problem =
-            format!("the name of {} is not UTF-8 text; work in another folder", cwd.display());
+        let problem = words::env::folder_not_text(&cwd.display());
         return Err(Failure::argument("working folder", problem));
     }
     Ok(cwd)
@@ -96,7 +96,7 @@ pub(crate) fn announce(search: &Search, output: &mut Output) {
     let workspace = Workspace::around(&search.cwd);
     for PythonCandidate { path, reason, .. } in candidates(search).list {
         if path.exists() && workspace.holds(&path) {
-            let said = format!("running {} to check that it works ({reason})", path.display());
+            let said = words::env::checking(&path.display(), &reason);
             output.beforehand(&said);
         }
     }
@@ -143,10 +143,10 @@ pub(crate) fn reason(
     settings: &Settings,
 ) -> String {
     match interpreter.reason {
-        Reason::Setting if named == ChoiceOrigin::ByArgument => "--python names it".to_owned(),
+        Reason::Setting if named == ChoiceOrigin::ByArgument => words::env::BY_ARGUMENT.to_owned(),
         Reason::Setting => {
             let source = &settings.resolved.get(Key::PythonInterpreter).source;
-            format!("python.interpreter is set by {source}")
+            words::env::set_by(source)
         }
         other => other.to_string(),
     }

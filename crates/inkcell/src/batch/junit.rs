@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use super::report::{BatchReport, Fate, RowReport, Try};
 use crate::exit::Exit;
+use crate::words;
 
 pub(crate) fn junit(report: &BatchReport) -> String {
     let counts = report.counts();
@@ -85,7 +86,9 @@ fn case(row: &RowReport, out: &mut String) {
                 element(if at == 0 { tag } else { "rerunFailure" }, one, &mut body);
             }
         }
-        (_, None) => body.push_str("      <error message=\"it was not run\"/>\n"),
+        (_, None) => {
+            body.push_str(&format!("      <error message=\"{}\"/>\n", words::batch::NOT_RUN));
+        }
     }
     if body.is_empty() {
         out.push_str("/>\n");

@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::plan::Row;
 use crate::exit::Exit;
 use crate::output::count;
+use crate::words;
 
 /// The whole result. Counts are computed from the rows.
 #[derive(Clone, PartialEq, Debug)]
@@ -183,7 +184,7 @@ impl BatchReport {
         for row in &self.rows {
             let again = match row.tries.len() {
                 0 | 1 => "",
-                _ if row.fate == Fate::Ok => " at the second try",
+                _ if row.fate == Fate::Ok => words::batch::SECOND_TRY,
                 _ => " twice",
             };
             let name = row.row.name();

@@ -3,6 +3,8 @@
 //! Owns the number and the note about it. The caller supplies the resources of the machine; this must not look them
 //! up.
 
+use crate::words;
+
 /// How many rows the user wants to run at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Parallelism {
@@ -56,12 +58,7 @@ impl Width {
             return None;
         };
         let jobs = self.jobs;
-        (room < jobs).then(|| {
-            format!(
-                "{jobs} notebooks run at once, as you asked, with {} MB of memory free; if that is too little, use -j {room}",
-                free >> 20
-            )
-        })
+        (room < jobs).then(|| words::batch::too_wide(&jobs, &(free >> 20), &room))
     }
 }
 

@@ -15,6 +15,7 @@ use crate::args::{Artifacts, ArtifactsCommand, ListArtifacts, RemoveArtifacts};
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, count};
 use crate::settings::{Settings, artifacts_config};
+use crate::words;
 
 pub(crate) fn run(
     args: &Artifacts,
@@ -55,7 +56,7 @@ fn list(args: &ListArtifacts, store: &Store, output: &mut Output) -> Result<Exit
     output.flush().map_err(Failure::of_output)?;
     match &args.session {
         Some(name) if shown.is_empty() => {
-            output.aside(&format!("no artifacts of a session {name}{}", sessions(&all)));
+            output.aside(&words::artifact::none_of(name, &sessions(&all)));
         }
         _ => {
             let bytes = shown.iter().map(|info| info.bytes).sum();
@@ -72,7 +73,7 @@ fn sessions(all: &[ArtifactInfo]) -> String {
     names.dedup();
     match names.as_slice() {
         [] => "; nothing is stored".to_owned(),
-        some => format!("; there are some of {}", some.join(", ")),
+        some => words::artifact::some_of(&some.join(", ")),
     }
 }
 
@@ -80,7 +81,7 @@ fn remove(args: &RemoveArtifacts, store: &Store, output: &mut Output) -> Result<
     if let Some(name) = &args.session {
         let all = store.list(Scope::All)?;
         if all.iter().all(|info| info.session != *name) {
-            let message = format!("there are no artifacts of a session {name}{}", sessions(&all));
+            let message = words::artifact::nothing_to_remove_of(name, &sessions(&all));
             return Err(Failure::told(Kind::NotFound, message, None));
         }
         let removed = store.remove_all(|info| info.session == *name)?;
@@ -144,8 +145,8 @@ fn tell_removed(
 fn why(reason: RemovedFor) -> (&'static str, &'static str) {
     match reason {
         RemovedFor::Age => ("age", "too old"),
-        RemovedFor::SessionQuota => ("session_quota", "over the limit of a session"),
-        RemovedFor::TotalQuota => ("total_quota", "over the limit in all"),
+        RemovedFor::SessionQuota => ("session_quota", words::artifact::OVER_SESSION_LIMIT),
+        RemovedFor::TotalQuota => ("total_quota", words::artifact::OVER_TOTAL_LIMIT),
         RemovedFor::Asked => ("asked", ""),
     }
 }
@@ -178,7 +179,7 @@ fn removed_lines(removed: &SweepResult, left: StoreUsage) -> Vec<String> {
     }
     if !removed.busy.is_empty() {
         let ids: Vec<&str> = removed.busy.iter().map(ArtifactId::as_str).collect();
-        lines.push(format!("still being written, so they stay: {}", ids.join(", ")));
+        lines.push(words::artifact::still_written(&ids.join(", ")));
     }
     let number = usize::try_from(left.artifacts).unwrap_or(usize::MAX);
     lines.push(format!("left: {}, {}", count(number, "artifact"), size(left.bytes)));

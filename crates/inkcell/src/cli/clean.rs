@@ -10,13 +10,14 @@ use crate::cli::input;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::settings::Settings;
+use crate::words;
 
 /// The name of standard input in answers and errors.
 const STDIN: &str = "standard input";
 
 pub(crate) fn run(args: &Clean, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     if args.output.is_some() && args.paths.len() > 1 {
-        return Err(Failure::argument("-o", "it takes one notebook, not several"));
+        return Err(Failure::argument("-o", words::file::ONE_NOTEBOOK));
     }
     let cleaning = Cleaning {
         outputs: !args.keep_outputs,
@@ -71,15 +72,15 @@ fn row(path: &str, effect: FileEffect, version: Version) -> Value {
 /// Standard input to standard output, as git calls a clean filter.
 fn filter(args: &Clean, cleaning: &Cleaning, output: &mut Output) -> Result<Exit, Failure> {
     if args.paths.len() > 1 {
-        let problem = "it stands for standard input and standard output, so it is given alone";
+        let problem = words::file::FILTER_ALONE;
         return Err(Failure::argument("-", problem));
     }
     if args.output.is_some() {
-        let problem = "the filter writes to standard output; send it to a file with > OUT";
+        let problem = words::file::FILTER_WRITES;
         return Err(Failure::argument("-o", problem));
     }
     if output.is_json() && !args.check {
-        let problem = "the filter answers with the notebook itself; leave --json out";
+        let problem = words::file::FILTER_ANSWERS;
         return Err(Failure::argument("--json", problem));
     }
     let mut notebook = parse_notebook(STDIN, input::stdin_bytes()?)?;

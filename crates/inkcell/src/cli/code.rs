@@ -13,6 +13,7 @@ use super::input;
 use crate::args::Py;
 use crate::exit::Failure;
 use crate::settings::Settings;
+use crate::words;
 
 /// The most bytes of a program. A pipe that supplies more is not a program.
 const MAX_BYTES: u64 = 64 << 20;
@@ -22,17 +23,11 @@ pub(crate) fn of(args: &Py, settings: &Settings) -> Result<Vec<CellSource>, Fail
     let texts = match (&*args.code, &args.file) {
         ([], Some(path)) if path != "-" => vec![text(file_bytes(path, settings)?, "--file")?],
         ([], None) if std::io::stdin().is_terminal() => {
-            return Err(Failure::argument(
-                "CODE",
-                "there is none; give it, for example: inkcell py '1 + 1', or inkcell py -f FILE",
-            ));
+            return Err(Failure::argument("CODE", words::code::NONE));
         }
         ([], _) => vec![from_stdin()?],
         (codes, _) if codes.iter().filter(|code| *code == "-").count() > 1 => {
-            return Err(Failure::argument(
-                "CODE",
-                "- is there more than once; standard input can be read once",
-            ));
+            return Err(Failure::argument("CODE", words::code::STDIN_TWICE));
         }
         (codes, _) => codes
             .iter()
@@ -44,7 +39,7 @@ pub(crate) fn of(args: &Py, settings: &Settings) -> Result<Vec<CellSource>, Fail
         false => texts.into_iter().map(|code| cell(None, code)).collect(),
     };
     if cells.is_empty() {
-        return Err(Failure::argument("--cells", "there is no code between the # %% lines"));
+        return Err(Failure::argument("--cells", words::code::NONE_BETWEEN_MARKS));
     }
     if args.reset {
         cells[0].kernel = CellKernel::Fresh;
@@ -54,10 +49,7 @@ pub(crate) fn of(args: &Py, settings: &Settings) -> Result<Vec<CellSource>, Fail
 
 fn from_stdin() -> Result<String, Failure> {
     if std::io::stdin().is_terminal() {
-        return Err(Failure::argument(
-            "standard input",
-            "it is a terminal; pipe the code in, for example: echo 'print(1)' | inkcell py -",
-        ));
+        return Err(Failure::argument("standard input", words::code::PIPE_IT_IN));
     }
     text(input::stdin_bytes()?, "standard input")
 }
@@ -96,16 +88,10 @@ fn cells_of(program: &str) -> Vec<CellSource> {
 
 fn file_bytes(path: &str, settings: &Settings) -> Result<Vec<u8>, Failure> {
     if path.is_empty() {
-        return Err(Failure::argument(
-            "--file",
-            "it is empty; name a file, or - for standard input",
-        ));
+        return Err(Failure::argument("--file", words::code::NAME_A_FILE));
     }
     if is_notebook_path(path) {
-        let problem = format!(
-            "{path} is a notebook, not Python code; its Python, with magics and shell lines as comments, is \
-             shown by: inkcell to script {path}"
-        );
+        let problem = words::code::is_notebook(path);
         return Err(Failure::argument("--file", problem));
     }
     // The code may come from another program: `<(...)`, a named pipe, `/dev/stdin`.
@@ -119,8 +105,7 @@ fn file_bytes(path: &str, settings: &Settings) -> Result<Vec<u8>, Failure> {
             .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
             .map_err(|error| Failure::argument("--file", format!("cannot read {path}: {error}")))?;
         if read as u64 > MAX_BYTES {
-            let problem =
-                format!("{path} goes on for more than {MAX_BYTES} bytes; it is no program");
+            let problem = words::code::too_long(path, MAX_BYTES);
             return Err(Failure::argument("--file", problem));
         }
         return Ok(bytes);
@@ -130,7 +115,7 @@ fn file_bytes(path: &str, settings: &Settings) -> Result<Vec<u8>, Failure> {
         Err(error @ EngineError::NotFound { .. }) => Err(Failure::told(
             Kind::NotFound,
             format!("--file: {error}"),
-            Some("check the path; it begins at the folder inkcell was started in".to_owned()),
+            Some(words::code::CHECK_PATH.to_owned()),
         )),
         Err(error) => Err(Failure::argument("--file", error.to_string())),
     }
@@ -146,10 +131,7 @@ fn text(bytes: Vec<u8>, argument: &str) -> Result<String, Failure> {
     match encoding(&bytes) {
         Some(Encoding::Latin1) => return Ok(bytes.into_iter().map(char::from).collect()),
         Some(Encoding::Other(name)) if !bytes.is_ascii() => {
-            let problem = format!(
-                "its first lines say that it is {name}, which inkcell does not read; convert it first: iconv \
-                 -f {name} -t UTF-8"
-            );
+            let problem = words::code::other_encoding(&name);
             return Err(Failure::argument(argument, problem));
         }
         _ => {}

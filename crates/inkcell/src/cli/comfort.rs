@@ -7,6 +7,7 @@ use crate::args::{self, Completions, Man};
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, count};
 use crate::settings::Settings;
+use crate::words;
 
 const NAME: &str = "inkcell";
 
@@ -27,7 +28,7 @@ pub(crate) fn man(given: &Man, settings: &Settings, output: &mut Output) -> Resu
         return Ok(Exit::Ok);
     };
     let dir = settings.cwd.join(dir);
-    let failed = |error| Failure::Io("cannot write the manual pages", error);
+    let failed = |error| Failure::Io(words::failure::WRITE_MANUALS, error);
     std::fs::create_dir_all(&dir).map_err(failed)?;
     let mut written = 0;
     let mut open = vec![(NAME.to_owned(), command)];
@@ -49,6 +50,6 @@ pub(crate) fn man(given: &Man, settings: &Settings, output: &mut Output) -> Resu
 fn page(command: &clap::Command, name: &str) -> Result<Vec<u8>, Failure> {
     let mut page = Vec::new();
     let made = Page::new(command.clone()).title(name).render(&mut page);
-    made.map_err(|error| Failure::Io("cannot make the manual page", error))?;
+    made.map_err(|error| Failure::Io(words::failure::MAKE_MANUAL, error))?;
     Ok(page)
 }

@@ -12,6 +12,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::settings::Settings;
 use crate::view::{diff as render, report};
+use crate::words;
 
 pub(crate) fn run(args: &Diff, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     let (old, new) = match &args.b {
@@ -32,7 +33,7 @@ pub(crate) fn run(args: &Diff, settings: &Settings, output: &mut Output) -> Resu
         Compare::Sources => Vec::new(),
     };
     let is_layout = differences.is_empty() && around.is_empty() && !args.sources && !is_same();
-    let about = is_layout.then_some("the same cells and metadata, laid out or spelled differently");
+    let about = is_layout.then_some(words::file::SAME_CELLS);
     let written = if output.is_json() {
         output.json(&json!({
             "path": new.shown,
@@ -55,9 +56,7 @@ pub(crate) fn run(args: &Diff, settings: &Settings, output: &mut Output) -> Resu
 
 /// The notebook as it is in the last commit.
 fn committed(shown: &str, path: &Path) -> Result<OpenNotebook, Failure> {
-    let bad = |problem: String| {
-        Failure::argument("B", format!("{problem}; give a second notebook to compare with"))
-    };
+    let bad = |problem: String| Failure::argument("B", words::file::give_second(&problem));
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(bad(format!("{shown} has no folder")));
     };
@@ -67,10 +66,10 @@ fn committed(shown: &str, path: &Path) -> Result<OpenNotebook, Failure> {
         .arg(folder)
         .args(["show", &format!("HEAD:./{name}")])
         .output()
-        .map_err(|error| bad(format!("git could not be asked for the last commit: {error}")))?;
+        .map_err(|error| bad(words::file::git_failed(&error)))?;
     if !said.status.success() {
         let reason = String::from_utf8_lossy(&said.stderr).trim().to_owned();
-        return Err(bad(format!("{shown} is in no commit ({reason})")));
+        return Err(bad(words::file::in_no_commit(shown, &reason)));
     }
     let (shown, version) = (format!("HEAD:{shown}"), Version::of(&said.stdout));
     let notebook = parse_notebook(&shown, said.stdout)?;

@@ -16,7 +16,7 @@ use crate::args::Doctor;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, count};
 use crate::settings::Settings;
-use crate::view::words::step::Audience;
+use crate::words::step::Audience;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Level {

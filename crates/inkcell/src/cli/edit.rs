@@ -16,6 +16,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::settings::Settings;
 use crate::view::report;
+use crate::words;
 
 pub(crate) fn run(args: Edit, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     let options = options(&args.save, IfMissing::Fail)?;
@@ -59,10 +60,10 @@ fn change(args: Edit, outputs: OutputsAfter, settings: &Settings) -> Result<Chan
     match ways.iter().filter(|given| **given).count() {
         1 => {}
         0 => {
-            let problem = format!("say what to do: {}", ways_to_say());
+            let problem = words::edit::say_what(&ways_to_say());
             return Err(Failure::argument("OP", problem));
         }
-        _ => return Err(Failure::argument("OP", "give only one of an operation, --ops and --old")),
+        _ => return Err(Failure::argument("OP", words::edit::ONLY_ONE)),
     }
     match args.op {
         Some(Op::Known(command, given)) => {
@@ -90,20 +91,19 @@ fn change(args: Edit, outputs: OutputsAfter, settings: &Settings) -> Result<Chan
 fn ways_to_say() -> String {
     let commands = Op::commands();
     let (last, others) = commands.split_last().unwrap_or((&"", &[]));
-    format!("{} or {last}; or give --ops FILE, or --old TEXT --new TEXT", others.join(", "))
+    words::edit::ways(&others.join(", "), last)
 }
 
 fn unknown(word: &str) -> Failure {
     let commands = Op::commands();
     if commands.contains(&word) {
-        let problem =
-            "after -- no operation is seen; a path that begins with a dash is given as ./-NAME";
+        let problem = words::edit::AFTER_DASHES;
         return Failure::argument(word, problem);
     }
     let hint = nearest(commands.iter().copied(), word)
         .map(|at| format!(" (did you mean {:?}?)", commands[at]))
         .unwrap_or_default();
-    let problem = format!("{word:?} is no operation{hint}; it is {}", ways_to_say());
+    let problem = words::edit::no_operation(word, &hint, &ways_to_say());
     Failure::argument("OP", problem)
 }
 
@@ -169,7 +169,7 @@ fn value(
 /// A key with its value as JSON text.
 fn key_and_value(pair: &str) -> Result<(String, String), Failure> {
     let Some((key, value)) = pair.split_once('=') else {
-        return Err(Failure::argument("--set", format!("{pair:?} is not KEY=VALUE")));
+        return Err(Failure::argument("--set", words::edit::no_pair(pair)));
     };
     let is_json = serde_json::from_str::<&serde_json::value::RawValue>(value).is_ok();
     let value = if is_json { value.to_owned() } else { serde_json::Value::from(value).to_string() };
@@ -182,7 +182,7 @@ fn source_text(source: Source, settings: &Settings) -> Result<String, Failure> {
         Source { stdin: Some(_), .. } | Source { source: Some(_), .. } => "-".to_owned(),
         Source { source_file: Some(file), .. } => file,
         _ => {
-            let problem = "give --source TEXT, --source-file FILE, or - for standard input";
+            let problem = words::edit::GIVE_SOURCE;
             return Err(Failure::argument("source", problem));
         }
     };
@@ -190,7 +190,7 @@ fn source_text(source: Source, settings: &Settings) -> Result<String, Failure> {
     // A failed command in front of the pipe supplies nothing, and the user did not mean to empty
     // the cell.
     if text.is_empty() && file == "-" {
-        let problem = "standard input is empty; to empty a cell give --source \"\"";
+        let problem = words::edit::EMPTY_STDIN;
         return Err(Failure::argument("source", problem));
     }
     Ok(text)

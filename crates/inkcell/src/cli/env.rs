@@ -19,6 +19,7 @@ use crate::args::{Env, EnvCommand, EnvSetup, PythonArgs};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::settings::{Key, Settings, Source};
+use crate::words;
 
 /// The package that the managed environment always contains.
 const ALWAYS: &str = "ipykernel";
@@ -93,7 +94,7 @@ impl Here {
             }));
         }
         if !others.is_empty() {
-            lines.push("Not needed, since one before them works:".to_owned());
+            lines.push(words::env::NOT_NEEDED.to_owned());
             let other =
                 |other: &PythonCandidate| format!("  {} ({})", other.path.display(), other.reason);
             lines.extend(others.iter().map(other));
@@ -112,12 +113,12 @@ impl Here {
         lines.push(format!("State: {}", settings.state_dir.display()));
         lines.push(match managed(settings) {
             Some(folder) => format!("Managed environment: {}", folder.display()),
-            None => "Managed environment: none; inkcell env setup makes one".to_owned(),
+            None => words::env::NONE_MANAGED.to_owned(),
         });
         let set: Vec<_> =
             settings.resolved.iter().filter(|(_, set)| set.source != Source::Default).collect();
         if !set.is_empty() {
-            lines.push("Settings that are not the default:".to_owned());
+            lines.push(words::env::SETTINGS.to_owned());
             lines.extend(set.iter().map(|(row, setting)| {
                 format!("  {} = {} ({})", row.name, setting.value, setting.source)
             }));
@@ -184,9 +185,9 @@ async fn set_up(
     })?;
     let ManagedEnv { python, version, done } = made;
     let (word, sentence) = match done {
-        SetupDone::Made => ("made", "✓ Managed environment made"),
-        SetupDone::Extended => ("extended", "✓ Packages added to the managed environment"),
-        SetupDone::Nothing => ("nothing", "✓ The managed environment has everything already"),
+        SetupDone::Made => ("made", words::env::MADE),
+        SetupDone::Extended => ("extended", words::env::EXTENDED),
+        SetupDone::Nothing => ("nothing", words::env::COMPLETE),
     };
     let written = if output.is_json() {
         output.json(&json!({"python": text(&python), "version": version.to_string(), "done": word}))

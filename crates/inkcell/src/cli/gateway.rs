@@ -22,7 +22,8 @@ use crate::exit::{Exit, Failure};
 use crate::output::{Output, count};
 use crate::settings::RuntimeFolder;
 use crate::settings::{Profile, Settings, anchored, engine_config};
-use crate::view::words::step::Audience;
+use crate::words;
+use crate::words::step::Audience;
 
 pub(crate) fn run(
     args: &Gateway,
@@ -52,7 +53,7 @@ type TextAndJson = (Vec<String>, Value);
 
 async fn start(args: &GatewayStart, settings: &Settings) -> Result<TextAndJson, Failure> {
     let GatewayChoice::Local(config) = chosen(settings)? else {
-        let problem = "is set, so that kernels come from there and none is started here; leave it out to start one";
+        let problem = words::gateway::IS_SET;
         return Err(Failure::argument("gateway.url", problem));
     };
     let cwd = python::working_folder(&args.python, settings)?;
@@ -73,7 +74,7 @@ async fn start(args: &GatewayStart, settings: &Settings) -> Result<TextAndJson, 
 async fn stop(settings: &Settings) -> Result<TextAndJson, Failure> {
     let ended = SharedGateway::shutdown_all(&settings.state_dir).await.map_err(failed)?;
     let said = match ended {
-        0 => "No gateway of inkcell's was running.".to_owned(),
+        0 => words::gateway::NONE_WAS_RUNNING.to_owned(),
         ended => format!("{} ended.", count(ended, "gateway")),
     };
     Ok((vec![said], json!({"ended": ended})))
@@ -104,21 +105,19 @@ async fn status(settings: &Settings) -> Result<TextAndJson, Failure> {
     let shared = SharedGateway::statuses(&settings.state_dir);
     lines.extend(shared.iter().map(line));
     if lines.is_empty() {
-        lines.push("No gateway is set, and none of inkcell's is running.".to_owned());
+        lines.push(words::gateway::NONE.to_owned());
     }
     let left = find_left(&settings.state_dir)?;
     for left in &left {
         let kernels = count(left.kernels, "kernel");
         let (url, next) = (&left.url, "inkcell gateway gc");
-        lines.push(format!("{url}: {kernels} left by an inkcell that was killed; remove: {next}"));
+        lines.push(words::gateway::left_behind(url, &kernels, next));
     }
     let left: Vec<Value> = left.iter().map(to_json).collect();
     let unfinished = unfinished(&settings.state_dir);
     for run in &unfinished {
         let (path, url, file) = (&run.path, &run.url, run.file.display());
-        lines.push(format!(
-            "{url}: outputs of a run of {path} did not get there; they are in {file}"
-        ));
+        lines.push(words::gateway::not_delivered(url, path, &file));
     }
     let unfinished: Vec<Value> = unfinished
         .iter()
@@ -158,7 +157,7 @@ async fn remove(settings: &Settings) -> Result<TextAndJson, Failure> {
                 let removed = GatewayBackend::new(config).remove_leftovers().await;
                 removed.map_err(|problem| problem.to_string())
             }
-            None => Err(format!("set gateway.url to {url} and gateway.token to its token first")),
+            None => Err(words::gateway::set_url(url)),
         };
         match done {
             Ok(removed) => {
@@ -172,7 +171,7 @@ async fn remove(settings: &Settings) -> Result<TextAndJson, Failure> {
         }
     }
     if lines.is_empty() {
-        lines.push("Nothing was left on any gateway.".to_owned());
+        lines.push(words::gateway::NOTHING_LEFT.to_owned());
     }
     Ok((lines, json!({"gateways": told})))
 }
@@ -194,8 +193,7 @@ fn chosen(settings: &Settings) -> Result<GatewayChoice, EngineError> {
 }
 
 fn find_left(state_dir: &Path) -> Result<Vec<LeftBehind>, Failure> {
-    left_behind(state_dir)
-        .map_err(|error| Failure::Io("cannot read which kernels are on gateways", error))
+    left_behind(state_dir).map_err(|error| Failure::Io(words::failure::READ_KERNELS, error))
 }
 
 fn failed(problem: GatewayError) -> Failure {

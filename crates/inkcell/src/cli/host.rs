@@ -22,6 +22,7 @@ use crate::host::{
 };
 use crate::output::{Output, count};
 use crate::settings::{Profile, Settings, engine_config};
+use crate::words;
 
 /// The time limit for running code to end.
 const LAST_WORDS: Duration = Duration::from_millis(4500);
@@ -96,7 +97,7 @@ fn show(
         let silent: Vec<Value> = silent.iter().map(Silent::to_json).collect();
         output.json(&json!({"hosts": hosts, "silent": silent}))
     } else if hosts.is_empty() && silent.is_empty() {
-        output.line("No host runs; inkcell py, repl and tui start one when they need it.")
+        output.line(words::host::NONE_RUNS)
     } else {
         hosts.iter().try_for_each(|(kind, status)| output.line(&line(*kind, status)))
     };
@@ -110,7 +111,7 @@ fn line(kind: HostKind, status: &HostStatus) -> String {
     let HostStatus { version, pid, sessions, clients, .. } = status;
     let (sessions, clients) = (count(*sessions, "session"), count(*clients, "client"));
     let minutes = status.age_seconds / 60;
-    format!("{what}: process {pid}, inkcell {version}, {sessions}, {clients}, for {minutes} min")
+    words::host::state(what, *pid, version, &sessions, &clients, minutes)
 }
 
 fn stop(how: Stop, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
@@ -121,8 +122,8 @@ fn stop(how: Stop, settings: &Settings, output: &mut Output) -> Result<Exit, Fai
     };
     let shown = match (output.is_json(), ended) {
         (true, ended) => output.json(&json!({"ended": ended})),
-        (false, 0) => output.line("No shared host was running."),
-        (false, _) => output.line("The shared host has ended."),
+        (false, 0) => output.line(words::host::NONE_WAS_RUNNING),
+        (false, _) => output.line(words::host::HAS_ENDED),
     };
     shown.map_err(Failure::of_output)?;
     Ok(Exit::Ok)
@@ -148,7 +149,7 @@ fn end(found: &HostAddress, how: Stop, settings: &Settings) -> Result<usize, Fai
 
 /// Kills a host that does not answer; its kernels end with it.
 fn kill(found: &HostAddress) -> Result<(), Failure> {
-    let failed = |error| Failure::Io("cannot end the host", error);
+    let failed = |error| Failure::Io(words::failure::END_HOST, error);
     // If its queue of connections is full, only its file says which process it is.
     let process_of = || {
         let named = || Pid::from_raw(i32::try_from(found.pid()?).ok()?);
@@ -168,19 +169,19 @@ fn serve(settings: &Arc<Settings>, output: &mut Output) -> Result<Exit, Failure>
     let (place, listener) = match Hosts::of(settings).take(HostKind::Shared) {
         Ok(taken) => taken,
         Err(PlaceError::Taken) => {
-            output.aside("there is a host already");
+            output.aside(words::host::ALREADY);
             return Ok(Exit::Ok);
         }
         Err(error) => {
             return Err(Failure::told(
                 Kind::Unavailable,
                 error.to_string(),
-                Some("set XDG_RUNTIME_DIR to a folder of your own".to_owned()),
+                Some(words::host::SET_RUNTIME_DIR.to_owned()),
             ));
         }
     };
     let built = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = built.map_err(|error| Failure::Io("cannot start the runtime", error))?;
+    let runtime = built.map_err(|error| Failure::Io(words::failure::START_RUNTIME, error))?;
     let done: Result<Option<i32>, Failure> = runtime.block_on(async {
         let signals = Signals::listen()?;
         let profile = Profile::Default;
@@ -196,7 +197,7 @@ fn serve(settings: &Arc<Settings>, output: &mut Output) -> Result<Exit, Failure>
             () = host.ending.cancelled() => "asked",
             end = until_idle(&host, &place, settings.host_idle()) => match end {
                 IdleEnd::Idle => "idle",
-                IdleEnd::Lost => "its socket is gone",
+                IdleEnd::Lost => words::host::SOCKET_GONE,
             },
         };
         tracing::info!(why, "host ends");

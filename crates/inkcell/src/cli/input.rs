@@ -8,18 +8,18 @@ use inkcell_engine::Version;
 
 use crate::exit::Failure;
 use crate::settings::Settings;
+use crate::words;
 
 pub(crate) fn stdin_bytes() -> Result<Vec<u8>, Failure> {
     let mut stdin = std::io::stdin();
     if stdin.is_terminal() {
-        let problem =
-            "it is a terminal; pipe the text in, for example: inkcell read A | inkcell write B";
+        let problem = words::file::PIPE_TEXT_IN;
         return Err(Failure::argument("standard input", problem));
     }
     let mut bytes = Vec::new();
     stdin
         .read_to_end(&mut bytes)
-        .map_err(|error| Failure::Io("cannot read standard input", error))?;
+        .map_err(|error| Failure::Io(words::failure::READ_STDIN, error))?;
     Ok(bytes)
 }
 
@@ -45,10 +45,7 @@ pub(crate) fn file_text(
 /// The destination of a changed notebook, if it is not its own file.
 pub(crate) fn output(given: Option<&str>) -> Result<Option<String>, Failure> {
     match given {
-        Some("-") => Err(Failure::argument(
-            "-o",
-            "a changed notebook goes to a file, not to standard output; name the file",
-        )),
+        Some("-") => Err(Failure::argument("-o", words::file::NOT_TO_STDOUT)),
         other => Ok(other.map(str::to_owned)),
     }
 }
@@ -56,15 +53,14 @@ pub(crate) fn output(given: Option<&str>) -> Result<Option<String>, Failure> {
 pub(crate) fn text(bytes: Vec<u8>, argument: &str) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        Failure::argument(argument, format!("it is not UTF-8 text (byte {at}); convert it first"))
+        Failure::argument(argument, words::file::no_text(at))
     })
 }
 
 pub(crate) fn version(given: Option<&str>) -> Result<Option<Version>, Failure> {
     let Some(given) = given else { return Ok(None) };
     Version::parse(given).map(Some).ok_or_else(|| {
-        let problem =
-            format!("{given:?} is not a version; inkcell read shows it, 16 hexadecimal digits");
+        let problem = words::file::no_version(given);
         Failure::argument("--hash", problem)
     })
 }

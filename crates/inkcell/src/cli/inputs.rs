@@ -11,6 +11,7 @@ use inkcell_engine::Kind;
 use crate::batch::{Glob, Piece, is_glob};
 use crate::exit::Failure;
 use crate::setup::quoted;
+use crate::words;
 
 /// The most names that a pattern may match; more are not what the user meant.
 const MOST: usize = 100_000;
@@ -36,13 +37,13 @@ impl Files<'_> {
         for given in given {
             let named = self.named(given)?;
             if let Some(missing) = named.iter().find(|name| !self.cwd.join(name).exists()) {
-                let message = format!("there is no notebook {missing}");
+                let message = words::path::no_notebook(missing);
                 return Err(not_found(message, Some(self.beside(missing))));
             }
             found.extend(named);
         }
         match found.is_empty() {
-            true => Err(Failure::argument("PATH", "no notebook is given beside the matrix")),
+            true => Err(Failure::argument("PATH", words::path::NONE_BESIDE_MATRIX)),
             false => Ok(found),
         }
     }
@@ -64,8 +65,7 @@ impl Files<'_> {
             notebooks.retain(|name| name.ends_with(".ipynb"));
         }
         if notebooks.is_empty() {
-            let hint =
-                "look with ls what there is; ** stands for folders below, as in 'nb/**/*.ipynb'";
+            let hint = words::path::LOOK_WITH_LS;
             let message = format!("no notebook matches {given}");
             return Err(not_found(message, Some(hint.to_owned())));
         }
@@ -77,21 +77,14 @@ impl Files<'_> {
         let path = self.cwd.join(missing);
         let folder = path.parent().unwrap_or(self.cwd);
         let Ok(entries) = fs::read_dir(folder) else {
-            return format!(
-                "there is no folder {} either; names begin at {}",
-                folder.display(),
-                self.cwd.display()
-            );
+            return words::path::no_folder(&folder.display(), &self.cwd.display());
         };
         let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
         let mut names: Vec<String> = names.filter(|name| name.ends_with(".ipynb")).collect();
         names.sort();
         let there = match names.len() {
             0 => {
-                return format!(
-                    "{} has no notebooks; begin one with inkcell new",
-                    folder.display()
-                );
+                return words::path::no_notebooks_in(&folder.display());
             }
             1..=SHOWN => names.join(", "),
             more => format!("{} and {} more", names[..SHOWN].join(", "), more - SHOWN),
@@ -139,14 +132,12 @@ impl Walk<'_> {
     /// Returns an error text if the search would take too long: a part of the matches would not be the answer.
     fn walk(&mut self, before: &str, pieces: &[Piece], depth: usize) -> Result<(), String> {
         if depth > DEEPEST {
-            return Err(format!(
-                "{before} is more than {DEEPEST} folders down; begin the pattern further down"
-            ));
+            return Err(words::path::too_deep(before, DEEPEST));
         }
         let Some((piece, rest)) = pieces.split_first() else {
             self.found.insert(before.to_owned());
             return match self.found.len() > MOST {
-                true => Err(format!("it matches more than {MOST} files; give a narrower pattern")),
+                true => Err(words::path::too_many(MOST)),
                 false => Ok(()),
             };
         };
@@ -199,12 +190,8 @@ fn folder(given: &str) -> Failure {
     let (here, below) = (format!("{name}/*.ipynb"), format!("{name}/**/*.ipynb"));
     Failure::told(
         Kind::Invalid,
-        format!("{given} is a folder, and not a notebook"),
-        Some(format!(
-            "run its notebooks with {}, or with {} also those in folders below",
-            quoted(&here),
-            quoted(&below)
-        )),
+        words::path::is_folder(given),
+        Some(words::path::run_folder(&quoted(&here), &quoted(&below))),
     )
 }
 

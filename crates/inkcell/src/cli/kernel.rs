@@ -12,6 +12,7 @@ use crate::args::{Kernel, KernelCommand, Specs};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::settings::{Profile, Settings, anchored, engine_config};
+use crate::words;
 
 pub(crate) fn run(
     args: &Kernel,
@@ -44,10 +45,7 @@ async fn installed(args: &Specs, settings: &Settings) -> Result<Kernelspecs, Fai
 /// One line each: name, language, display name and folder.
 fn lines(found: &Kernelspecs) -> Vec<String> {
     if found.found.is_empty() {
-        return vec![
-            "No Jupyter kernel is installed. Python needs none: inkcell's own runner is used."
-                .to_owned(),
-        ];
+        return vec![words::env::NO_KERNELS.to_owned()];
     }
     let width = |of: fn(&Kernelspec) -> &str| {
         found.found.iter().map(|spec| of(spec).chars().count()).max().unwrap_or_default()

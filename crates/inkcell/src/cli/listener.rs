@@ -11,6 +11,7 @@ use crate::client::AskHandle;
 use crate::host::HostEvent;
 use crate::view::ending::Summary;
 use crate::view::live::Show;
+use crate::words;
 
 /// After this many events the host learns that there is room again.
 const TOLD_EVERY: usize = 16;
@@ -59,7 +60,7 @@ impl Rest {
             Ok(shown) => ShowState::All(shown),
             Err(mpsc::RecvTimeoutError::Timeout) => ShowState::NotYet,
             Err(mpsc::RecvTimeoutError::Disconnected) => {
-                ShowState::All(Err(io::Error::other("the listener is gone")))
+                ShowState::All(Err(io::Error::other(words::failure::LISTENER_GONE)))
             }
         }
     }

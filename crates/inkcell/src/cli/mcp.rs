@@ -26,6 +26,7 @@ use crate::mcp::exposure::{Exposure, ToolSet};
 use crate::mcp::{Calls, Lines, PipeWatch, Server, TransferCount, on_hang_up};
 use crate::output::Output;
 use crate::settings::Settings;
+use crate::words;
 
 /// The time limit for calls under way once the input has ended: a client that writes some requests and then reads
 /// the answers is not gone yet.
@@ -57,7 +58,7 @@ pub(crate) fn run(
     }
     return_large_blocks();
     let built = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = built.map_err(|error| Failure::Io("cannot start the runtime", error))?;
+    let runtime = built.map_err(|error| Failure::Io(words::failure::START_RUNTIME, error))?;
     let done = runtime.block_on(serve(args, settings, output));
     // A blocked read of standard input must not keep the process alive.
     runtime.shutdown_background();

@@ -40,6 +40,7 @@ use crate::args::{Command, Gateway, GatewayCommand, Kernel, KernelCommand};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::settings::Settings;
+use crate::words;
 
 /// The folder whose project settings count, if it is not the one in which we were started.
 pub(crate) fn works_in(command: &Command) -> Option<&Path> {
@@ -107,5 +108,5 @@ pub(crate) fn run(
 /// A runtime for a command that waits for processes.
 fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
     let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    built.map_err(|error| Failure::Io("cannot start the runtime", error))
+    built.map_err(|error| Failure::Io(words::failure::START_RUNTIME, error))
 }

@@ -6,10 +6,11 @@ use crate::args::New;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::settings::Settings;
+use crate::words;
 
 pub(crate) fn run(args: &New, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     if args.kernel.as_deref().is_some_and(|name| name.trim().is_empty()) {
-        let problem = "a kernel has a name, such as python3; leave it out to name none";
+        let problem = words::env::KERNEL_NAME;
         return Err(Failure::argument("--kernel", problem));
     }
     let version = settings.notebooks.create(&args.path, args.kernel.as_deref())?;

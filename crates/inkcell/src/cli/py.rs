@@ -35,6 +35,7 @@ use crate::view::live::{Live, Show, last_words};
 use crate::view::paint::Colour;
 use crate::view::recorded::CallOutputs;
 use crate::view::reply::ReplyOnly;
+use crate::words;
 
 /// The least time to wait for a stalled reader at the end.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -72,7 +73,7 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
     let whom = hosts::for_code((args.host, args.fresh), session.as_ref(), settings)?;
     whom.report_silent(output);
     if args.detach && !whom.client.is_remote() {
-        let problem = "code goes on in a host, and there is to be none here; leave this out, or set host.use to on";
+        let problem = words::code::DETACH_NEEDS_HOST;
         return Err(Failure::argument("--detach", problem));
     }
     let mode = match whom.client.is_remote() && !args.fresh {
@@ -198,9 +199,7 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
         // The reader took nothing; the rest of the output is dropped with the thread that holds it.
         None => {
             if exit != Exit::TimedOut {
-                words.push_str(
-                    "error: nobody read the output in time; the rest of it was dropped\n",
-                );
+                words.push_str(words::output::NOT_READ);
             }
             Stream::stderr().write_within(words.as_bytes(), OTHER_STREAM);
             Ok(Exit::TimedOut)
@@ -321,7 +320,7 @@ pub(super) fn detached(report: &PythonReport, output: &mut Output) -> Result<Exi
     let shown = match output.is_json() {
         true => output.json(&serde_json::json!({"execution": id, "session": report.session})),
         false => {
-            output.aside(&format!("it runs in the background; see it with: inkcell result {id}"));
+            output.aside(&words::call::in_background(id));
             output.line(id)
         }
     };

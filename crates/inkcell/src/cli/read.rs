@@ -14,6 +14,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::{Output, count};
 use crate::settings::Settings;
 use crate::view::{outline, reading, report};
+use crate::words;
 
 pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     if args.textconv {
@@ -22,7 +23,7 @@ pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Resu
     let (path, selector) =
         settings.notebooks.split_path(&args.path).map_err(|error| match error {
             EngineError::Argument { argument, problem } => {
-                Failure::argument(&argument, format!("{problem} (cells are chosen with --cells)"))
+                Failure::argument(&argument, words::file::cells_option(&problem))
             }
             other => other.into(),
         })?;
@@ -78,7 +79,7 @@ pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Resu
 /// A notebook as git compares it: as text if possible, else its bytes.
 fn textconv(path: &str, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     if output.is_json() {
-        return Err(Failure::argument("--textconv", "it answers with text; leave --json out"));
+        return Err(Failure::argument("--textconv", words::file::ANSWERS_WITH_TEXT));
     }
     let (bytes, _) = settings.notebooks.read_bytes(path)?;
     let bytes = Arc::new(bytes);
@@ -114,15 +115,10 @@ fn refuse_mixed(args: &Read, selector: &Selector, outputs: Outputs) -> Result<()
     if selector.form == Form::Raw {
         let cells = args.cells.is_some().then_some("--cells");
         let Some(flag) = by_cell.or(cells).or(args.page.then_some("--page")) else { return Ok(()) };
-        return Err(Failure::argument(
-            flag,
-            "the stored JSON (:raw) is shown as it is or by lines",
-        ));
+        return Err(Failure::argument(flag, words::file::raw_by_lines(":raw")));
     }
     match (by_cell, by_line) {
-        (Some(flag), Some(line)) => {
-            Err(Failure::argument(flag, format!("it shows cells, not lines; leave out {line}")))
-        }
+        (Some(flag), Some(line)) => Err(Failure::argument(flag, words::file::shows_cells(line))),
         _ => Ok(()),
     }
 }

@@ -22,10 +22,7 @@ use crate::term::repl::talk::Talk;
 use crate::term::repl::{Repl, Shared, Terminal, locked};
 use crate::view::live::Live;
 use crate::view::paint::Colour;
-
-/// The note for a terminal that shows only text.
-const NO_DRAWING: &str = "This terminal (TERM) shows text alone: no editing, no completion, no pictures. For those use \
-                          another terminal, or set TERM to what this one is; one cell alone is run by inkcell py CODE.";
+use crate::words;
 
 pub(crate) fn run(
     args: &args::Repl,
@@ -33,7 +30,7 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     if output.is_json() {
-        let problem = "a prompt is for people; inkcell py answers in JSON";
+        let problem = words::repl::FOR_PEOPLE;
         return Err(Failure::argument("--json", problem));
     }
     let cwd = python::working_folder(&args.python, settings)?;
@@ -65,19 +62,19 @@ pub(crate) fn run(
         true => Box::new(Terminal::new(&talk)?),
         false => Box::new(Plain::new()?),
     };
-    let kept = if stays { "its session stays when you leave" } else { "everything ends with it" };
-    face.say(&format!(
-        "inkcell {}, Python in {}; {kept}. :help shows what can be typed.",
+    let kept = if stays { words::repl::STAYS } else { words::repl::ENDS };
+    face.say(&words::repl::greeting(
         env!("CARGO_PKG_VERSION"),
-        locked(&talk).cwd.display()
+        &locked(&talk).cwd.display(),
+        kept,
     ))?;
     if !settings.can_draw() {
-        face.say(NO_DRAWING)?;
+        face.say(words::repl::NO_DRAWING)?;
     }
     warm_up(&talk);
     Repl::new(Arc::clone(&talk), &mut *face).run()?;
     if stays {
-        face.say("The session stays: inkcell repl goes on in it, inkcell stop ends it.")?;
+        face.say(words::repl::LEAVING)?;
     }
     Ok(Exit::Ok)
 }

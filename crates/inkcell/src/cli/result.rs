@@ -20,7 +20,8 @@ use crate::exit::{Exit, Failure};
 use crate::host::{Answer, Ask, Hosts, Silent};
 use crate::output::{Output, count};
 use crate::settings::Settings;
-use crate::view::{reply, words};
+use crate::view::reply;
+use crate::words;
 
 /// The part of an artifact that the arguments select.
 enum Part {
@@ -101,7 +102,7 @@ fn call(report: &PythonReport, output: &mut Output) -> Result<Exit, Failure> {
     shown.map_err(Failure::of_output)?;
     if !report.state.is_end() {
         let id = &report.execution.0;
-        output.aside(&format!("it still runs; to wait for it: inkcell result {id} --wait 60"));
+        output.aside(&words::call::still_runs(id));
         return Ok(Exit::Ok);
     }
     Ok(Exit::of_state(report.state))
@@ -114,7 +115,7 @@ fn part(args: &ShowResult, ranges: &[LineRange]) -> Result<Part, Failure> {
         ("--json-path", args.json_path.is_some()),
     ];
     if let Some((flag, _)) = flag.iter().find(|(_, given)| *given && !ranges.is_empty()) {
-        return Err(Failure::argument(flag, "lines are chosen behind the id already"));
+        return Err(Failure::argument(flag, words::artifact::LINES_CHOSEN));
     }
     if let Some(pattern) = &args.grep {
         return Ok(Part::Matches(SearchPattern::new(pattern)?));
@@ -127,8 +128,7 @@ fn part(args: &ShowResult, ranges: &[LineRange]) -> Result<Part, Failure> {
     match split_selector(&selector).map_err(EngineError::from)? {
         ("", selector) if !selector.ranges.is_empty() => Ok(Part::Lines(selector.ranges)),
         _ => {
-            let problem =
-                format!("{given:?} is no choice of lines; use 10-20, 3+4, 50- or 1-9,40-50");
+            let problem = words::artifact::no_choice_of_lines(given);
             Err(Failure::argument("--lines", problem))
         }
     }
@@ -139,7 +139,7 @@ fn tell_state(found: &Artifact, output: &mut Output) {
     match &found.info().state {
         ArtifactState::Complete => {}
         ArtifactState::Writing => {
-            output.aside("note: it is being written; this is as far as it is");
+            output.aside(words::artifact::BEING_WRITTEN);
         }
         ArtifactState::Incomplete(incomplete) => output.aside(&format!("note: {incomplete}")),
     }
@@ -161,8 +161,8 @@ fn binary(found: &Artifact, part: &Part, output: &mut Output) -> Result<Exit, Fa
         let id = &info.id;
         return Err(Failure::told(
             Kind::Invalid,
-            format!("artifact {id} is {}, which a terminal cannot show", info.kind),
-            Some(format!("open {}, or: inkcell result {id} > FILE", info.path.display())),
+            words::artifact::not_for_terminal(&id, &info.kind),
+            Some(words::artifact::open_it(&info.path.display(), &id)),
         ));
     }
     found.pass_bytes(0, info.bytes, &mut |piece| output.raw(piece).map_err(Failure::of_output))?;
@@ -288,7 +288,10 @@ fn nowhere(
     let kind = if kind == "null" { kind.to_owned() } else { format!("{article} {kind}") };
     Failure::told(
         Kind::NotFound,
-        format!("the path {given} {}{keys}", words::leads_nowhere(followed, &kind, entries)),
+        format!(
+            "the path {given} {}{keys}",
+            words::output::leads_nowhere(followed, &kind, entries)
+        ),
         None,
     )
 }

@@ -36,7 +36,7 @@ use crate::output::Output;
 
 use crate::settings::Settings;
 use crate::view::run::{Answer, Following, Progress};
-use crate::view::words;
+use crate::words;
 
 use piped::StdinNotebook;
 pub(super) use served::unfinished;
@@ -89,14 +89,14 @@ pub(crate) fn run(args: &Run, settings: &Settings, output: &mut Output) -> Resul
     let piped = (args.path == PIPE).then(|| StdinNotebook::read(settings)).transpose()?;
     let is_shown = piped.is_some() && matches!(args.output.as_deref(), None | Some(PIPE));
     if args.output.as_deref() == Some(PIPE) && piped.is_none() {
-        let problem = "- is for a notebook that was piped in; name a file";
+        let problem = words::run::DASH_IS_PIPED;
         return Err(Failure::argument("--output", problem));
     }
     let is_shown = is_shown && !args.inspect;
     let following = match (is_shown, args.quiet, output.is_json()) {
         // The notebook itself is the answer.
         (true, _, true) => {
-            let problem = "the notebook itself is written to standard output; give -o FILE";
+            let problem = words::run::NOTEBOOK_ON_STDOUT;
             return Err(Failure::argument("--json", problem));
         }
         (_, true, false) => Following::Quiet,
@@ -151,7 +151,7 @@ impl ServedRun {
     ) -> Result<Arc<ServedRun>, Failure> {
         let built =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        let runtime = built.map_err(|error| Failure::Io("cannot start the runtime", error))?;
+        let runtime = built.map_err(|error| Failure::Io(words::failure::START_RUNTIME, error))?;
         let choice = place.choice();
         let (notebook, signals) = runtime.block_on(async {
             let signals = Signals::listen()?;
@@ -244,8 +244,7 @@ fn conduct(
             Target::new(Client::local(engine, settings, Life::OneCall)?)
         }
         _ if args.is_kept() && !settings.uses_host() => {
-            let problem = "a session that stays needs a host, and there is to be none here; leave out --keep, \
-                           --session and --detach, or set host.use to on";
+            let problem = words::session::KEPT_NEEDS_HOST;
             return Err(Failure::argument("--keep", problem));
         }
         _ if args.is_kept() => hosts::for_session(session.as_ref(), settings)?,
@@ -320,7 +319,7 @@ fn conduct(
     stopping.is_shown();
     shown.map_err(Failure::of_output)?;
     let lost = unsaved(&report).map(|(problem, hint)| {
-        Failure::told(problem.kind, words::not_in_file(problem), Some(hint.to_owned()))
+        Failure::told(problem.kind, words::file::not_in_file(problem), Some(hint.to_owned()))
     });
     match (stopping.signal(), lost.or(put.err())) {
         (Some(signal), lost) => {
@@ -337,7 +336,7 @@ fn conduct(
 /// Why the outputs are not in the file, and what happens to them.
 pub(super) fn unsaved(report: &PythonReport) -> Option<(&Problem, &'static str)> {
     let (outputs, problem) = report.notebook.as_ref()?.unsaved()?;
-    Some((problem, words::unsaved(outputs)))
+    Some((problem, words::file::unsaved(outputs)))
 }
 
 /// Receives the host's messages, and writes a notebook back to its server after the run, however it ended: a

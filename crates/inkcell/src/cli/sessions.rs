@@ -13,6 +13,7 @@ use crate::host::{Answer, Ask, Silent};
 use crate::output::Output;
 use crate::settings::Settings;
 use crate::view::sessions::{self, Listing};
+use crate::words;
 
 /// An action on a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,7 +39,7 @@ pub(crate) fn list(settings: &Settings, output: &mut Output) -> Result<Exit, Fai
         let silent: Vec<Value> = all.silent.iter().map(Silent::to_json).collect();
         output.json(&json!({"sessions": sessions, "silent": silent}))
     } else if listings.is_empty() && all.silent.is_empty() {
-        output.line("There are no sessions; inkcell py makes one.")
+        output.line(words::session::NONE_YET)
     } else if listings.is_empty() {
         Ok(())
     } else {

@@ -6,6 +6,7 @@ use crate::args::ShowSettings;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::settings::{ProjectFile, Row, Settings};
+use crate::words;
 
 pub(crate) fn run(
     args: &ShowSettings,
@@ -16,7 +17,7 @@ pub(crate) fn run(
     let rows: Vec<_> =
         settings.resolved.iter().filter(|(row, _)| row.name.starts_with(wanted)).collect();
     if rows.is_empty() {
-        let problem = format!("no setting begins with {wanted:?}; leave it out to see all");
+        let problem = words::env::no_setting(wanted);
         return Err(Failure::argument("NAME", problem));
     }
     let written = if output.is_json() {

@@ -1,7 +1,7 @@
 //! `inkcell setup`: the entry that a client's configuration needs so that its agent has inkcell's
 //! tools.
 //!
-//! Owns the words. The places and the formats are in `setup/`.
+//! Owns which lines report the outcome. The places and the formats are in `setup/`, the sentences in `words`.
 
 use std::path::Path;
 
@@ -17,6 +17,7 @@ use crate::setup::{
     self, Change, Client, NoCommand, NoPlace, Readers, Refusal, SaveError, Scope, Server,
     command_of, quoted,
 };
+use crate::words;
 
 impl From<ClientArg> for Client {
     fn from(given: ClientArg) -> Client {
@@ -75,19 +76,16 @@ pub(crate) fn run(args: &Setup, settings: &Settings, output: &mut Output) -> Res
 /// How the client starts us.
 fn server(args: &Setup, settings: &Settings) -> Result<Server, Failure> {
     let program = settings.program();
-    let program =
-        program.map_err(|error| Failure::Io("cannot tell which program this is", error))?;
+    let program = program.map_err(|error| Failure::Io(words::failure::FIND_PROGRAM, error))?;
     let command = command_of(&program, &settings.program_folders());
     let command = command.map_err(|problem| {
         let (message, hint) = match problem {
-            NoCommand::Gone(path) => (
-                format!("this program was replaced or removed while it ran: {}", path.display()),
-                "run the same command again",
-            ),
-            NoCommand::NotText(path) => (
-                format!("the path of this program is not UTF-8 text: {}", path.display()),
-                "put it into another folder, or into one that is on PATH",
-            ),
+            NoCommand::Gone(path) => {
+                (words::setup::program_gone(&path.display()), words::setup::RUN_AGAIN)
+            }
+            NoCommand::NotText(path) => {
+                (words::setup::path_not_text(&path.display()), words::setup::OTHER_FOLDER)
+            }
         };
         Failure::told(Kind::Unavailable, message, Some(hint.to_owned()))
     })?;
@@ -101,13 +99,10 @@ fn server(args: &Setup, settings: &Settings) -> Result<Server, Failure> {
 
 fn file(client: Client, scope: Scope, settings: &Settings) -> Result<std::path::PathBuf, Failure> {
     client.file(scope, &settings.client_places()).map_err(|problem| match problem {
-        NoPlace::NoHome => {
-            Failure::argument("HOME", "is not set, so the client's file is not known; set it")
+        NoPlace::NoHome => Failure::argument("HOME", words::setup::NO_HOME),
+        NoPlace::NoProjectFile => {
+            Failure::argument("--scope", words::setup::one_file(client.title()))
         }
-        NoPlace::NoProjectFile => Failure::argument(
-            "--scope",
-            format!("{} has one file for all projects; use --scope user", client.title()),
-        ),
     })
 }
 
@@ -152,28 +147,26 @@ impl Plan {
         let next = format!("next: {}", client.next_step(*scope));
         let mut lines = match done {
             SetupResult::Written(Change::Nothing) => {
-                return vec![format!("nothing to change: {file} has {} already", server.name)];
+                return vec![words::setup::nothing_to_change(&file, &server.name)];
             }
             SetupResult::Written(change) => {
                 let what = if *change == Change::Added { "added to" } else { "changed in" };
                 vec![format!("{} {what} {file}", server.name), next]
             }
             SetupResult::Shown(state) => {
-                let mut lines = vec![format!("{title} reads {file}; this belongs into it:")];
+                let mut lines = vec![words::setup::belongs_into(title, &file)];
                 lines.push(String::new());
                 lines.extend(alone.lines().map(str::to_owned));
                 lines.push(String::new());
                 let call = write_call(args);
                 lines.push(match state {
-                    Ok(Change::Nothing) => "it is there already".to_owned(),
+                    Ok(Change::Nothing) => words::setup::IS_THERE.to_owned(),
                     Ok(Change::Added) => format!("to write it: {call}"),
-                    Ok(Change::Changed) => {
-                        format!("{} is there in another form; to change it: {call}", server.name)
-                    }
+                    Ok(Change::Changed) => words::setup::is_there_otherwise(&server.name, &call),
                     Err(problem) => format!("warning: {problem}"),
                 });
                 if let Some(own) = client.own_command(*scope, server) {
-                    lines.push(format!("or let {title} do it: {own}"));
+                    lines.push(words::setup::let_client(title, &own));
                 }
                 lines.push(next);
                 lines
@@ -186,13 +179,8 @@ impl Plan {
     /// A note for the other people in the project.
     fn note(&self) -> Option<String> {
         let Plan { scope, server, .. } = self;
-        (*scope == Scope::Project && server.command.contains('/')).then(|| {
-            format!(
-                "{} is where inkcell is on this machine; put it on PATH and run this again, and the \
-                 file holds for everybody",
-                server.command
-            )
-        })
+        (*scope == Scope::Project && server.command.contains('/'))
+            .then(|| words::setup::of_this_machine(&server.command))
     }
 
     fn to_json(&self, done: &SetupResult) -> Value {
@@ -248,22 +236,19 @@ fn shown_call(args: &Setup) -> String {
 }
 
 fn by_hand(args: &Setup) -> String {
-    format!("see what belongs into it, and put it there by hand: {}", shown_call(args))
+    words::setup::by_hand(&shown_call(args))
 }
 
 fn refused(client: Client, file: &Path, args: &Setup, refusal: &Refusal) -> Failure {
-    let message = format!("{}; nothing was written", refusal_words(file, refusal));
+    let message = words::setup::nothing_written(&refusal_words(file, refusal));
     match refusal {
         Refusal::Broken { .. } => {
-            let hint =
-                format!("mend the file so that {} can read it, and run it again", client.title());
+            let hint = words::setup::mend_file(client.title());
             Failure::told(Kind::Invalid, message, Some(hint))
         }
-        Refusal::Taken(_) => Failure::told(
-            Kind::Conflict,
-            message,
-            Some("give ours another name: --name NAME".to_owned()),
-        ),
+        Refusal::Taken(_) => {
+            Failure::told(Kind::Conflict, message, Some(words::setup::OTHER_NAME.to_owned()))
+        }
         Refusal::Shape(_) | Refusal::Odd => {
             Failure::told(Kind::Invalid, message, Some(by_hand(args)))
         }
@@ -277,9 +262,7 @@ fn refusal_words(file: &Path, refusal: &Refusal) -> String {
             format!("{file}:{line}:{column}: {problem}")
         }
         Refusal::Shape(what) | Refusal::Taken(what) => format!("{file}: {what}"),
-        Refusal::Odd => {
-            format!("{file} is written in a way that cannot be changed without touching the rest")
-        }
+        Refusal::Odd => words::setup::odd(&file),
     }
 }
 
@@ -289,17 +272,12 @@ fn unsaved(client: &Client, error: &SaveError) -> (String, Kind) {
         SaveError::Io { step, path, error } => {
             (format!("cannot {step} {}: {error}", path.display()), Kind::Unavailable)
         }
-        SaveError::NotText(path) => {
-            (format!("{} is no file of text", path.display()), Kind::Invalid)
-        }
-        SaveError::LostLink(path) => {
-            (format!("{} is a link to a file that is not there", path.display()), Kind::Invalid)
-        }
+        SaveError::NotText(path) => (words::setup::no_text(&path.display()), Kind::Invalid),
+        SaveError::LostLink(path) => (words::setup::lost_link(&path.display()), Kind::Invalid),
         SaveError::ReadOnly(path) => (format!("{} is read-only", path.display()), Kind::Invalid),
         SaveError::Moved(path) => {
             let who = client.title();
-            let words = format!("{} was written by somebody else, {who} perhaps", path.display());
-            (format!("{words}, at the same time; nothing was written"), Kind::Conflict)
+            (words::setup::written_by_other(&path.display(), who), Kind::Conflict)
         }
     }
 }

@@ -15,6 +15,7 @@ use tokio::sync::watch;
 
 use crate::exit::Failure;
 use crate::output::end_on;
+use crate::words;
 
 /// After a signal that asks us to end, the code gets this long to react, because another program waits for us.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -33,7 +34,7 @@ impl SignalThread {
     pub(crate) fn listen(
         mut asked: impl FnMut(u32) + Send + 'static,
     ) -> Result<SignalThread, Failure> {
-        let failed = |error| Failure::Io("cannot listen to signals", error);
+        let failed = |error| Failure::Io(words::failure::LISTEN_TO_SIGNALS, error);
         let ignored = ignored_signals();
         let mut pipes = Vec::new();
         for signal in HEARD {

@@ -8,13 +8,14 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::settings::Settings;
 use crate::view::report;
+use crate::words;
 
 pub(crate) fn run(args: &To, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     let opened = settings.notebooks.read(&args.path)?;
     report::tell_recovered(&opened, output);
     let text = match args.form {
         ExportForm::Script if args.outputs.is_some() => {
-            return Err(Failure::argument("--outputs", "a script has no outputs; leave it out"));
+            return Err(Failure::argument("--outputs", words::file::SCRIPT_HAS_NONE));
         }
         ExportForm::Script => to_script(&opened.notebook),
         ExportForm::Markdown => {

@@ -26,6 +26,7 @@ use crate::mcp::find;
 use crate::mcp::{answer, clean, of_tool, offered};
 use crate::output::Output;
 use crate::settings::Settings;
+use crate::words;
 
 /// The only caller of this engine.
 const OWNER: OwnerId = OwnerId(0);
@@ -67,8 +68,8 @@ fn spec(name: &str, exposure: &Exposure) -> Result<&'static ToolSpec, Failure> {
     let near = near.map(|at| format!("; did you mean {}?", names[at])).unwrap_or_default();
     Err(Failure::told(
         Kind::Invalid,
-        format!("there is no tool {name}{near}"),
-        Some("inkcell tool --list shows them all".to_owned()),
+        words::tool::not_found(name, &near),
+        Some(words::tool::LIST_SHOWS.to_owned()),
     ))
 }
 
@@ -81,8 +82,8 @@ fn arguments(given: Option<&str>) -> Result<Value, Failure> {
     serde_json::from_str(&text).map_err(|error| {
         Failure::told(
             Kind::Invalid,
-            format!("the arguments are not JSON: {error}"),
-            Some("write an object in single quotes: '{\"path\": \"nb.ipynb\"}'".to_owned()),
+            words::tool::not_json(&error),
+            Some(words::tool::WRITE_OBJECT.to_owned()),
         )
     })
 }
@@ -152,7 +153,7 @@ async fn call(
         return Err(Failure::Signal(signal));
     }
     if goes_on {
-        output.aside("note: what was still running was stopped; sessions end with the command");
+        output.aside(words::tool::STOPPED_WITH_COMMAND);
     }
     shown
 }
@@ -254,7 +255,7 @@ fn whole(mut reply: ToolReply, images: Option<&Path>) -> Result<Value, Failure> 
 fn write_image(folder: &Path, number: usize, mime: &str, data: &[u8]) -> Result<String, Failure> {
     let kind = mime.strip_prefix("image/").unwrap_or("bin");
     let kind = kind.split(['+', ';']).next().unwrap_or("bin");
-    let failed = |error| Failure::Io("cannot write the image", error);
+    let failed = |error| Failure::Io(words::failure::WRITE_IMAGE, error);
     std::fs::create_dir_all(folder).map_err(failed)?;
     for attempt in 0..MOST_NAMES {
         let more = if attempt == 0 { String::new() } else { format!("-{attempt}") };
@@ -268,5 +269,5 @@ fn write_image(folder: &Path, number: usize, mime: &str, data: &[u8]) -> Result<
             Err(error) => return Err(failed(error)),
         }
     }
-    Err(Failure::argument("--images", "the folder is full of images; name another one"))
+    Err(Failure::argument("--images", words::tool::FULL_OF_IMAGES))
 }

@@ -27,6 +27,7 @@ use crate::host::{self, Ask, Attention, Detachment, Life, Refusal, RunAsk};
 use crate::output::Output;
 use crate::scratch::Scratch;
 use crate::settings::Settings;
+use crate::words;
 
 /// The folder for the copies, in the state folder.
 const FOLDERS: &str = "verify";
@@ -151,9 +152,7 @@ fn rules(args: &Verify) -> Result<CompareRules, Failure> {
         PARTS.contains(&part.as_str()) || is_type
     };
     if let Some(part) = args.skip.iter().find(|part| !is_part(part)) {
-        let problem = format!(
-            "{part:?} is no part of an output; give stdout, stderr, error or a type such as text/html"
-        );
+        let problem = words::verify::no_part(part);
         return Err(Failure::argument("--skip", problem));
     }
     let numbers = (args.rtol.is_some() || args.atol.is_some()).then(|| Tolerance {
@@ -197,11 +196,11 @@ fn check(
         // The copy holds the stored outputs, so a comparison would pass.
         return Err(Failure::told(
             problem.kind,
-            format!("what the cells of {path} show could not be kept: {}", problem.message),
-            Some("see that there is room in the state folder, and try again".to_owned()),
+            words::verify::not_kept(path, &problem.message),
+            Some(words::verify::SEE_ROOM.to_owned()),
         ));
     }
-    let failed = |error| Failure::Io("cannot read the copy that was run", error);
+    let failed = |error| Failure::Io(words::failure::READ_COPY, error);
     let fresh = parse_notebook(path, std::fs::read(&copy.file).map_err(failed)?)?;
     let ended = |index: usize| {
         let of_cell = |cell: &&inkcell_engine::api::CellReport| {
@@ -224,7 +223,7 @@ struct Copy {
 
 impl Copy {
     fn of(path: &str, stored: &Notebook, settings: &Settings) -> Result<Copy, Failure> {
-        let failed = |error| Failure::Io("cannot make a copy of the notebook", error);
+        let failed = |error| Failure::Io(words::failure::COPY_NOTEBOOK, error);
         let folder = Scratch::make(&settings.state_dir, FOLDERS).map_err(failed)?;
         let name = Path::new(path).file_name().unwrap_or("notebook.ipynb".as_ref());
         let copy = Copy { file: folder.path().join(name), folder };

@@ -20,6 +20,7 @@ use crate::host::{Answer, Ask, HostAddress, HostKind, Hosts, Life, Silent};
 use crate::mcp::tools::NAME_CHARS;
 use crate::output::Output;
 use crate::settings::Settings;
+use crate::words;
 
 /// The host to ask, and the folder of the named session.
 pub(crate) struct Target {
@@ -36,12 +37,7 @@ impl Target {
 
     /// A note about each host that does not answer and may have the session.
     pub(crate) fn silent_notes(&self) -> impl Iterator<Item = String> {
-        self.silent.iter().map(|silent| {
-            format!(
-                "note: {}. If it has a session of this name, this command uses another one",
-                silent.told()
-            )
-        })
+        self.silent.iter().map(|silent| words::host::may_have_session(&silent.told()))
     }
 
     /// Reports the hosts that do not answer.
@@ -82,7 +78,7 @@ pub(crate) fn named(
     }
     let is_long = given.chars().count() > NAME_CHARS;
     if given.trim().is_empty() || is_long || given.chars().any(char::is_control) {
-        let problem = format!("a name has 1 to {NAME_CHARS} characters on one line");
+        let problem = words::session::name_limits(NAME_CHARS);
         return Err(Failure::argument("--session", problem));
     }
     Ok((SessionName(given.to_owned()), None))
@@ -97,8 +93,7 @@ pub(crate) fn for_code(
     let local = || Client::local(python::engine(settings)?, settings, Life::OneCall);
     if host.no_host || !settings.uses_host() || fresh {
         if session.is_some() {
-            let problem = "a session needs a host, and there is to be none here; leave out --no-host \
-                           and --fresh, or set host.use to on";
+            let problem = words::session::NEEDS_HOST;
             return Err(Failure::argument("--session", problem));
         }
         return Ok(Target::new(local()?));
@@ -242,17 +237,13 @@ pub(crate) fn one(given: Option<&str>, settings: &Settings) -> Result<HostSessio
     match (all.pop(), all.is_empty()) {
         (Some(only), true) => Ok(only),
         (Some(_), false) => {
-            let message = "there is more than one such session; say which".to_owned();
-            let hint = Some(NAMING.to_owned());
+            let message = words::session::SAY_WHICH.to_owned();
+            let hint = Some(words::session::NAMING.to_owned());
             Err(Failure::told(Kind::Invalid, message, hint))
         }
         (None, _) => Err(not_found(given, &names, &silent)),
     }
 }
-
-/// How to name a session, for error messages.
-const NAMING: &str =
-    "inkcell sessions lists them; a session is named by its name, its notebook or its process";
 
 /// The failure of a search. A host that does not answer may have the session, so the message does not deny it.
 fn not_found(given: Option<&str>, names: &[String], silent: &[Silent]) -> Failure {
@@ -261,16 +252,18 @@ fn not_found(given: Option<&str>, names: &[String], silent: &[Silent]) -> Failur
         names => format!("; there are: {}", names.join(", ")),
     };
     if silent.is_empty() {
-        let what = given.map_or("there is no session here".to_owned(), |given| {
-            format!("there is no session {given}")
-        });
-        return Failure::told(Kind::NotFound, format!("{what}{known}"), Some(NAMING.to_owned()));
+        let what = given.map_or(words::session::NONE_HERE.to_owned(), words::session::not_found);
+        return Failure::told(
+            Kind::NotFound,
+            format!("{what}{known}"),
+            Some(words::session::NAMING.to_owned()),
+        );
     }
     let what = given.map_or("a session here".to_owned(), |given| format!("the session {given}"));
     let told: Vec<String> = silent.iter().map(Silent::told).collect();
     let hint = match silent.iter().any(|silent| silent.kind == HostKind::Shared) {
-        true => "end the shared host and its sessions: inkcell host stop --force",
-        false => NAMING,
+        true => words::host::END_SHARED,
+        false => words::session::NAMING,
     };
     Failure::told(
         Kind::Unavailable,

@@ -24,7 +24,8 @@ use crate::host::{
     Silence, Silent, SpawnError, ToHost, serve_one, spawn,
 };
 use crate::settings::{Profile, Settings, Surroundings};
-use crate::view::words::step::Audience;
+use crate::words;
+use crate::words::step::Audience;
 
 /// The buffer space for each read from a host, in bytes.
 const READ_BYTES: usize = 64 << 10;
@@ -97,7 +98,7 @@ impl Client {
         // Output may have to wait for its reader, and the code must not wait with it.
         let mut builder = tokio::runtime::Builder::new_multi_thread();
         let built = builder.worker_threads(threads).enable_all().build();
-        let runtime = built.map_err(|error| Failure::Io("cannot start the runtime", error))?;
+        let runtime = built.map_err(|error| Failure::Io(words::failure::START_RUNTIME, error))?;
         let serve = move || {
             let host = Host::new(engine, Profile::CommandLine, life);
             runtime.block_on(async {
@@ -231,11 +232,7 @@ pub(crate) fn answer_at_once(
 }
 
 fn not_started(error: &SpawnError) -> Failure {
-    Failure::told(
-        Kind::Unavailable,
-        error.to_string(),
-        Some("run it without one: --no-host".to_owned()),
-    )
+    Failure::told(Kind::Unavailable, error.to_string(), Some(words::host::RUN_WITHOUT.to_owned()))
 }
 
 /// The failure to create a local connection, which takes no more than two descriptors.
@@ -252,8 +249,8 @@ fn no_connection(error: &io::Error) -> Failure {
 fn gone() -> Failure {
     Failure::told(
         Kind::Unavailable,
-        "the host ended before it answered".to_owned(),
-        Some("try again; inkcell host status shows what runs".to_owned()),
+        words::host::ENDED_BEFORE_ANSWER,
+        Some(words::host::TRY_AGAIN.to_owned()),
     )
 }
 
@@ -492,11 +489,8 @@ fn bytes_of(frame: &ToHost) -> io::Result<Vec<u8>> {
 fn other_version(theirs: &Hello, own: &Hello) -> Failure {
     Failure::told(
         Kind::Conflict,
-        format!(
-            "the host that runs (process {}) is inkcell {}, and this is inkcell {}",
-            theirs.pid, theirs.version, own.version
-        ),
-        Some("end it, with its sessions: inkcell host stop".to_owned()),
+        words::host::other_version(&theirs.pid, &theirs.version, &own.version),
+        Some(words::host::END_IT.to_owned()),
     )
 }
 

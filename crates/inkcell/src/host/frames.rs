@@ -22,7 +22,8 @@ use crate::exit::{Exit, Failure};
 use crate::mcp::exposure::ToolSet;
 use crate::settings::Surroundings;
 use crate::view::fold::CallNews;
-use crate::view::words::step::Audience;
+use crate::words;
+use crate::words::step::Audience;
 
 /// A message of a client.
 #[derive(Debug, Serialize, Deserialize)]
@@ -294,7 +295,7 @@ impl From<Failure> for Refusal {
             Failure::Pipe | Failure::Signal(_) => Refusal {
                 exit: Exit::Failed,
                 kind: Kind::Cancelled,
-                message: "it was taken back".to_owned(),
+                message: words::host::TAKEN_BACK.to_owned(),
                 hint: None,
             },
         }

@@ -4,21 +4,20 @@
 //! Owns whether a host is alive: it holds its lock, which the system releases when the process ends. A number in a
 //! file is never proof of that. It must not know what a host says.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{
-    DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _,
-};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use inkcell_engine::kernel::replace_file;
+use inkcell_engine::kernel::{make_private_folder, replace_file};
 use rustix::fs::{AtFlags, CWD, OFlags, Timespec, Timestamps, UTIME_NOW, utimensat};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::getuid;
 use serde::{Deserialize, Serialize};
 
 use crate::settings::{RuntimeFolder, Settings};
+use crate::words;
 
 /// How often a lock is tried again when other processes remove it meanwhile.
 const ATTEMPTS: usize = 16;
@@ -47,8 +46,8 @@ impl HostKind {
     /// The purpose as part of a sentence.
     pub(crate) fn described(self) -> &'static str {
         match self {
-            HostKind::Shared => "the shared host",
-            HostKind::Agent => "the host of an agent",
+            HostKind::Shared => words::host::SHARED,
+            HostKind::Agent => words::host::OF_AGENT,
         }
     }
 }
@@ -176,8 +175,7 @@ impl Hosts {
             let path = path.to_owned();
             move |error| PlaceError::Io { path, error }
         };
-        let made = DirBuilder::new().mode(0o700).recursive(true).create(&self.folder);
-        made.map_err(failed(&self.folder))?;
+        make_private_folder(&self.folder).map_err(failed(&self.folder))?;
         must_be_private(&self.folder)?;
         let name = match kind {
             HostKind::Shared => SHARED.to_owned(),

@@ -23,7 +23,8 @@ use crate::app::python::{self, ChoiceOrigin};
 use crate::exit::{Exit, Failure};
 use crate::log;
 use crate::settings::Settings;
-use crate::view::words::step::Audience;
+use crate::words;
+use crate::words::step::Audience;
 
 /// How many events may wait for the client; beyond that the code is held up.
 const QUEUE: usize = 16;
@@ -82,7 +83,7 @@ pub(super) async fn answer(
         }
     }
     followed.over().await;
-    let lost = |_| EngineError::Lost { what: "the report of this call" };
+    let lost = |_| EngineError::Lost { what: words::host::REPORT };
     let report = settled.await.map_err(lost)?;
     let took = began.elapsed();
     host.engine.release(owner);
@@ -207,15 +208,12 @@ pub(super) fn about(
     let told = settings.decided_by_project(&chosen.spec.cwd);
     lines.extend(told.iter().map(|told| format!("note: {told}")));
     let missing = chosen.env.missing.iter();
-    lines.extend(
-        missing.map(|name| format!("note: {name} is not set here, so the code does not get it")),
-    );
+    lines.extend(missing.map(|name| words::env::variable_not_set(name)));
     for pattern in &options.env {
         if let EnvPattern::Name(name) = pattern
             && chosen.env.withheld.contains(name)
         {
-            let why = "is a secret of inkcell's own, which code never gets";
-            lines.push(format!("note: {name} {why}"));
+            lines.push(words::env::secret(name));
         }
     }
     lines
@@ -227,9 +225,7 @@ fn late(limit_from: &str, timeout: Option<Duration>) -> Failure {
     Failure::Told {
         exit: Exit::TimedOut,
         kind: Kind::Unavailable,
-        message: format!(
-            "Python was not ready within the {seconds} s of {limit_from}; nothing was run"
-        ),
+        message: words::env::not_ready(seconds, &limit_from),
         hint: Some(Audience::Person.kernel_step(KernelStep::RaiseTimeout)),
     }
 }

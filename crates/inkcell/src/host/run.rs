@@ -1,7 +1,8 @@
 //! Cells of a notebook that run for a client of a host.
 //!
 //! Owns the reports to the client: progress, not every event. A client that does not listen, or goes away, holds
-//! nothing up. The engine runs and saves.
+//! nothing up. The engine runs and saves. The last line of output is picked out of the stream here, so that the stream
+//! need not be sent; the client's fold of the call takes it as news.
 
 use std::time::{Duration, SystemTime};
 
@@ -23,7 +24,8 @@ use crate::exit::Failure;
 use crate::log;
 use crate::settings::size_policy;
 use crate::setup::quoted;
-use crate::view::words::step::Audience;
+use crate::words;
+use crate::words::step::Audience;
 
 /// The interval of progress reports to a client.
 const TICK: Duration = Duration::from_millis(100);
@@ -172,13 +174,8 @@ impl LastLine {
 /// a copy of ours has another name.
 fn refused(error: &EngineError, path: &str, copy_of: Option<&str>) -> Failure {
     let hint = match (error.next_step(), copy_of) {
-        (Some(NextStep::MakeWritable(path)), _) => Some(format!(
-            "make it writable (chmod u+w {}), or write to another file with -o",
-            quoted(path)
-        )),
-        (Some(NextStep::WriteElsewhere), _) => {
-            Some("run as the owner of the file, or write to another file with -o".to_owned())
-        }
+        (Some(NextStep::MakeWritable(path)), _) => Some(words::run::make_writable(&quoted(path))),
+        (Some(NextStep::WriteElsewhere), _) => Some(words::run::RUN_AS_OWNER.to_owned()),
         // These steps do not help here: no file can be created, inspected or waited for.
         (Some(NextStep::ReplaceEmpty | NextStep::TryIfSaving), Some(_)) => None,
         _ => Audience::Person.step_after(error),

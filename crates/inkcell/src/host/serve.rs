@@ -18,6 +18,7 @@ use super::frames::{Answer, Ask, FromHost, Hello, Refusal, ToHost, WINDOW};
 use super::talk::{Host, Talk, line, send};
 use crate::exit::Failure;
 use crate::settings::Surroundings;
+use crate::words;
 
 /// How many frames may wait for a client; beyond that their producer waits.
 const QUEUE: usize = 16;
@@ -148,8 +149,8 @@ async fn answered(
     match work.await {
         Ok(done) => done.map(Box::new).map_err(Refusal::from),
         Err(_) => Err(Refusal::from(Failure::Io(
-            "inkcell failed inside of its host; this is a bug of inkcell",
-            io::Error::other("other calls are not affected"),
+            words::host::FAILED_INSIDE,
+            io::Error::other(words::host::OTHERS_NOT_AFFECTED),
         ))),
     }
 }

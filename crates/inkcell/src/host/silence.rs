@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::place::{HostAddress, HostKind};
 use crate::exit::Failure;
+use crate::words;
 
 /// How long a host may take to answer, and a stopped one to resume.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -63,23 +64,16 @@ impl Silent {
         let what = self.kind.described();
         let process = self.pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
         match (self.is_stopped, self.pid) {
-            (true, Some(pid)) => {
-                format!(
-                    "{what}{process} is stopped and does not answer; kill -CONT {pid} resumes it"
-                )
-            }
-            _ => format!("{what}{process} does not answer"),
+            (true, Some(pid)) => words::host::is_stopped(&format!("{what}{process}"), pid),
+            _ => words::host::does_not_answer(&format!("{what}{process}")),
         }
     }
 
     /// The same sentence, as the failure of a command that needs the host.
     pub(crate) fn failure(&self) -> Failure {
         let hint = match self.kind {
-            HostKind::Shared => {
-                "end it and its sessions: inkcell host stop --force; the next command starts a new host. To do without \
-                 a host, add --no-host (py, repl, tui) or leave out --keep (run)"
-            }
-            HostKind::Agent => "list the sessions of other hosts: inkcell sessions",
+            HostKind::Shared => words::host::END_BY_FORCE,
+            HostKind::Agent => words::host::LIST_OTHERS,
         };
         Failure::told(Kind::Unavailable, self.told(), Some(hint.to_owned()))
     }

@@ -2,15 +2,15 @@
 //!
 //! Owns its separation from our terminal, our folder and our streams. `cli/host` owns its work.
 
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::OpenOptions;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use inkcell_engine::kernel::spawn_detached;
+use inkcell_engine::kernel::{make_private_folder, spawn_detached};
 
 use super::place::Hosts;
 use crate::settings::Settings;
@@ -37,8 +37,7 @@ pub(crate) enum SpawnError {
 
 /// Starts a host and connects to it. If another command starts one at the same moment, connects to that one.
 pub(crate) fn spawn(hosts: &Hosts, settings: &Settings) -> Result<UnixStream, SpawnError> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(&settings.state_dir);
-    made.map_err(SpawnError::Start)?;
+    make_private_folder(&settings.state_dir).map_err(SpawnError::Start)?;
     let log = settings.state_dir.join("host.log");
     let mut options = OpenOptions::new();
     options.append(true).create(true).mode(0o600);

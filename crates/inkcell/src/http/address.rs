@@ -2,7 +2,6 @@
 //!
 //! Owns the difference between an address for this machine only and any other. It opens nothing.
 
-use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// The machines that may connect.
@@ -15,39 +14,29 @@ pub(crate) enum Reach {
 }
 
 /// The reason why an address cannot be used.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub(crate) enum AddressError {
     /// The text is not an address.
+    #[error(
+        "is no address; give an IP address, a port or both: 127.0.0.1, 127.0.0.1:8000, [::1]:8000, :8000"
+    )]
     Unreadable,
     /// The address is reachable from other machines, and no option allows that.
+    #[error(
+        "{0} can be reached from other machines, where whoever has the token can run any code; leave the \
+         address out, or add --allow-remote if that is meant"
+    )]
     NotAllowed(IpAddr),
     /// It stands for all addresses, so no name follows from it.
+    #[error(
+        "{0} stands for every address; say what clients call this machine, with --allow-host NAME"
+    )]
     Nameless(IpAddr),
     /// A name that clients cannot use for us.
+    #[error(
+        "{0:?} is no host name; give one as clients write it, such as box.example or box.example:8443"
+    )]
     Name(String),
-}
-
-impl fmt::Display for AddressError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            AddressError::Unreadable => f.write_str(
-                "is no address; give an IP address, a port or both: 127.0.0.1, 127.0.0.1:8000, [::1]:8000, :8000",
-            ),
-            AddressError::NotAllowed(ip) => write!(
-                f,
-                "{ip} can be reached from other machines, where whoever has the token can run any code; leave the \
-                 address out, or add --allow-remote if that is meant"
-            ),
-            AddressError::Nameless(ip) => write!(
-                f,
-                "{ip} stands for every address; say what clients call this machine, with --allow-host NAME"
-            ),
-            AddressError::Name(name) => {
-                write!(f, "{name:?} is no host name; give one as clients write it, such as box.example or \
-                           box.example:8443")
-            }
-        }
-    }
 }
 
 /// Parses an address: a host, a port, or both. Without a port the system picks one.

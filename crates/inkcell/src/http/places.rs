@@ -172,3 +172,20 @@ impl Newcomers {
 fn locked(newcomers: &Mutex<Newcomers>) -> MutexGuard<'_, Newcomers> {
     newcomers.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S-018 Issue 21, 30: a client that shows no token has five seconds, and one that has shown a token stays.
+    #[tokio::test(start_paused = true)]
+    async fn newcomers_have_little_time() {
+        let places = Places::new(2);
+        let stranger = places.free().await.unwrap().taken();
+        let guest = places.free().await.unwrap().taken();
+        guest.pass().shown();
+        let short = Duration::from_secs(6);
+        tokio::time::timeout(short, stranger.is_lost()).await.expect("its time is over");
+        assert!(tokio::time::timeout(100 * short, guest.is_lost()).await.is_err());
+    }
+}

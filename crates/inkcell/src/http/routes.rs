@@ -19,6 +19,7 @@ use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use super::body::{Body, BodyError, BodyLimits, respond};
 use super::guard::{Guard, Policy, Refusal};
 use super::places::Pass;
+use crate::words;
 
 /// The methods of a route.
 #[derive(Clone, Copy, Debug)]
@@ -124,18 +125,15 @@ impl GuardedRoutes {
             head.extensions.insert(caller);
         }
         if head.method == Method::POST && !is_json(&head.headers) {
-            return Err(said(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "send JSON, with Content-Type: application/json",
-            ));
+            return Err(said(StatusCode::UNSUPPORTED_MEDIA_TYPE, words::protocol::SEND_JSON));
         }
         match self.limits.read(&head.headers, body).await {
             Ok(body) => Ok(Request::from_parts(head, body)),
             Err(BodyError::TooLarge) => {
-                Err(said(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large"))
+                Err(said(StatusCode::PAYLOAD_TOO_LARGE, words::protocol::TOO_LARGE))
             }
             Err(BodyError::TooSlow) => {
-                Err(said(StatusCode::REQUEST_TIMEOUT, "the request took too long to come"))
+                Err(said(StatusCode::REQUEST_TIMEOUT, words::protocol::TOO_SLOW))
             }
         }
     }
@@ -168,17 +166,18 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 fn refusal(refusal: Refusal) -> Response<Body> {
     match refusal {
-        Refusal::Host => said(StatusCode::FORBIDDEN, "this host name is not allowed here"),
-        Refusal::Origin => said(StatusCode::FORBIDDEN, "this origin is not allowed here"),
+        Refusal::Host => said(StatusCode::FORBIDDEN, words::protocol::HOST_REFUSED),
+        Refusal::Origin => said(StatusCode::FORBIDDEN, words::protocol::ORIGIN_REFUSED),
         Refusal::Token => {
-            let text = "send the token: Authorization: Bearer TOKEN";
+            let text = words::protocol::SEND_TOKEN;
             let mut response = said(StatusCode::UNAUTHORIZED, text);
             let scheme = HeaderValue::from_static("Bearer realm=\"inkcell\"");
             response.headers_mut().insert(WWW_AUTHENTICATE, scheme);
             response
         }
         Refusal::TooManyTokens { wait } => {
-            let mut response = said(StatusCode::TOO_MANY_REQUESTS, "too many wrong tokens");
+            let mut response =
+                said(StatusCode::TOO_MANY_REQUESTS, words::protocol::TOO_MANY_TOKENS);
             let seconds = HeaderValue::from(wait.as_secs().max(1));
             response.headers_mut().insert(RETRY_AFTER, seconds);
             response

@@ -22,26 +22,17 @@ const LONGEST: usize = 1024;
 pub(crate) struct Token(String);
 
 /// The reason why a text is not a token, or why no token could be made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub(crate) enum TokenError {
+    #[error("a token has at least {SHORTEST} characters")]
     Short,
+    #[error("a token has at most {LONGEST} characters")]
     Long,
+    #[error("a token is made of letters, digits and -._~+/= only")]
     Characters,
     /// The system cannot supply random numbers.
+    #[error("the system gives no random numbers for a token")]
     Random,
-}
-
-impl fmt::Display for TokenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TokenError::Short => write!(f, "a token has at least {SHORTEST} characters"),
-            TokenError::Long => write!(f, "a token has at most {LONGEST} characters"),
-            TokenError::Characters => {
-                f.write_str("a token is made of letters, digits and -._~+/= only")
-            }
-            TokenError::Random => f.write_str("the system gives no random numbers for a token"),
-        }
-    }
 }
 
 impl Token {

@@ -6,13 +6,15 @@
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use inkcell_engine::kernel::{make_private_folder, make_private_folder_in};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::token::{Token, TokenError};
+use crate::words;
 
 /// The folder below the state folder.
 const FOLDER: &str = "http";
@@ -24,31 +26,24 @@ const MOST_BYTES: u64 = 64 << 10;
 pub(crate) const MOST_TOKENS: usize = 64;
 
 /// The reason why a file of tokens is refused.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum FileError {
+    #[error("cannot {0}: {1}")]
     Io(&'static str, io::Error),
     /// Other users can read it, or it does not belong to us.
+    #[error("{0}")]
     Exposed(&'static str),
     /// A line that is not a token, by its number. The message does not repeat its content.
+    #[error("line {0}: {1}")]
     Line(usize, TokenError),
+    #[error("line {0} repeats a token")]
     Twice(usize),
+    #[error("there is no token in it; write one on a line")]
     Empty,
+    #[error("there are more than {MOST_TOKENS} tokens in it")]
     TooMany,
+    #[error("it has more than {} KiB", MOST_BYTES >> 10)]
     TooLong,
-}
-
-impl std::fmt::Display for FileError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            FileError::Io(what, error) => write!(f, "cannot {what}: {error}"),
-            FileError::Exposed(problem) => f.write_str(problem),
-            FileError::Line(number, error) => write!(f, "line {number}: {error}"),
-            FileError::Twice(number) => write!(f, "line {number} repeats a token"),
-            FileError::Empty => f.write_str("there is no token in it; write one on a line"),
-            FileError::TooLong => write!(f, "it has more than {} KiB", MOST_BYTES >> 10),
-            FileError::TooMany => write!(f, "there are more than {MOST_TOKENS} tokens in it"),
-        }
-    }
 }
 
 /// Reads tokens that a user chose: one a line, with or without a name before it. Links are followed, and the file
@@ -61,13 +56,13 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Token>, FileError> {
     let file = File::from(file);
     let found = file.metadata().map_err(failed)?;
     if !found.is_file() {
-        return Err(FileError::Exposed("it is no file"));
+        return Err(FileError::Exposed(words::token::NO_FILE));
     }
     if ![0, rustix::process::geteuid().as_raw()].contains(&found.uid()) {
-        return Err(FileError::Exposed("it belongs to another user"));
+        return Err(FileError::Exposed(words::token::OF_OTHER_USER));
     }
     if found.mode() & 0o077 != 0 {
-        return Err(FileError::Exposed("others may read or write it; say chmod 600"));
+        return Err(FileError::Exposed(words::token::READABLE));
     }
     let mut text = String::new();
     file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
@@ -146,14 +141,13 @@ impl Drop for TokenFile {
 
 /// The folder for tokens, created if necessary. A folder that is not ours alone is refused.
 fn private_folder(state: &Path) -> Result<OwnedFd, FileError> {
-    let failed = |error: io::Error| FileError::Io("use the state folder", error);
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state);
-    made.map_err(failed)?;
+    let failed = |error: io::Error| FileError::Io(words::token::USE_FOLDER, error);
+    make_private_folder(state).map_err(failed)?;
     let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
     let state =
         rustix::fs::open(state, flags, Mode::empty()).map_err(|error| failed(error.into()))?;
     must_be_ours(&state)?;
-    match rustix::fs::mkdirat(&state, FOLDER, Mode::from_raw_mode(0o700)) {
+    match make_private_folder_in(&state, FOLDER) {
         Ok(()) | Err(Errno::EXIST) => {}
         Err(error) => return Err(failed(error.into())),
     }
@@ -161,7 +155,7 @@ fn private_folder(state: &Path) -> Result<OwnedFd, FileError> {
     let folder = match opened {
         Ok(folder) => folder,
         Err(Errno::LOOP | Errno::NOTDIR) => {
-            return Err(FileError::Exposed("a link or a file is where a folder of ours should be"));
+            return Err(FileError::Exposed(words::token::NO_FOLDER));
         }
         Err(error) => return Err(failed(error.into())),
     };
@@ -175,12 +169,12 @@ fn private_folder(state: &Path) -> Result<OwnedFd, FileError> {
 
 fn must_be_ours(folder: &OwnedFd) -> Result<u32, FileError> {
     let stat = rustix::fs::fstat(folder)
-        .map_err(|error| FileError::Io("look at the state folder", error.into()))?;
+        .map_err(|error| FileError::Io(words::token::LOOK_AT_FOLDER, error.into()))?;
     if stat.st_uid != rustix::process::geteuid().as_raw() {
-        return Err(FileError::Exposed("the state folder belongs to another user"));
+        return Err(FileError::Exposed(words::token::FOLDER_OF_OTHER_USER));
     }
     if stat.st_mode & 0o022 != 0 {
-        return Err(FileError::Exposed("others may write into the state folder"));
+        return Err(FileError::Exposed(words::token::FOLDER_WRITABLE));
     }
     Ok(stat.st_mode)
 }

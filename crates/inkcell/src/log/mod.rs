@@ -29,6 +29,7 @@ use self::line::Words;
 use self::sink::Sink;
 use crate::exit::Failure;
 use crate::settings::{LogSettings, Profile, TraceSwitch};
+use crate::words;
 
 /// Stages of starting (`debug.startup`).
 const STARTUP: &str = "inkcell::startup";
@@ -98,8 +99,7 @@ impl Log {
         let is_silent = level == LevelFilter::OFF && settings.messages == TraceSwitch::No;
         let sink = match &settings.file {
             Some(path) if !is_silent => Sink::file(path).map_err(|error| {
-                let problem =
-                    format!("{}: {error}; name a file that can be written to", path.display());
+                let problem = words::failure::log_not_opened(&path.display(), &error);
                 Failure::argument("log.file", problem)
             })?,
             _ => Sink::stderr(),

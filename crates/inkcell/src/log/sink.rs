@@ -3,16 +3,18 @@
 //! Owns that a line is written whole or not at all, and that the server never waits for the reader of standard
 //! error: otherwise a client that does not read would stop the server by its log.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use inkcell_engine::kernel::make_private_folder;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 
 use crate::output::Stream;
+use crate::words;
 
 /// A pipe with any room takes this many bytes at once; longer lines are cut.
 const LONGEST_LINE: usize = 4000;
@@ -26,8 +28,8 @@ pub(super) enum Sink {
 impl Sink {
     /// Appends to the lines in the file. Only the owner can read a new file.
     pub(super) fn file(path: &Path) -> io::Result<Sink> {
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        if let Some(folder) = path.parent() {
+            make_private_folder(folder)?;
         }
         // Without a reader, opening a pipe is an error here and does not wait.
         let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
@@ -55,7 +57,7 @@ impl Sink {
             Sink::Stderr(dropped) => {
                 let mut dropped = dropped.lock().unwrap_or_else(PoisonError::into_inner);
                 if *dropped > 0 && has_room() {
-                    let note = format!("({dropped} lines of the log found no room)\n");
+                    let note = words::output::log_lines_dropped(&*dropped);
                     drop(Stream::stderr().write_all(note.as_bytes()));
                     *dropped = 0;
                 }

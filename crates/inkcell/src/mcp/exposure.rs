@@ -7,6 +7,7 @@ use inkcell_engine::Preflight;
 use serde::{Deserialize, Serialize};
 
 use crate::settings::{Profile, ToolMode};
+use crate::words;
 
 /// The set of available tools (`--tools`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -149,27 +150,22 @@ impl Exposure {
             return None;
         }
         if self.needs(name, Needs::Shell) {
-            return Some(format!("{name} is not offered: python.toolMode is ipy-only."));
+            return Some(words::tool::not_offered(name));
         }
         match &self.python {
             _ if !self.needs(name, Needs::Python) => None,
             PythonTools::Offered => None,
-            PythonTools::Disabled => {
-                Some("Python backend is disabled (PI_PY=0 or eval.py = false).".to_owned())
+            PythonTools::Disabled => Some(words::tool::PYTHON_DISABLED.to_owned()),
+            PythonTools::Unavailable(reason) => {
+                Some(words::tool::python_unavailable(reason.trim_end_matches('.')))
             }
-            PythonTools::Unavailable(reason) => Some(format!(
-                "Python backend is unavailable in this session: {}. Run `inkcell doctor` to see what to do.",
-                reason.trim_end_matches('.')
-            )),
         }
     }
 
     /// The log message about tools that were requested but are missing.
     pub(crate) fn warning(&self) -> Option<String> {
         match &self.python {
-            PythonTools::Unavailable(reason) => {
-                Some(format!("Python is not offered in this session: {reason}"))
-            }
+            PythonTools::Unavailable(reason) => Some(words::tool::python_not_offered(reason)),
             PythonTools::Offered | PythonTools::Disabled => None,
         }
     }

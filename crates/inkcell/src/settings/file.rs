@@ -11,6 +11,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::table::{Key, ProjectFile, Row, TABLE};
 use super::value::Value;
+use crate::words;
 
 /// The path of the project's file, below the project's folder.
 pub(crate) const PROJECT_FILE: &str = ".inkcell/config.toml";
@@ -80,11 +81,8 @@ pub(crate) fn read(path: &Path, owner: Owner) -> Result<Option<String>, FileErro
     let error = |problem: String| FileError { place: path.display().to_string(), problem };
     let unreadable = |problem: io::Error| {
         error(match owner {
-            Owner::User => format!(
-                "cannot be read: {problem}; make it readable, or name another file: INKCELL_CONFIG=FILE \
-                 (/dev/null for none)"
-            ),
-            Owner::Project => format!("cannot be read: {problem}; mend it or remove it"),
+            Owner::User => words::setting::unreadable(&problem),
+            Owner::Project => words::setting::unreadable_in_project(&problem),
         })
     };
     let found = match std::fs::metadata(path) {
@@ -92,8 +90,7 @@ pub(crate) fn read(path: &Path, owner: Owner) -> Result<Option<String>, FileErro
         Err(problem) if is_absence(&problem) => return Ok(None),
         Err(problem) => return Err(unreadable(problem)),
     };
-    let wrong =
-        || error(format!("is no settings file: a regular file of at most {MAX_BYTES} bytes"));
+    let wrong = || error(words::setting::no_file(MAX_BYTES));
     // Users give the null device for no settings; other devices may be endless.
     let is_null = found.file_type().is_char_device()
         && std::fs::metadata("/dev/null").is_ok_and(|null| null.rdev() == found.rdev());
@@ -108,7 +105,7 @@ pub(crate) fn read(path: &Path, owner: Owner) -> Result<Option<String>, FileErro
     if bytes.len() as u64 > MAX_BYTES {
         return Err(wrong());
     }
-    String::from_utf8(bytes).map(Some).map_err(|_| error("is not UTF-8 text".to_owned()))
+    String::from_utf8(bytes).map(Some).map_err(|_| error(words::setting::NO_TEXT.to_owned()))
 }
 
 fn is_absence(error: &io::Error) -> bool {
@@ -155,15 +152,11 @@ impl Reader<'_> {
             let at = key.span().start;
             if let Some(row) = TABLE.iter().find(|row| row.is_called(&name)) {
                 if said.values.iter().any(|(known, _)| *known == row.key) {
-                    let problem = format!("{} is there twice, in two spellings", row.name);
+                    let problem = words::setting::twice(row.name);
                     return Err(self.error(at, problem));
                 }
                 if self.owner == Owner::Project && row.project_file == ProjectFile::MayNot {
-                    said.warnings.push(format!(
-                        "{}: {} is not taken from a project's file; set it in your own",
-                        self.place(at),
-                        row.name
-                    ));
+                    said.warnings.push(words::setting::not_from_project(&self.place(at), row.name));
                     continue;
                 }
                 let read = row.kind.read_toml(value.get_ref());
@@ -190,8 +183,8 @@ fn is_section(name: &str) -> bool {
 fn unknown(name: &str) -> String {
     let near = nearest(TABLE.iter().map(|row| row.name), name);
     match near.and_then(|at| TABLE.get(at)) {
-        Some(row) => format!("there is no setting {name}; the nearest is {}", row.name),
-        None => format!("there is no setting {name}; `inkcell settings` lists them"),
+        Some(row) => words::setting::unknown_near(name, row.name),
+        None => words::setting::unknown(name),
     }
 }
 

@@ -5,19 +5,21 @@
 //! source counts), `read` (values as types), `engine` (the configuration of an engine), `calls` (the defaults of
 //! calls), `clients` (where agents' programs look).
 
-use std::fs::{DirBuilder, Permissions};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use inkcell_engine::kernel::{
     EnvMode, EnvPattern, KernelspecSearch, Ladder, ParentEnv, Prelude, ProjectModules, Shell,
+    make_private_folder,
 };
 use inkcell_engine::notebook::MarkerIds;
 use inkcell_engine::{FilesConfig, Notebooks, PathBase, Roots, system_random};
 
 use crate::exit::Failure;
+use crate::words;
 
 mod calls;
 mod clients;
@@ -92,10 +94,7 @@ impl Settings {
         )?;
         for name in variables::known() {
             if surroundings.get(&name).is_some_and(|value| value.to_str().is_none()) {
-                return Err(Failure::argument(
-                    &name,
-                    "is not UTF-8 text; set it again, or unset it",
-                ));
+                return Err(Failure::argument(&name, words::setting::VARIABLE_NO_TEXT));
             }
         }
         let variable = |name: &str| surroundings.get(name)?.to_str().map(str::to_owned);
@@ -313,7 +312,7 @@ fn settings_files(
     }
     if let Some(path) = surroundings.path("INKCELL_CONFIG") {
         let Some(text) = file::read(&path, Owner::User).map_err(failed)? else {
-            let problem = format!("names {}, which is not there", path.display());
+            let problem = words::setting::file_not_there(&path.display());
             return Err(Failure::argument("INKCELL_CONFIG", problem));
         };
         let said = file::parse(&path, &text, Owner::User).map_err(failed)?;
@@ -337,7 +336,7 @@ fn usual_user_file(home: &Option<PathBuf>, surroundings: &Surroundings) -> Optio
 /// Write access of the group and of others is removed.
 fn make_ours(dir: &Path) -> bool {
     let Ok(found) = std::fs::metadata(dir) else {
-        return DirBuilder::new().recursive(true).mode(0o700).create(dir).is_ok();
+        return make_private_folder(dir).is_ok();
     };
     let mode = found.permissions().mode();
     if found.uid() == rustix::process::geteuid().as_raw() && mode & 0o022 != 0 {

@@ -2,10 +2,11 @@
 //!
 //! Owns the choice of the folder, and that other users cannot write to it.
 
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use inkcell_engine::kernel::make_private_folder;
 use rustix::process::getuid;
 
 use super::Settings;
@@ -46,8 +47,10 @@ impl RuntimeFolder {
 
 /// Returns whether a folder exists, or can be made, that other users cannot write to.
 fn is_private(folder: &Path) -> bool {
-    // An existing folder is checked below.
-    let _ = DirBuilder::new().mode(0o700).create(folder);
+    // `XDG_RUNTIME_DIR` itself is the system's to make. An existing folder is checked below.
+    if folder.parent().is_some_and(Path::is_dir) {
+        let _ = make_private_folder(folder);
+    }
     is_ours(folder) && folder.as_os_str().len() <= LONGEST
 }
 

@@ -9,6 +9,8 @@ use inkcell_engine::kernel::{EnvPattern, GatewayUrl, PlainHttp};
 use serde_json::{Value as Json, json};
 use toml::de::DeValue;
 
+use crate::words;
+
 /// A year in seconds; longer times are typos.
 const MAX_SECONDS: f64 = 31_536_000.0;
 
@@ -227,8 +229,8 @@ impl Kind {
     /// The sentence about a value that is not allowed. It does not repeat a value that may be or hold a secret.
     fn wrong(self, shown: &dyn fmt::Display) -> String {
         match self {
-            Kind::Secret(_) | Kind::Url => format!("is something else; it is {}", self.allowed()),
-            _ => format!("is {shown}; it is {}", self.allowed()),
+            Kind::Secret(_) | Kind::Url => words::setting::is_something_else(&self.allowed()),
+            _ => words::setting::is_wrong(shown, &self.allowed()),
         }
     }
 
@@ -239,10 +241,10 @@ impl Kind {
     fn list(self, words: Vec<String>) -> Result<Value, String> {
         if matches!(self, Kind::Patterns) {
             for word in &words {
-                word.parse::<EnvPattern>().map_err(|error| format!("has an entry that {error}"))?;
+                word.parse::<EnvPattern>().map_err(|error| words::setting::wrong_entry(&error))?;
             }
         } else if let Some(word) = words.iter().find(|word| word.trim().is_empty()) {
-            return Err(format!("has the entry {word:?}; it is {}", self.allowed()));
+            return Err(words::setting::has_entry(word, &self.allowed()));
         }
         Ok(Value::List(words))
     }

@@ -3,6 +3,7 @@
 //! Owns the names. `resolve` interprets the values.
 
 use super::table::{PREFIXES, Row, TABLE};
+use crate::words;
 
 /// Variables of ours that are not settings.
 const OTHERS: [&str; 1] = ["INKCELL_CONFIG"];
@@ -32,7 +33,7 @@ pub(super) fn misspelt(names: impl Iterator<Item = String>) -> Vec<String> {
             let near = ours.iter().map(|known| (slips(&name, known), known));
             let most = SLIP.min((name.len() - PREFIXES[0].len()) / LETTERS);
             let (_, near) = near.filter(|(slips, _)| *slips <= most).min()?;
-            Some(format!("{name} sets nothing; the nearest that does is {near}"))
+            Some(words::setting::sets_nothing(&name, near))
         })
         .collect();
     found.sort();

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{Entry, Field, Format, Hold, Server, Value};
+use crate::words;
 
 /// The time limit of a call in seconds, for clients that need one: a little more than code may take.
 const CALL_SECONDS: u32 = 660;
@@ -151,7 +152,7 @@ impl Client {
             }
             Client::Zed => ("context_servers", vec![command("command"), args]),
             Client::Goose => {
-                let about = "Notebooks that are edited safely, and a Python that remembers";
+                let about = words::setup::ABOUT;
                 let fields = vec![
                     when_new("enabled", Value::Switch(true)),
                     stdio(),
@@ -190,25 +191,15 @@ impl Client {
     /// How to check that it worked.
     pub(crate) fn next_step(self, scope: Scope) -> &'static str {
         match (self, scope) {
-            (Client::ClaudeCode, Scope::User) => "start Claude Code anew; /mcp lists the server",
-            (Client::ClaudeCode, Scope::Project) => {
-                "start Claude Code here and allow the server when it asks; /mcp lists it"
-            }
-            (Client::Cursor, _) => "restart Cursor, and turn the server on in its settings",
-            (Client::VsCode, _) => {
-                "run \"MCP: List Servers\" in VS Code, start the server, and use agent mode"
-            }
-            (Client::Codex, Scope::User) => "start Codex anew; /mcp lists the server",
-            (Client::Codex, Scope::Project) => {
-                "start Codex here and trust the project; /mcp lists the server"
-            }
-            (Client::Zed, Scope::User) => {
-                "look at the agent panel's settings; Zed starts it at once"
-            }
-            (Client::Zed, Scope::Project) => {
-                "trust the project in Zed; the agent panel's settings list the server"
-            }
-            (Client::Goose, _) => "start a new Goose session",
+            (Client::ClaudeCode, Scope::User) => words::setup::CLAUDE_CODE,
+            (Client::ClaudeCode, Scope::Project) => words::setup::CLAUDE_CODE_HERE,
+            (Client::Cursor, _) => words::setup::CURSOR,
+            (Client::VsCode, _) => words::setup::VSCODE,
+            (Client::Codex, Scope::User) => words::setup::CODEX,
+            (Client::Codex, Scope::Project) => words::setup::CODEX_HERE,
+            (Client::Zed, Scope::User) => words::setup::ZED,
+            (Client::Zed, Scope::Project) => words::setup::ZED_HERE,
+            (Client::Goose, _) => words::setup::GOOSE,
         }
     }
 }

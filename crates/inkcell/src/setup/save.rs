@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use inkcell_engine::kernel::NewFile;
 
+use crate::words;
+
 /// The most bytes of a configuration. A larger file is something else.
 const MAX_BYTES: u64 = 64 << 20;
 
@@ -114,7 +116,7 @@ fn fill(
         let made = file.metadata().map_err(&failed)?;
         if (made.uid(), made.gid()) != (old.uid(), old.gid()) {
             std::os::unix::fs::fchown(&*file, Some(old.uid()), Some(old.gid()))
-                .map_err(io_at("keep the owner in", target))?;
+                .map_err(io_at(words::failure::KEEP_OWNER, target))?;
         }
         file.set_permissions(Permissions::from_mode(old.mode() & 0o7777)).map_err(&failed)?;
     }

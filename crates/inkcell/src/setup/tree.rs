@@ -3,6 +3,7 @@
 //! Owns the change that adds an entry, and the proof that nothing else changed. It must not know text.
 
 use super::{Entry, Field, Hold, Refusal, Task, Value};
+use crate::words;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Tree {
@@ -61,29 +62,29 @@ pub(super) fn wanted<'a>(tree: &Tree, entry: &'a Entry) -> Result<Option<Task<'a
     let root = match tree {
         Tree::Map(root) => root,
         other if other.is_nothing() => return Ok(Some(Task::Add)),
-        _ => return Err(Refusal::Shape("its top level is no table of names and values".into())),
+        _ => return Err(Refusal::Shape(words::setup::NO_TABLE.into())),
     };
     let servers = match only(root, table, table)? {
         Some(Tree::Map(servers)) => servers,
         None => return Ok(Some(Task::Add)),
         Some(other) if other.is_nothing() => return Ok(Some(Task::Add)),
-        Some(_) => return Err(Refusal::Shape(format!("{table} is no table of servers"))),
+        Some(_) => return Err(Refusal::Shape(words::setup::no_servers(&table))),
     };
     let shown = format!("{table}.{name}");
     let found = match only(servers, name, &shown)? {
         Some(Tree::Map(found)) => found,
         None => return Ok(Some(Task::Add)),
-        Some(_) => return Err(Refusal::Shape(format!("{shown} is no server"))),
+        Some(_) => return Err(Refusal::Shape(words::setup::no_server(&shown))),
     };
     if let Some(key) = REMOTE.iter().find(|key| found.iter().any(|(name, _)| name == *key)) {
-        return Err(Refusal::Taken(format!("{shown} is a server that is reached by its {key}")));
+        return Err(Refusal::Taken(words::setup::reached_by(&shown, key)));
     }
     let mut missing = Vec::new();
     for field in fields.iter().filter(|field| field.hold == Hold::Always) {
         match only(found, field.key, &format!("{shown}.{}", field.key))? {
             Some(value) if *value == field.value.tree() => {}
             Some(Tree::Text(other)) if field.key == "type" => {
-                return Err(Refusal::Taken(format!("{shown} is a server of type {other}")));
+                return Err(Refusal::Taken(words::setup::of_type(&shown, other)));
             }
             _ => missing.push(field),
         }

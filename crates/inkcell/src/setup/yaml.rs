@@ -9,6 +9,7 @@ use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span};
 
 use super::tree::Tree;
 use super::{Entry, Field, Refusal, Task, Value, line_end, spliced};
+use crate::words;
 
 /// The deepest nesting of a configuration.
 const MAX_DEPTH: usize = 100;
@@ -71,7 +72,7 @@ fn document(text: &str) -> Result<Option<Node>, Refusal> {
             (Event::StreamEnd, _) => return Ok(found),
             (Event::StreamStart | Event::DocumentStart(_) | Event::DocumentEnd, _) => {}
             _ if found.is_some() => {
-                return Err(Refusal::Shape("it holds more than one document".to_owned()));
+                return Err(Refusal::Shape(words::setup::MORE_DOCUMENTS.to_owned()));
             }
             (event, span) => found = Some(reader.node(event, span, 0)?),
         }
@@ -102,7 +103,7 @@ impl<'a> Reader<'a> {
 
     fn node(&mut self, event: Event<'a>, span: Span, depth: usize) -> Result<Node, Refusal> {
         if depth > MAX_DEPTH {
-            return Err(Refusal::Shape("it is nested too deep".to_owned()));
+            return Err(Refusal::Shape(words::setup::TOO_DEEP.to_owned()));
         }
         let mut range = self.bytes(span);
         let kind = match event {

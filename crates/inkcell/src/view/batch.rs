@@ -10,10 +10,10 @@ use serde_json::{Map, Value, json};
 
 use super::fold::{CallNews, CallView};
 use super::run::{Following, cut, duration};
-use super::words;
 use crate::batch::{Again, BatchReport, Row, Try};
 use crate::output::{Output, Stream};
 use crate::view::paint::{Frame, Line, Repaint, Role, Size};
+use crate::words;
 
 pub(crate) struct Board {
     following: Following,
@@ -185,7 +185,7 @@ impl Board {
     }
 
     fn head(&self) -> String {
-        let stopping = if self.is_stopping { words::STOPPING } else { "" };
+        let stopping = if self.is_stopping { words::call::STOPPING } else { "" };
         let failed = match self.failed {
             0 => String::new(),
             failed => format!(", {failed} failed"),

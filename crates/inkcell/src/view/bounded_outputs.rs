@@ -8,6 +8,8 @@ use std::collections::VecDeque;
 use inkcell_engine::kernel::{DisplayId, StreamName};
 use serde_json::{Value, json};
 
+use crate::words;
+
 /// Bytes kept of the beginning, and again of the end.
 const EACH: usize = 16 << 20;
 
@@ -141,7 +143,7 @@ impl BoundedOutputs {
             let (name, bytes) = match output {
                 Output::Stream(name, bytes) => (*name, bytes.as_slice()),
                 Output::LeftOut(name, size) => {
-                    said = format!("\n[... {size} bytes of output left out ...]\n");
+                    said = words::output::bytes_left_out(*size);
                     (*name, said.as_bytes())
                 }
                 Output::Display(_, value, _) => {

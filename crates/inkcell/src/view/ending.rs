@@ -7,13 +7,11 @@ use std::time::Duration;
 
 use inkcell_engine::api::{CellReport, EndReport, PythonReport, State};
 use inkcell_engine::kernel::{Death, PyError, Rung, StrayFate};
-use inkcell_engine::notebook::visible_line;
 use inkcell_engine::session::{CallNote, KernelFate};
 use serde_json::{Value, json};
 
-use super::words;
 use crate::exit::Exit;
-use crate::output::count;
+use crate::words;
 
 /// A finished call, with facts that its report does not hold.
 #[derive(Debug)]
@@ -82,7 +80,7 @@ impl Summary {
 
     /// The reason for the end, unless the code's own output gives it.
     pub(crate) fn sentence(&self) -> Option<String> {
-        words::sentence(self.report.state, self.end())
+        words::call::sentence(self.report.state, self.end())
     }
 
     /// The same for programs. It falls back to the exception.
@@ -105,28 +103,13 @@ impl Summary {
         if let Some((number, cell)) = self.stopped_at()
             && cells.len() > 1
         {
-            let left = cells.len() - number - 1;
-            let rest = match left {
-                0 => String::new(),
-                1 => "; the one after it was not run".to_owned(),
-                some => format!("; the {} after it were not run", count(some, "cell")),
-            };
-            let title = cell.source.title.iter().map(|title| format!(" ({})", visible_line(title)));
-            let title = title.collect::<String>();
-            let (number, all) = (number + 1, cells.len());
-            notes.push(format!("this was cell {number} of {all}{title}{rest}"));
+            let title = cell.source.title.as_deref();
+            notes.push(words::call::failed_cell(number + 1, cells.len(), title));
         }
-        for stray in self.last_death().into_iter().flat_map(|death| &death.strays) {
-            let fate = match stray.fate {
-                StrayFate::Ended => "was ended with it",
-                StrayFate::Alive => "is still running",
-            };
-            let (pid, program) = (stray.pid, &stray.program);
-            notes.push(format!("process {pid} ({program}) had left the kernel's group and {fate}"));
-        }
+        let strays = self.last_death().into_iter().flat_map(|death| &death.strays);
+        notes.extend(strays.map(words::call::stray));
         if self.report.undelivered_bytes > 0 {
-            let lost = self.report.undelivered_bytes;
-            notes.push(format!("{lost} bytes of output were dropped, because nobody read them"));
+            notes.push(words::output::undelivered(self.report.undelivered_bytes));
         }
         notes
     }
@@ -150,7 +133,7 @@ impl Summary {
     pub(crate) fn death_json(&self) -> Value {
         let Some((death, by)) = self.untimely_death() else { return Value::Null };
         let cause = death.cause.to_string();
-        let by = by.map(words::signal);
+        let by = by.map(words::call::signal);
         let strays = death.strays.iter().map(|stray| {
             let is_alive = stray.fate == StrayFate::Alive;
             json!({"pid": stray.pid, "program": stray.program, "alive": is_alive})
@@ -168,7 +151,7 @@ impl Summary {
 fn said(note: &CallNote) -> Option<String> {
     match note {
         CallNote::Kernel(_) => None,
-        note => Some(words::note(note)),
+        note => Some(words::call::note(note)),
     }
 }
 

@@ -8,6 +8,8 @@ use inkcell_engine::api::{
 };
 use inkcell_engine::output::size;
 
+use crate::words::inspection as words;
+
 /// Formats the answer to an inspection.
 pub(crate) fn of(seen: &InspectionAnswer) -> String {
     match seen {
@@ -22,15 +24,15 @@ pub(crate) fn of(seen: &InspectionAnswer) -> String {
 
 fn variables(list: &VariableList) -> String {
     if list.variables.is_empty() {
-        return "There are no variables.".to_owned();
+        return words::NO_VARIABLES.to_owned();
     }
     let mut lines: Vec<String> = list.variables.iter().map(line).collect();
     let shown = lines.len() as u64;
     if shown < list.total {
-        lines.push(format!("[{shown} of {} variables are shown]", list.total));
+        lines.push(words::some_variables(shown, list.total));
     }
     if !list.complete {
-        lines.push("[there was no time to look at each of them]".to_owned());
+        lines.push(words::NO_TIME.to_owned());
     }
     lines.join("\n")
 }
@@ -95,10 +97,10 @@ fn table(digest: &TableDigest) -> String {
         lines.extend(head.iter().map(|row| format!("  {}", row.join(" | "))));
     }
     if let Some(sampled) = sampled {
-        lines.push(format!("[figures are of {sampled} rows]"));
+        lines.push(words::sampled(*sampled));
     }
     if !complete {
-        lines.push("[not every column could be described]".to_owned());
+        lines.push(words::COLUMNS_LEFT_OUT.to_owned());
     }
     lines.join("\n")
 }
@@ -140,7 +142,7 @@ fn helpers(list: &HelperList) -> String {
         }
         let signature = helper.signature.as_deref().unwrap_or_default();
         let doc = helper.doc.as_deref().unwrap_or_default();
-        let missing = if helper.installed { "" } else { " [not in this session]" };
+        let missing = if helper.installed { "" } else { words::NOT_INSTALLED };
         lines.push(format!("  {}{signature}  {doc}{missing}", helper.name));
     }
     lines.join("\n")
@@ -148,10 +150,10 @@ fn helpers(list: &HelperList) -> String {
 
 fn completions(found: &Completions) -> String {
     if found.matches.is_empty() {
-        return "There are no completions.".to_owned();
+        return words::NO_COMPLETIONS.to_owned();
     }
     let (start, end) = (found.start, found.end);
-    let mut lines = vec![format!("in place of characters {start} to {end}:")];
+    let mut lines = vec![words::replaces(start, end)];
     lines.extend(found.matches.iter().map(|one| format!("  {} ({})", one.text, one.kind)));
     let left = found.total.saturating_sub(found.matches.len() as u64);
     if left > 0 {

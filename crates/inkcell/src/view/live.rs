@@ -1,7 +1,8 @@
 //! A call's output, written as it comes: bytes unchanged, displays as text, and the reason for the end last. A
 //! terminal receives no sequence that could control it.
 //!
-//! Owns the split between our two streams. It must not know processes or threads.
+//! Owns the split between our two streams. It must not know processes or threads. It is no fold: it keeps bytes on their
+//! way, and nothing of a call.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal};

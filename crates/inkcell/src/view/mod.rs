@@ -23,7 +23,6 @@ pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod transcript;
-pub(crate) mod words;
 
 #[cfg(test)]
 pub(crate) mod tests;

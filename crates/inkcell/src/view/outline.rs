@@ -12,6 +12,7 @@ use super::ending::status;
 use super::freshness;
 use super::run::duration;
 use crate::output::{Output, count};
+use crate::words;
 
 /// A cell, with its last run if that is known.
 struct Row {
@@ -29,10 +30,10 @@ impl Row {
                 format!("fresh {}", duration(*took))
             }
             (Some(run), Some(mark @ (Freshness::Stale(_) | Freshness::OutOfOrder(_)))) => {
-                format!("{}, {}", run.words(), freshness::words(mark))
+                format!("{}, {}", run.words(), words::freshness::mark(mark))
             }
             (Some(run), _) => run.words(),
-            (None, Some(mark)) => freshness::words(mark),
+            (None, Some(mark)) => words::freshness::mark(mark),
             (None, None) => String::new(),
         }
     }
@@ -197,7 +198,7 @@ pub(crate) fn head(path: &str, opened: &OpenNotebook) -> String {
         line.push_str(&format!("  {language}"));
     }
     if opened.notebook.read_only().is_some() {
-        line.push_str("  (can be read, not edited)");
+        line.push_str(words::file::READ_ONLY);
     }
     line
 }

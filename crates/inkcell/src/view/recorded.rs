@@ -1,6 +1,7 @@
 //! A finished call as one JSON object.
 //!
-//! Owns the object. Outputs have their format from notebooks.
+//! Owns the object. Outputs have their format from notebooks. They are collected here and not by `fold`, which keeps the
+//! end of an output in the form of a screen; a program gets all of it, up to a bound. States come from the report.
 
 use std::io;
 
@@ -16,6 +17,7 @@ use super::ending::{Summary, exception, status};
 use super::fold::CallNews;
 use super::live::Show;
 use crate::output::{Stream, plain_json};
+use crate::words;
 
 /// The outputs of a call's cells so far.
 #[derive(Default)]
@@ -78,7 +80,7 @@ impl CallOutputs {
         let mut notes = [self.notices.clone(), summary.notes()].concat();
         let left_out: u64 = self.cells.iter().map(|cell| cell.outputs.left_out()).sum();
         if left_out > 0 {
-            notes.push(format!("{left_out} bytes from the middle of the output were left out"));
+            notes.push(words::output::middle_left_out(left_out));
         }
         let none = RecordedCell::default();
         let cells = summary.report.cells.iter().enumerate().map(|(number, report)| {

@@ -1,7 +1,7 @@
 //! A call as one bounded text, for an agent or a log.
 //!
-//! Owns the wording of the source documents (B) and the order of the text.
-//! Pictures are only named here; the face sends them.
+//! Owns the order of the text, after the source documents (B: ). The sentences are in
+//! `words`. Pictures are only named here; the face sends them.
 
 mod notebook;
 
@@ -15,10 +15,10 @@ use inkcell_engine::session::KernelFate;
 
 use super::ending::{self, Summary};
 use super::live::{Show, traceback};
-use super::words;
-use super::words::reply::{never_run, next_step};
 use crate::output::{Stream, cleaned, visible_text};
 use crate::view::paint::Colour;
+use crate::words;
+use crate::words::reply::{never_run, next_step};
 
 /// The answer for a reader.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -67,7 +67,7 @@ pub(crate) fn of_report_with(report: &PythonReport, kernel: Afterwards) -> Reply
     let mut text = text.trim_end().to_owned();
     let after = without_blank_edges(&report.after.block(None));
     if !after.is_empty() {
-        text.push_str(&format!("\n\n[after the last cell]\n{after}"));
+        text.push_str(&format!("\n\n{}\n{after}", words::output::AFTER_LAST_CELL));
     }
     for line in asides(report) {
         text.push_str(&format!("\n\n{line}"));
@@ -110,9 +110,9 @@ fn single(cell: &CellReport, terms: Terms) -> String {
     let output = output(cell, annotation(cell, terms.kernel).as_deref(), terms);
     let last = match cell.state {
         State::Error | State::InputRefused | State::KernelDied => {
-            Some("Command exited with code 1".to_owned())
+            Some(words::reply::EXITED.to_owned())
         }
-        State::Cancelled if output.is_empty() => Some("Command aborted".to_owned()),
+        State::Cancelled if output.is_empty() => Some(words::reply::ABORTED.to_owned()),
         State::NeverRun if output.is_empty() => Some(never_run(cell)),
         State::Done if output.is_empty() => cell.output.placeholder(),
         _ => None,
@@ -139,28 +139,28 @@ fn many(cells: &[CellReport], state: State, terms: Terms) -> String {
             _ => format!("{heading}\n{output}"),
         }));
         blocks.push(match cell.state {
-            State::KernelDied if matches!(cell.end, Some(EndReport::GivenUp)) => Some(format!(
-                "Cell {number} did not finish. The next call starts a new kernel, without variables."
-            )),
+            State::KernelDied if matches!(cell.end, Some(EndReport::GivenUp)) => {
+                Some(words::reply::given_up(number))
+            }
             State::Error | State::InputRefused | State::KernelDied => {
                 let rest = match terms.kernel {
                     Afterwards::There => format!(" {}", next_step(cells, number)),
                     Afterwards::Gone => String::new(),
                 };
-                Some(format!("Cell {number} failed (exit code 1).{rest}"))
+                Some(words::reply::failed(number, &rest))
             }
             State::Cancelled | State::TimedOut => {
                 let message = annotation(cell, terms.kernel);
-                let message = message.as_deref().unwrap_or("Command aborted");
-                Some(format!("Cell {number} aborted: {message}"))
+                let message = message.as_deref().unwrap_or(words::reply::ABORTED);
+                Some(words::reply::aborted(number, message))
             }
-            State::NeverRun => Some(format!("Cell {number} was not run: {}", never_run(cell))),
+            State::NeverRun => Some(words::reply::not_run(number, &never_run(cell))),
             State::Queued | State::Running | State::Done => None,
         });
     }
     if blocks.is_empty() {
         blocks.push(Some(match state {
-            State::Cancelled => "Command aborted".to_owned(),
+            State::Cancelled => words::reply::ABORTED.to_owned(),
             other => format!("({})", other.name()),
         }));
     }
@@ -174,11 +174,11 @@ fn annotation(cell: &CellReport, kernel: Afterwards) -> Option<String> {
         State::TimedOut | State::KernelDied | State::InputRefused => {}
         _ => return None,
     }
-    let mut sentence = words::sentence(cell.state, cell.end.as_ref())?;
+    let mut sentence = words::call::sentence(cell.state, cell.end.as_ref())?;
     if let Some(EndReport::Stopped { fate: KernelFate::Kept, .. }) = &cell.end
         && kernel == Afterwards::There
     {
-        sentence.push_str(" Its variables are kept.");
+        sentence.push_str(words::reply::VARIABLES_KEPT);
     }
     Some(sentence)
 }
@@ -219,7 +219,8 @@ fn bounded(text: String, most: usize) -> String {
     let head = text.floor_char_boundary(most / 3);
     let tail = text.ceil_char_boundary(text.len() - (most - head));
     let left_out = size((tail - head) as u64);
-    format!("{}\n[… {left_out} of the traceback left out …]\n{}", &text[..head], &text[tail..])
+    let mark = words::output::traceback_left_out(&left_out);
+    format!("{}\n{mark}\n{}", &text[..head], &text[tail..])
 }
 
 /// Drops empty lines at both ends. Leading spaces stay, since a table stands in columns.
@@ -235,7 +236,7 @@ fn rich(item: &RichItem) -> Option<String> {
         RichKind::Json(json) => {
             let stored = json.artifact.iter();
             let stored =
-                stored.map(|stored| format!("\nRead artifact://{} for all of it", stored.id));
+                stored.map(|stored| format!("\n{}", words::output::read_artifact(&stored.id)));
             Some(format!("{}{}", json.shown, stored.collect::<String>()))
         }
         RichKind::Image(ImageItem { artifact, .. }) | RichKind::Digest { artifact, .. } => {
@@ -249,7 +250,8 @@ fn rich(item: &RichItem) -> Option<String> {
 /// Further facts for the reader: lost state, code that ran twice, a call that still runs.
 fn asides(report: &PythonReport) -> Vec<String> {
     let notes = report.cells.iter().flat_map(|cell| &cell.notes);
-    let mut lines: Vec<String> = notes.map(|note| format!("[{}]", words::note(note))).collect();
+    let mut lines: Vec<String> =
+        notes.map(|note| format!("[{}]", words::call::note(note))).collect();
     lines.extend(report.withheld_hint.iter().map(|hint| format!("[{hint}]")));
     if let Some(run) = &report.notebook {
         lines.extend(notebook::asides(report, run));
@@ -257,12 +259,12 @@ fn asides(report: &PythonReport) -> Vec<String> {
     }
     let id = &report.execution.0;
     match report.state {
-        State::Queued => lines.push(words::waiting(id)),
+        State::Queued => lines.push(words::call::waiting(id)),
         State::Running => {
             let all = report.cells.len();
             let at = report.cells.iter().position(|cell| cell.state == State::Running);
             let at = at.map_or(all, |at| at + 1);
-            lines.push(words::still_running(&format!(" cell {at} of {all}"), id));
+            lines.push(words::call::still_running(&format!(" cell {at} of {all}"), id));
         }
         _ => {}
     }

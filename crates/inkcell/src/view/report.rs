@@ -10,12 +10,10 @@ use serde_json::{Value, json};
 
 use crate::output::Output;
 use crate::view::diff as render_diff;
-use crate::view::words::{self, run::recovered};
+use crate::words::{self, run::recovered};
 
 /// Changes listed one by one. Further ones are only counted.
 const MAX_LISTED: usize = 50;
-
-const UNCHANGED: &str = "= Nothing to change";
 
 /// Characters of a neighbour's first line, as in an outline.
 const FIRST_LINE_CHARS: usize = 80;
@@ -47,13 +45,13 @@ pub(crate) fn lines(saved: &SavedChange<EditReport>) -> Vec<String> {
         lines.push(format!("… and {} more changes", changes.len() - MAX_LISTED));
     }
     if saved.effect == FileEffect::WouldWrite {
-        lines.push("Nothing was written. The change by cell:".to_owned());
+        lines.push(words::edit::NOT_WRITTEN.to_owned());
         return lines;
     }
     if changes.is_empty() {
         let title = match saved.effect {
-            FileEffect::Nothing => UNCHANGED,
-            _ => "✓ Notebook written",
+            FileEffect::Nothing => words::edit::UNCHANGED,
+            _ => words::edit::WRITTEN,
         };
         lines.extend([title.to_owned(), format!("  Notebook: {}", saved.path)]);
     }
@@ -75,21 +73,12 @@ fn block(change: &CellChange, saved: &SavedChange<EditReport>) -> Vec<String> {
     let kind = change.kind.map_or("?", |kind| kind.name());
     let unchanged = change.notes.contains(&EditNote::Unchanged);
     let title = match change.action {
-        _ if unchanged => UNCHANGED.to_owned(),
-        Action::Replaced => "✓ Cell updated".to_owned(),
-        Action::Inserted => "✓ Cell inserted".to_owned(),
-        Action::Deleted => "✓ Cell deleted".to_owned(),
-        Action::Moved => "✓ Cell moved".to_owned(),
-        Action::Retyped => "✓ Cell type changed".to_owned(),
-        Action::Substituted { count: 1 } => "✓ Text replaced in 1 place".to_owned(),
-        Action::Substituted { count } => format!("✓ Text replaced in {count} places"),
-        Action::Cleared => "✓ Outputs cleared".to_owned(),
-        Action::MetaChanged => "✓ Metadata changed".to_owned(),
-        Action::OutputsSet => "✓ Outputs set".to_owned(),
+        _ if unchanged => words::edit::UNCHANGED.to_owned(),
+        action => words::edit::title(action),
     };
     let mut lines = vec![title, format!("  Notebook: {}", saved.path)];
     match change.action {
-        Action::Deleted => lines.push(format!("  Removed: {} (was at index {index})", name())),
+        Action::Deleted => lines.push(format!("  {}", words::edit::removed(&name(), &index))),
         Action::Inserted => {
             lines.push(format!("  New cell: {} (index {index})", name()));
             lines.push(format!("  Type: {kind}"));
@@ -110,7 +99,7 @@ fn block(change: &CellChange, saved: &SavedChange<EditReport>) -> Vec<String> {
         change
             .notes
             .iter()
-            .filter_map(|note| note_text(*note))
+            .filter_map(|note| words::edit::note(*note))
             .map(|text| format!("  Note: {text}")),
     );
     lines.extend(neighbours(change, &saved.after).into_iter().map(|(word, (at, id, first))| {
@@ -140,29 +129,13 @@ fn neighbours(change: &CellChange, notebook: &Notebook) -> Vec<(&'static str, Ne
     found.into_iter().filter_map(|(word, cell)| Some((word, cell?))).collect()
 }
 
-fn note_text(note: EditNote) -> Option<String> {
-    Some(match note {
-        EditNote::Unchanged => return None,
-        EditNote::OutputsCleared(1) => "1 output was cleared".to_owned(),
-        EditNote::OutputsCleared(count) => format!("{count} outputs were cleared"),
-        EditNote::IdAdded => "the cell had no id and was given one".to_owned(),
-        EditNote::AttachmentsRemoved => {
-            "attachments were removed; code cells cannot have any".to_owned()
-        }
-        EditNote::SurrogatesLost => {
-            "the old source held half characters that no text can hold; they are now U+FFFD"
-                .to_owned()
-        }
-    })
-}
-
 /// Remarks about the file as a whole, as opposed to its cells.
 fn file_notes(saved: &SavedChange<EditReport>) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(version) = saved.merged {
-        notes.push(format!("merged: the file had changed since version {version}, in other cells"));
+        notes.push(words::edit::merged(&version.to_string()));
     }
-    notes.extend(saved.notes.iter().map(words::file_note));
+    notes.extend(saved.notes.iter().map(words::file::note));
     notes
 }
 
@@ -187,7 +160,7 @@ fn as_json(saved: &SavedChange<EditReport>) -> Value {
                 "id": change.id,
                 "type": change.kind.map(|kind| kind.name()),
                 "unchanged": change.notes.contains(&EditNote::Unchanged),
-                "notes": change.notes.iter().filter_map(|note| note_text(*note)).collect::<Vec<_>>(),
+                "notes": change.notes.iter().filter_map(|note| words::edit::note(*note)).collect::<Vec<_>>(),
             });
             for (word, neighbour) in neighbours(change, &saved.after) {
                 row[word.to_lowercase()] = cell(neighbour);

@@ -1,6 +1,6 @@
 //! A run of a notebook, for users and programs: its progress, then the result of each cell.
 //!
-//! Owns the remarks about a run. It must not know how cells run: it takes reports and events and returns text.
+//! Owns the lines about a run. It must not know how cells run: it takes reports and events and returns text.
 
 use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
@@ -14,11 +14,11 @@ use serde_json::Value;
 
 use super::ending::{exception, status};
 use super::fold::{CallNews, CallView};
-use super::words::run::{missing, notes, notes_if, said_beside};
-use super::{freshness, words};
 use crate::batch::Trouble;
 use crate::output::{Output, Stream, count, plain_json, visible};
 use crate::setup::quoted;
+use crate::words;
+use crate::words::run::{cell_name, missing, notes, notes_if, said_beside};
 
 mod json;
 mod status_line;
@@ -87,7 +87,7 @@ impl Progress {
         let Some(number) = self.call.running() else { return Ok(()) };
         let took = self.cell_began.elapsed();
         let text = now(&self.call.reports(), number, took, self.call.last_line());
-        let stopping = if self.is_stopping { words::STOPPING } else { "" };
+        let stopping = if self.is_stopping { words::call::STOPPING } else { "" };
         status.show(&format!("{stopping}{text}"))
     }
 
@@ -190,19 +190,11 @@ impl Progress {
 /// The place of the outputs, and next steps after a successful run.
 fn next(path: &str, told: &PythonReport) -> Vec<String> {
     let name = quoted(path);
-    let see = format!("inkcell read {name} --outputs full");
     let last = told.cells.iter().rev().find_map(|cell| Some(cell.notebook.as_ref()?.index));
-    let Some(last) = last.filter(|_| told.state == State::Done) else {
-        return vec![format!("Outputs are in {path}; see them with: {see}")];
-    };
-    vec![
-        format!(
-            "Outputs are in {path}. To see them, to run its last cell again, to let an agent do both:"
-        ),
-        format!("  {see}"),
-        format!("  inkcell run {name} --cells {last}"),
-        "  inkcell setup claude-code   (or cursor, vscode, codex, zed, goose)".to_owned(),
-    ]
+    match last.filter(|_| told.state == State::Done) {
+        Some(last) => words::run::next_steps(path, &name, last),
+        None => vec![words::run::outputs_are_in(path, &name)],
+    }
 }
 
 /// Use of standard output.
@@ -262,7 +254,7 @@ fn now(cells: &[&CellReport], number: usize, took: Duration, last_line: &str) ->
     let is_told = |cell: &&&CellReport| !is_left_out(cell);
     let at = cells[..=number].iter().filter(is_told).count();
     let all = cells.iter().filter(is_told).count();
-    let mut text = format!("[{at}/{all}] {} {}", name(cell), duration(took));
+    let mut text = format!("[{at}/{all}] {} {}", cell_name(cell), duration(took));
     match left(&cells[number..], took) {
         Some((left, RunTimes::All)) => text.push_str(&format!(", about {} left", duration(left))),
         Some((left, RunTimes::Some)) => text.push_str(&format!(", over {} left", duration(left))),
@@ -311,19 +303,10 @@ fn ended(cell: &CellReport) -> &'static str {
     }
 }
 
-/// A cell's position and id.
-pub(super) fn name(cell: &CellReport) -> String {
-    match &cell.notebook {
-        Some(NotebookCell { index, id: Some(id), .. }) => format!("cell {index} ({id})"),
-        Some(NotebookCell { index, id: None, .. }) => format!("cell {index}"),
-        None => String::from("cell"),
-    }
-}
-
 fn finished_line(number: usize, all: usize, cell: &CellReport) -> String {
     let (state, code) = (ended(cell), first_line(&cell.source.code, 60));
     let took = if has_begun(cell) { duration(cell.duration) + " " } else { String::new() };
-    format!("[{number}/{all}] {} {state} {took} {code}{}", name(cell), because(cell))
+    format!("[{number}/{all}] {} {state} {took} {code}{}", cell_name(cell), because(cell))
 }
 
 /// The reason for a cell's run, if the caller asked for stale cells.
@@ -332,7 +315,7 @@ pub(super) fn reason(cell: &CellReport) -> Option<&StaleReason> {
 }
 
 fn because(cell: &CellReport) -> String {
-    reason(cell).map(|why| format!("  ({})", freshness::why(why))).unwrap_or_default()
+    reason(cell).map(|why| format!("  ({})", words::freshness::why(why))).unwrap_or_default()
 }
 
 /// The cell that stopped the run.
@@ -362,7 +345,7 @@ pub(crate) fn trouble(told: &PythonReport) -> Option<Trouble> {
 pub(crate) fn trouble_of(cell: &CellReport) -> Trouble {
     let position = cell.notebook.as_ref().map(|cell| cell.index);
     let (kind, said) = match (cell.exit_status(), exception(cell)) {
-        (Some(status), _) => ("SystemExit".to_owned(), format!("called exit with: {status}")),
+        (Some(status), _) => ("SystemExit".to_owned(), words::run::called_exit(status)),
         (None, Some(error)) if cell.state == State::Error => {
             let said = format!("{}: {}", error.name, error.value);
             (error.name.clone(), first_line(said.trim_end_matches(": "), 200))
@@ -372,7 +355,7 @@ pub(crate) fn trouble_of(cell: &CellReport) -> Trouble {
             why(cell).trim_start_matches(':').trim().lines().next().unwrap_or_default().to_owned(),
         ),
     };
-    let message = format!("{}: {said}", name(cell));
+    let message = format!("{}: {said}", cell_name(cell));
     Trouble { kind, message, cell: position, details: failure_of(cell) }
 }
 
@@ -383,7 +366,7 @@ fn failure(told: &PythonReport) -> Option<String> {
 
 fn failure_of(cell: &CellReport) -> String {
     if let Some(status) = cell.exit_status() {
-        return format!("error: {} called exit with: {status}", name(cell));
+        return format!("error: {} {}", cell_name(cell), words::run::called_exit(status));
     }
     let mut text = String::new();
     if let Some(error) = exception(cell) {
@@ -391,23 +374,19 @@ fn failure_of(cell: &CellReport) -> String {
         text.push_str(&lines.join("\n"));
         text.push('\n');
     }
-    text.push_str(&format!("error: {}{}", name(cell), why(cell)));
+    text.push_str(&format!("error: {}{}", cell_name(cell), why(cell)));
     text
 }
 
 /// The reason why a cell did not end well.
 fn why(cell: &CellReport) -> String {
     match (cell.state, &cell.end) {
-        (State::Cancelled, _) if !has_run(cell) => " was stopped before it began".to_owned(),
+        (State::Cancelled, _) if !has_run(cell) => words::run::STOPPED_BEFORE.to_owned(),
         (State::TimedOut, Some(EndReport::Stopped { after: Some(after), .. })) => {
-            format!(" did not end within {}", duration(*after))
+            words::run::not_ended_within(&duration(*after))
         }
-        (State::InputRefused, _) => {
-            ": it asked for input, and nobody can answer in a run; give values with -p, or \
-                                     type its code at a prompt: inkcell repl"
-                .to_owned()
-        }
-        (state, end) => match words::sentence(state, end.as_ref()) {
+        (State::InputRefused, _) => words::run::ASKED_FOR_INPUT.to_owned(),
+        (state, end) => match words::call::sentence(state, end.as_ref()) {
             Some(why) => format!(": {why}"),
             None => " failed".to_owned(),
         },
@@ -423,14 +402,14 @@ fn summary(told: &PythonReport, took: Duration) -> String {
     let fresh = told.notebook.as_ref().map_or(0, |notebook| notebook.fresh.len());
     let mut parts = match told.cells.len() {
         0 if fresh > 0 => vec!["nothing is stale".to_owned()],
-        0 => vec!["there was nothing to run".to_owned()],
+        0 => vec![words::run::NOTHING_TO_RUN.to_owned()],
         _ => vec![format!("{} ran", count(ran, "cell"))],
     };
     match failed {
         0 => {}
         // The run ended well, so an option or the notebook allows these failures.
         some if told.state == State::Done => {
-            parts.push(format!("{some} of them failed, as allowed"));
+            parts.push(words::run::failed_as_allowed(some));
         }
         some => parts.push(format!("{some} of them failed")),
     }

@@ -1,10 +1,10 @@
 //! Sessions as text: one line each, and the results of commands on them.
 //!
-//! Owns the words. The facts about a session come from the engine.
+//! Owns the lines, and the order of facts in them. The facts about a session come from the engine.
 
 use std::time::Duration;
 
-use inkcell_engine::api::{InterruptFate, KernelReport, RunningReport, SessionReport, State};
+use inkcell_engine::api::{InterruptFate, KernelReport, RunningReport, SessionReport};
 use inkcell_engine::is_notebook_path;
 use inkcell_engine::kernel::BackendKind;
 use inkcell_engine::notebook::visible_line;
@@ -14,15 +14,13 @@ use inkcell_engine::session::CallNote;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::words;
 use crate::output::visible;
+use crate::words;
 
 /// The result of a command on a session.
 pub(crate) fn report(report: &KernelReport) -> String {
     match report {
-        KernelReport::Sessions(sessions) if sessions.is_empty() => {
-            "There are no sessions.".to_owned()
-        }
+        KernelReport::Sessions(sessions) if sessions.is_empty() => words::session::NONE.to_owned(),
         KernelReport::Sessions(sessions) => {
             sessions.iter().map(line).collect::<Vec<_>>().join("\n")
         }
@@ -38,38 +36,19 @@ fn interrupted(session: &SessionReport, fate: InterruptFate) -> String {
     let name = &session.name;
     let Some(running) = session.running.as_ref().filter(|_| fate != InterruptFate::NothingRan)
     else {
-        return format!("Nothing was running in session {name}.");
+        return words::session::nothing_ran(&name.to_string());
     };
-    let what = what(running);
-    match fate {
-        InterruptFate::NothingRan | InterruptFate::Interrupted => {
-            format!("Interrupted {what} in session {name}.")
-        }
-        InterruptFate::Ended(State::Done) => {
-            format!("{what} in session {name} finished: it was done, or it caught the interrupt.")
-        }
-        InterruptFate::Ended(State::KernelDied) => {
-            format!("The kernel of session {name} died while interrupting {what}.")
-        }
-        InterruptFate::Ended(_) => {
-            format!("{what} in session {name} ended, but not because of the interrupt.")
-        }
-        InterruptFate::StillRunning => format!(
-            "Sent the interrupt, but {what} in session {name} is still running after {} s. To end it, \
-             restart the session; its variables will be gone.",
-            InterruptFate::WAIT.as_secs()
-        ),
-    }
+    words::session::interrupted(&name.to_string(), &what(running), fate)
 }
 
 /// The line for a session with a new kernel.
 pub(crate) fn restarted(session: &SessionReport, notes: &[CallNote]) -> String {
-    with_notes(format!("Restarted; variables are gone. {}", line(session)), notes)
+    with_notes(format!("{}{}", words::session::RESTARTED, line(session)), notes)
 }
 
 fn with_notes(mut text: String, notes: &[CallNote]) -> String {
     for note in notes {
-        text.push_str(&format!("\n[{}]", words::note(note)));
+        text.push_str(&format!("\n[{}]", words::call::note(note)));
     }
     text
 }
@@ -100,13 +79,13 @@ fn line(session: &SessionReport) -> String {
         parts.push(format!("{} kernel{named}", session.backend.name()));
     }
     if let Some(idle) = session.idle.filter(|idle| *idle >= Duration::from_secs(60)) {
-        parts.push(format!("not used for {} min", idle.as_secs() / 60));
+        parts.push(words::session::not_used_for(idle.as_secs() / 60));
     }
     if session.keep == Keep::Always {
         parts.push("kept".to_owned());
     }
     if session.lost.is_some() {
-        parts.push("its variables are gone".to_owned());
+        parts.push(words::session::VARIABLES_GONE.to_owned());
     }
     let (name, cwd) = (visible_line(&session.name.0), session.cwd.to_string_lossy());
     format!("{name} in {}: {}", visible_line(&cwd), parts.join("; "))

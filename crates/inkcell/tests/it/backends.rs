@@ -61,7 +61,15 @@ fn script() -> Vec<(&'static str, Value)> {
         ("python", json!({"code": "!echo from a program"})),
         ("python", json!({"code": "import sys; sys.exit(3)"})),
         ("python", json!({"code": "x"})),
-        ("python", json!({"code": "import os\nprint('last words', flush=True)\nos._exit(7)"})),
+        // Issue 21, 3: the answer says that state is gone.
+        (
+            "python",
+            json!({"cells": [
+                {"code": "w = 1"},
+                {"code": "import os\nprint('last words', flush=True)\nos._exit(7)"},
+                {"code": "w"},
+            ]}),
+        ),
         ("python", json!({"code": "'x' in globals()"})),
         ("python", json!({"code": "x = 1", "reset": true})),
         (

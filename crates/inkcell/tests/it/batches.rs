@@ -50,7 +50,8 @@ fn fates(env: &TestEnv) -> Vec<(String, usize)> {
     rows.iter().map(fate).collect()
 }
 
-/// Two names could mean a notebook and the file to write: nothing is run, and the error spells out both meanings.
+/// Issue 21, 8: two names could mean a notebook and the file to write. Nothing is run, and the error spells out both
+/// meanings. A quoted pattern has one meaning.
 #[test]
 fn names_without_a_place_for_outputs_are_refused() {
     let env = env();
@@ -201,6 +202,15 @@ fn failures_are_told_however_they_are_allowed() {
     env.put("b.ipynb", with(json!({}), json!(["raises-exception"])));
     ran(&env, &[&["--in-place", "a.ipynb", "b.ipynb"][..], &told].concat()).exits(0);
     assert_eq!(fates(&env), [failed.clone(), ("ok".to_owned(), 1)]);
+
+    // A cell that ran out of time counts as failed, too.
+    let mut late: Value =
+        serde_json::from_str(&notebook(&["import time\ntime.sleep(600)"])).expect("JSON");
+    late["metadata"] = json!({"execution": {"timeout": 1}});
+    env.put("late.ipynb", pretty(&late));
+    ran(&env, &[&["--in-place", "late.ipynb", "--allow-errors"][..], &told].concat()).exits(0);
+    assert_eq!(fates(&env), std::slice::from_ref(&failed));
+    well_formed(&env, "j.xml", (1, 1, 0));
 
     env.put("m.ipynb", with_parameters("1 / 0", "year = 0", &["year"]));
     let args = ["m.ipynb", "--matrix", "year=1,2", "-o", "out/{year}.ipynb", "--share-prefix"];
@@ -435,8 +445,8 @@ fn programs_follow_by_lines_of_json() {
     assert_eq!(lines[3]["error"]["kind"], "ZeroDivisionError");
 }
 
-/// B:K-05: `-j N` runs N at once, whatever the limit of sessions. Each notebook waits for all the others, so that
-/// none ends before all have begun; so do notebooks with a shared beginning.
+/// B:K-05 Issue 21, 20: `-j N` runs N at once, whatever the limit of sessions. Each notebook waits for all the others,
+/// so that none ends before all have begun; so do notebooks with a shared beginning.
 #[test]
 fn as_many_run_at_once_as_were_asked_for() {
     const MANY: usize = 10;

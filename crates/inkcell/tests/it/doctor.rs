@@ -76,6 +76,18 @@ fn nothing_of_the_folder_is_run() {
     assert!(!env.path("canary").exists());
 }
 
+/// Issue 21, 22: if kernels cannot be copies, a warning names the module that prevents it.
+#[test]
+fn a_module_that_cannot_be_preloaded_is_a_warning() {
+    let env = env();
+    let modules = crate::logging::put_module_with_a_thread(&env);
+    let preload = [("PYTHONPATH", &*modules), ("INKCELL_PYTHON_PRELOAD", "threaded")];
+    let said = json(&doctor(&env, &["--python", &test_python(), "--json"], &preload).ok());
+    let (level, found, _) = check(&said, "fork server");
+    let wanted = "not used: importing threaded left 1 thread running in the fork server; ";
+    assert!(level == "warn" && found.starts_with(wanted), "{level}: {found}");
+}
+
 /// B:C-09: missing packages are reported with the command that installs them.
 #[test]
 fn missing_packages_are_told_with_the_line_that_installs_them() {

@@ -103,6 +103,14 @@ fn every_operation_says_what_it_did() {
       Notebook: nb.ipynb
       Version: [version]
     ");
+    // Issue 21, 18: an equal value changes no byte, and the reply says so.
+    let before = env.get("nb.ipynb");
+    assert_snapshot!(reply(&env, &["meta", "--set", "title=hello"]), @r"
+    = Nothing to change
+      Notebook: nb.ipynb
+      Version: [version]
+    ");
+    assert_eq!(env.get("nb.ipynb"), before);
     assert_snapshot!(reply(&env, &["clear"]), @r"
     = Nothing to change
       Notebook: nb.ipynb

@@ -322,7 +322,7 @@ fn an_argument_that_is_not_utf_8_is_told() {
     }
 }
 
-/// Errors repeat arguments without letting them control the terminal.
+/// Issue 21, 29: errors repeat arguments without letting them control the terminal.
 #[test]
 fn arguments_are_told_without_control_characters() {
     let env = env();

@@ -44,8 +44,8 @@ fn a_new_notebook_can_name_its_kernel() {
     assert_eq!(made["metadata"]["kernelspec"]["name"], "python3");
 }
 
-/// Every way to create a notebook makes one that papermill can run. Commands that create one do not run the
-/// folder's Python.
+/// Issue 21, 11: every way to create a notebook makes one that papermill can run. Commands that create one do not run
+/// the folder's Python.
 #[test]
 fn new_notebooks_say_which_kernel_they_are_for() {
     let env = env();
@@ -94,6 +94,22 @@ fn new_notebooks_say_which_kernel_they_are_for() {
             assert_eq!(finish(command, "").ok().stdout, "python3 python\n", "{name}");
         }
     }
+}
+
+/// Issue 21, 11: nbconvert exports a new notebook in the language of its kernel.
+#[test]
+fn new_notebooks_have_a_language_for_nbconvert() {
+    let test = "new_notebooks_have_a_language_for_nbconvert";
+    let python = need::named_python(test, "INKCELL_TEST_JUPYTER_PYTHON", "nbconvert");
+    let Some(python) = python else { return };
+    let env = env();
+    env.run(&["new", "new.ipynb"]).ok();
+    let ask = "import sys\nfrom nbconvert import ScriptExporter\n\
+               text, resources = ScriptExporter().from_filename(sys.argv[1])\n\
+               print(resources['output_extension'])";
+    let mut command = env.command(&python);
+    command.args(["-c", ask]).arg(env.path("new.ipynb"));
+    assert_eq!(finish(command, "").ok().stdout, ".py\n");
 }
 
 #[test]

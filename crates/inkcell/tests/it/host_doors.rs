@@ -164,7 +164,7 @@ fn hostile_notebooks_are_text() {
     hosted.env.put(name, notebook.to_string());
     let run = finish(command(&hosted, &runtime, &["run", "--keep", name]), b"").ok();
     let list = finish(command(&hosted, &runtime, &["sessions"]), b"").ok();
-    // B:T-05: a watcher sees an edit that fails, as soon as the host hears of it.
+    // B:T-05 Issue 21, 12: a watcher sees an edit that fails, as soon as the host hears of it.
     finish(command(&hosted, &runtime, &["edit", name, "delete", "9"]), b"").exits(5);
     let watch = || finish(command(&hosted, &runtime, &["attach", name, "--no-follow"]), b"").ok();
     until("the failure to be told", || watch().stdout.contains("✗ Error: "));

@@ -157,8 +157,8 @@ fn a_command_names_an_agent_that_stands_still() {
     drop(stopped);
 }
 
-/// F-025: no command that runs something waits for a stopped host, with a limit or without. It names the host, says
-/// what to do, and works without it by one flag. A host that is ended by force makes room for another.
+/// F-025 Issue 21, 25: no command that runs something waits for a stopped host, with a limit or without. It names the
+/// host, says what to do, and works without it by one flag. A host that is ended by force makes room for another.
 #[test]
 fn nobody_who_runs_something_waits_for_a_host_that_stands_still() {
     let hosted = Hosted::new();
@@ -192,8 +192,8 @@ fn nobody_who_runs_something_waits_for_a_host_that_stands_still() {
     assert_ne!(hosted.host().pid, host.pid);
 }
 
-/// F-021, F-025: if a host is stopped in the middle of a call, its client ends on request, and when its time is
-/// over. It names the host.
+/// F-021 F-025 Issue 21, 25: if a host is stopped in the middle of a call, its client ends on request, and when its
+/// time is over. It names the host.
 #[test]
 fn a_client_of_a_host_that_stands_still_can_be_ended() {
     let hosted = Hosted::new();

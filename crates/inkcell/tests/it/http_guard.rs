@@ -154,8 +154,8 @@ fn guesses_are_limited() {
     assert!(session.ask("tools/list", json!({}))["result"]["tools"].is_array());
 }
 
-/// S-018: more silent connections than there are places do not delay a client with a token until
-/// their time is over.
+/// S-018 Issue 21, 30: more silent connections than there are places do not delay a client with a
+/// token until their time is over.
 #[test]
 fn silent_connections_keep_nobody_out() {
     let env = env();

@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt as _;
 
 use inkcell_testkit::env::{CommandOutput, TestEnv, finish};
+use inkcell_testkit::wait::until;
 use serde_json::json;
 
 use crate::client::Client;
@@ -24,6 +25,15 @@ fn server(env: &TestEnv, variables: &[(&str, &str)]) -> Client {
     Client::with(env, &[], |command| {
         command.env("INKCELL_LOG_FILE", "log").envs(variables.iter().copied());
     })
+}
+
+/// Puts a module `threaded`, which leaves a thread running, and returns its folder for `PYTHONPATH`.
+pub(crate) fn put_module_with_a_thread(env: &TestEnv) -> String {
+    std::fs::create_dir(env.path("modules")).expect("a folder");
+    let code =
+        "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()";
+    env.put("modules/threaded.py", code);
+    env.path("modules").display().to_string()
 }
 
 /// Ends a server and returns its whole log.
@@ -144,6 +154,23 @@ fn why_python_is_not_offered_is_logged() {
     assert_eq!(ran.stdout, "");
     assert!(ran.stderr.contains("/no/such/python"), "{}", ran.stderr);
     assert_eq!(started(&[missing, ("PI_LOG", "off")]).stderr, "");
+}
+
+/// Issue 21, 22: if kernels cannot be copies, the log and the first answer name the module that prevents it.
+#[test]
+fn why_modules_are_not_preloaded_is_logged() {
+    let env = env();
+    let modules = put_module_with_a_thread(&env);
+    let preload = [("PYTHONPATH", &*modules), ("INKCELL_PYTHON_PRELOAD", "threaded")];
+    let mut client = server(&env, &preload);
+    let why = "importing threaded left 1 thread running in the fork server";
+    until("the reason in an answer", || {
+        let said = client.ok("python", json!({"code": "1"})).text();
+        said.contains(&format!("python.preload cannot be used: {why}")).then_some(()).ok_or(said)
+    });
+    let log = log(&env, client);
+    let is_told = |line: &str| line.contains(" WARN ") && line.contains(why);
+    assert!(log.lines().any(is_told), "{log}");
 }
 
 /// A log file that cannot be written is an error at once; a command that logs nothing does not even open it.

@@ -64,7 +64,8 @@ fn an_agent_reads_edits_runs_and_fetches() {
     assert!(gone.is_error() && gone.text().contains("NameError"), "{gone:?}");
 }
 
-/// B:K-05 F-093: the answer that closes another session names it, and the next answer there reports the loss.
+/// B:K-05 F-093 Issue 21, 21: the answer that closes another session names it, and the next answer there reports the
+/// loss.
 #[test]
 fn a_session_that_makes_room_is_named() {
     let env = env();

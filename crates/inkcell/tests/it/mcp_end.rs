@@ -88,8 +88,8 @@ fn ended(mut child: Child) -> std::process::ExitStatus {
     until("the end of the server", || child.try_wait().expect("a child"))
 }
 
-/// F-022, F-023: a client that reads nothing is gone when it has hung up, or when a signal comes, though answers
-/// find no room; its kernel is gone with it.
+/// F-022 F-023 Issue 21, 24: a client that reads nothing is gone when it has hung up, or when a signal comes, though
+/// answers find no room; its kernel is gone with it.
 #[test]
 fn a_client_that_does_not_read_does_not_keep_the_server() {
     for signal in [None, Some(Signal::TERM)] {
@@ -129,8 +129,8 @@ fn a_client_that_does_not_read_does_not_keep_the_server() {
     }
 }
 
-/// F-022, F-023: the same if not even the first answer, or a refusal, found room: the server reads no more then,
-/// and still notices that its client has hung up. With `--keep` as well.
+/// F-022 F-023 Issue 21, 24: the same if not even the first answer, or a refusal, found room. The server reads no more
+/// then, and still notices that its client has hung up. With `--keep` as well.
 #[test]
 fn a_client_that_never_read_does_not_keep_the_server() {
     let hosted = crate::hosts::Hosted::new();

@@ -41,7 +41,7 @@ fn resident_kib(pid: u32) -> u64 {
     line.trim().trim_end_matches("kB").trim().parse().expect("a number")
 }
 
-/// Calls leave a bounded amount of memory behind, whatever their output and number.
+/// Issue 21, 23: calls leave a bounded amount of memory behind, whatever their output and number.
 #[test]
 fn a_server_does_not_grow_with_its_calls() {
     let env = env();

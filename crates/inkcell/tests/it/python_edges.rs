@@ -283,10 +283,11 @@ fn few_open_files_are_enough_or_are_told() {
     assert!(ran.stderr.contains("ulimit -n 1024"), "{}", ran.stderr);
 }
 
-/// S-021: our folders are closed to others, whatever the umask is, also a folder that was made for a group.
+/// Issue 21, 26; S-021: our folders are open to this user and closed to others, whatever the umask is, also a folder
+/// that was made for a group.
 #[test]
-fn the_umask_opens_no_folder_of_ours() {
-    for umask in ["000", "002"] {
+fn the_umask_decides_nothing_about_our_folders() {
+    for umask in ["000", "002", "0177"] {
         let env = env();
         let ours = env.path("xdg/inkcell");
         if umask == "002" {
@@ -300,13 +301,14 @@ fn the_umask_opens_no_folder_of_ours() {
         assert_eq!(finish(command, b"").ok().stdout, "2\n");
         for folder in [ours.clone(), ours.join("runner")] {
             let mode = std::fs::metadata(&folder).expect("a folder").permissions().mode();
-            assert_eq!(mode & 0o022, 0, "{umask}: {} is {mode:o}", folder.display());
+            let (must, must_not) = (mode & 0o700, mode & 0o022);
+            assert_eq!((must, must_not), (0o700, 0), "{umask}: {} is {mode:o}", folder.display());
         }
     }
 }
 
-/// Damages all compiled Python files of the runner.
-fn damage_compiled(env: &TestEnv) {
+/// Replaces the content of all compiled Python files of the runner; Python checks the first 16 bytes.
+fn replace_compiled(env: &TestEnv, content: &[u8]) {
     let mut folders = vec![env.state().join("runner")];
     let mut damaged = 0;
     while let Some(folder) = folders.pop() {
@@ -316,9 +318,8 @@ fn damage_compiled(env: &TestEnv) {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "pyc") {
                 let mut bytes = std::fs::read(&path).expect("bytes");
-                // Python checks the header and trusts the rest.
                 bytes.truncate(16);
-                bytes.extend([0xff; 40]);
+                bytes.extend(content);
                 std::fs::write(&path, bytes).expect("written");
                 damaged += 1;
             }
@@ -333,8 +334,15 @@ fn damage_compiled(env: &TestEnv) {
 fn damaged_compiled_files_of_the_runner_are_made_anew() {
     let env = env();
     run_py(&env, &["1"]).ok();
-    damage_compiled(&env);
-    assert_eq!(run_py(&env, &["--fresh", "6 * 7"]).ok().stdout, "42\n");
+    // What Python reads as a code object without any code.
+    let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
+    let code =
+        "import marshal, sys; sys.stdout.buffer.write(marshal.dumps(compile('', 'a.py', 'exec')))";
+    let empty = Command::new(python).args(["-c", code]).output().expect("output");
+    for content in [&[0xff; 40], &*empty.stdout] {
+        replace_compiled(&env, content);
+        assert_eq!(run_py(&env, &["--fresh", "6 * 7"]).ok().stdout, "42\n");
+    }
 }
 
 /// The same for Jupyter kernels, which load files of the runner.
@@ -348,6 +356,6 @@ fn damaged_compiled_files_do_not_stop_jupyter_kernels() {
     }
     let on_jupyter = |code| run_py(&env, &["--fresh", "--backend", "zmq", code]);
     on_jupyter("1").ok();
-    damage_compiled(&env);
+    replace_compiled(&env, &[0xff; 40]);
     assert_eq!(on_jupyter("6 * 7").ok().stdout, "42\n");
 }

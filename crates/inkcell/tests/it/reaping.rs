@@ -42,7 +42,8 @@ fn left(env: &TestEnv) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// F-022: a server waits for its kernels, its fork server and the kernels made ahead of time before it ends.
+/// F-022 Issue 21, 24: a server waits for its kernels, its fork server and the kernels made ahead of time before it
+/// ends.
 #[test]
 fn a_server_leaves_no_process_and_no_status() {
     let env = env();
@@ -60,7 +61,7 @@ fn a_server_leaves_no_process_and_no_status() {
     assert_eq!(left(&env), json!([]));
 }
 
-/// F-021: the same for commands, also those that use a fork server.
+/// F-021 Issue 21, 24: the same for commands, also those that use a fork server.
 #[test]
 fn a_command_leaves_no_process_and_no_status() {
     let env = env();

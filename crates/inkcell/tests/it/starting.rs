@@ -32,8 +32,8 @@ fn put_program(path: &Path, mark: &Path) {
 
 type Variables = &'static [(&'static str, &'static str)];
 
-/// S-026: starting inkcell and reading notebooks runs nothing from a folder with foreign content, wherever the
-/// program hides.
+/// S-026 Issue 21, 28: starting inkcell and reading notebooks runs nothing from a folder with foreign content, wherever
+/// the program hides.
 #[test]
 fn starting_runs_nothing_of_the_workspace() {
     // The place of the program, and the variables and settings that make inkcell look there.
@@ -86,7 +86,7 @@ fn starting_runs_nothing_of_the_workspace() {
     }
 }
 
-/// Commands that inspect interpreters announce which programs of the folder they run.
+/// Issue 21, 28: commands that inspect interpreters announce which programs of the folder they run.
 #[test]
 fn what_looks_at_pythons_says_which_it_runs() {
     let env = env();
@@ -139,8 +139,8 @@ fn failed(said: &Value, what: &str, words: &str) -> bool {
 
 const FILES: [&str; 3] = ["notebook_read", "notebook_edit", "result"];
 
-/// B:C-03: Jupyter's kernels need ipykernel. An environment in the workspace is judged by its files, any other is
-/// asked.
+/// B:C-03 Issue 21, 12: Jupyter's kernels need ipykernel. An environment in the workspace is judged by its files, any
+/// other is asked.
 #[test]
 fn without_ipykernel_zmq_and_gateways_offer_no_python() {
     let env = env();
@@ -170,8 +170,8 @@ fn without_ipykernel_zmq_and_gateways_offer_no_python() {
     }
 }
 
-/// B:C-03: a gateway that is missing, or refuses access, offers no Python either; and no Python of this machine is
-/// needed.
+/// B:C-03 Issue 21, 12: a gateway that is missing, or refuses access, offers no Python either; and no Python of this
+/// machine is needed.
 #[test]
 fn without_a_gateway_that_answers_there_is_no_python() {
     let env = env();

@@ -136,8 +136,8 @@ fn sessions_end_with_the_command() {
     assert_eq!(ran.stderr, told);
 }
 
-/// F-021, F-023: an answer without a reader does not keep a command from ending on a signal, even before it has
-/// begun to write the answer.
+/// F-021 F-023 Issue 21, 24: an answer without a reader does not keep a command from ending on a signal, even before it
+/// has begun to write the answer.
 #[test]
 fn an_answer_that_nobody_reads_does_not_keep_a_command() {
     let env = env();

@@ -48,10 +48,13 @@ const FLAKY: &str = "import os\nn = len(os.listdir('.'))\nopen(f'seen{n}', 'w').
 #[test]
 fn a_notebook_that_shows_the_same_is_well() {
     let env = env();
-    let before = stored(&env, "a.ipynb", &notebook(&["x = 6", "print('hi')\nx * 7", "1/0"]));
+    // Issue 21, 4: no helper is there, so the last cell fails.
+    let cells = ["x = 6", "print('hi')\nx * 7", "1/0", "log(10)"];
+    let before = stored(&env, "a.ipynb", &notebook(&cells));
+    assert!(String::from_utf8_lossy(&before).contains("NameError"));
     let names = env.names();
     let good = verified(&env, &["a.ipynb"]).exits(0);
-    assert!(good.stdout.starts_with("a.ipynb: 3 cells are as stored ("), "{good:?}");
+    assert!(good.stdout.starts_with("a.ipynb: 4 cells are as stored ("), "{good:?}");
     assert_eq!(env.get("a.ipynb"), before);
     assert_eq!(env.names(), names);
     assert_eq!(names_in(&env.state().join("verify")), [""; 0]);

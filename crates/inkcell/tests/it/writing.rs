@@ -48,7 +48,8 @@ fn what_is_read_goes_back_byte_for_byte() {
     }
 }
 
-/// A script is not the text form of a notebook. It is refused with the line, and no hint suggests writing it.
+/// Issue 21, 9: a script is not the text form of a notebook. It is refused with the line, and no hint suggests writing
+/// it.
 #[test]
 fn a_script_is_refused_with_its_line() {
     let env = env();

@@ -133,7 +133,7 @@ def test_every_name_is_installed(session):
 
 
 def test_every_name_is_looked_for_in_a_notebook():
-    """Notebooks run without helpers: the comparison with Jupyter has a cell for each name."""
+    """Issue 21, 4: notebooks run without helpers, and the comparison with Jupyter has a cell for each name."""
     crates = ROOT.parent.parent
     cells = crates / "inkcell" / "tests" / "differential" / "notebooks" / "helpers.txt"
     looked_for = {line.partition("(")[0] for line in cells.read_text().splitlines() if "(" in line}
@@ -141,6 +141,7 @@ def test_every_name_is_looked_for_in_a_notebook():
 
 
 def test_every_name_is_called_on_every_backend():
+    """Issue 21, 5: the table of the conformance suite has a row for each helper."""
     table = ROOT.parent / "tests" / "conformance" / "helpers.rs"
     rows = table.read_text().partition("CALLS")[2].partition("];")[0].splitlines()
     assert {row.split('"')[1] for row in rows if row.startswith("    (")} == EXPECTED

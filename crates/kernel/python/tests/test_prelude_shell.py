@@ -40,7 +40,7 @@ def test_result(ns, session, name, tmp_path, capsys):
     result = command("pwd; echo err >&2", cwd="d")
     assert result.stdout == str(tmp_path.resolve() / "d") + "\n"
     assert result.stderr.endswith("err\n") and result.code == 0
-    # As the last line of a cell it shows its output, unless that was shown already.
+    # Issue 21, 5: as the last line of a cell it shows its output, unless that was shown already.
     assert result and repr(result) == ("" if name == "bash" else result.stdout + result.stderr.rstrip("\n"))
     op = "bash" if name == "bash" else "sh"
     event = session.last()

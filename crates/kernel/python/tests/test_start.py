@@ -35,6 +35,7 @@ def values(code, **settings):
     ],
 )
 def test_pythons_own_variables_hold(settings, code):
+    """Issue 21, 14: each has the effect that it has on Python itself."""
     told, wanted = values(code, **settings)
     assert told == wanted
 
@@ -53,6 +54,7 @@ def test_a_runner_starts_whatever_is_set():
 
 @pytest.mark.parametrize("shell", ["lite", "ipython"])
 def test_nothing_of_the_working_folder_is_imported_at_the_start(tmp_path, monkeypatch, shell):
+    """Issue 21, 14: with `PYTHONPATH`, too, on every Python."""
     if shell == "ipython":
         pytest.importorskip("IPython")
     for name in ("json", "sitecustomize", "usercustomize", "site", "token", "linecache", "select"):
@@ -82,6 +84,7 @@ def test_the_runners_own_files_are_compiled_once(tmp_path):
 
 
 def test_user_site_is_left_out_where_it_is_not_wanted(tmp_path):
+    """Issue 21, 14: and it is there where it is wanted."""
     if sys.prefix != sys.base_prefix:
         pytest.skip("an environment has no user site")
     code = "import site, sys; print(site.getusersitepackages() in sys.path)"

@@ -9,12 +9,12 @@ pub mod base64 {
     use ::base64::engine::general_purpose::STANDARD;
     use serde::{Deserialize, Deserializer, Serializer, de::Error as _};
 
-    /// For fields that hold bytes of any type.
+    /// Encodes the bytes, with padding at the end.
     pub fn serialize<S: Serializer>(bytes: &impl AsRef<[u8]>, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&STANDARD.encode(bytes))
     }
 
-    /// The type of the field decides what the bytes become.
+    /// Decodes the string. An error says where it is not base64.
     pub fn deserialize<'de, D: Deserializer<'de>, B: From<Vec<u8>>>(
         from: D,
     ) -> Result<B, D::Error> {

@@ -4,9 +4,9 @@
 //! lives; a process id never does. This module must not know how a kernel is removed.
 
 use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -16,6 +16,7 @@ use crate::error::gateway::Whose;
 use crate::gateway::transport::rest::{RemoteId, Rest};
 use crate::jupyter::home::random_hex;
 use crate::new_file::NewFile;
+use crate::private_folder::make_private_folder;
 
 /// Longest file that is read. Our own files stay far below; others must not fill memory.
 const FILE_BYTES: u64 = 4 << 20;
@@ -132,7 +133,7 @@ impl Drop for Record {
 
 impl Open {
     fn new(folder: &Path) -> io::Result<Open> {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        make_private_folder(folder)?;
         let path = folder.join(format!("{}.jsonl", random_hex::<8>()?));
         // Under its final name, an unlocked file would count as that of a dead host. Nothing looks
         // under this name.

@@ -110,7 +110,7 @@ fn commands_are_filled_in() {
         "a/tmp/{prefix}.jsonb/specs/some",
     ];
     assert_eq!(command, wanted);
-    // The history of the user's IPython stays unchanged.
+    // Issue 21, 17: the history of the user's IPython stays unchanged.
     for (argv, added) in [
         (r#"["python", "-m", "ipykernel_launcher", "-f", "{connection_file}"]"#, true),
         (r#"["python", "-m", "ipykernel", "--HistoryManager.enabled=False"]"#, false),

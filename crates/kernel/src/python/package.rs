@@ -6,10 +6,10 @@
 mod files;
 
 use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
@@ -17,6 +17,7 @@ use rustix::io::Errno;
 pub(crate) use files::FILES;
 
 use crate::error::LaunchError;
+use crate::private_folder::make_private_folder;
 
 /// The folder to import the runner from. Creates it if it is missing or incomplete.
 ///
@@ -36,7 +37,7 @@ pub(crate) fn install(state: &Path) -> io::Result<PathBuf> {
 }
 
 fn lay_out(state: &Path, home: &Path, folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(home)?;
+    make_private_folder(home)?;
     // Another user who may write to one of these folders could replace our code.
     check_own(state)?;
     check_own(home)?;
@@ -48,7 +49,7 @@ fn lay_out(state: &Path, home: &Path, folder: &Path) -> io::Result<()> {
     for (name, text) in FILES {
         let path = fresh.join(name);
         if let Some(parent) = path.parent() {
-            DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+            make_private_folder(parent)?;
         }
         // Only the owner may write, whatever the umask is.
         let mut file =
@@ -100,10 +101,7 @@ pub(crate) fn repair(state_dir: &Path, error: &LaunchError) -> bool {
 
 /// Creates the folders for compiled files. Python would make them writable for others, if the umask allows that.
 fn make_room_for_compiled(folder: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    // Another start may have created one meanwhile.
-    builder.recursive(true).mode(0o700);
-    compiled(folder).iter().try_for_each(|place| builder.create(place))
+    compiled(folder).iter().try_for_each(|place| make_private_folder(place))
 }
 
 /// The folders in which Python puts compiled files.
@@ -183,7 +181,7 @@ mod tests {
         assert_eq!(found, carried, "name every file in python/package/files.rs");
     }
 
-    /// F-028: an incomplete folder, or one with a truncated file, is replaced.
+    /// F-028 Issue 21, 27: an incomplete folder, or one with a file that was cut or has other bytes, is replaced.
     #[test]
     fn a_damaged_folder_is_repaired() {
         let state = tempfile::TempDir::new().expect("a folder");

@@ -59,6 +59,9 @@ const RECENT: Duration = Duration::from_millis(250);
 /// The most events that wait for the session; beyond that, the runner's own writes stall.
 const EVENT_QUEUE: usize = 64;
 
+/// Stands in each traceback that passes through the runner.
+const OWN_CODE: &str = "inkcell_runner";
+
 impl RunnerBackend {
     /// Makes a backend with a thread of its own that starts the children.
     pub fn new(config: RunnerConfig) -> Result<RunnerBackend, LaunchError> {
@@ -129,15 +132,22 @@ impl RunnerBackend {
     }
 }
 
-/// True for a failure that damaged files from Python's compiler may cause: Python could not read one, or crashed.
+/// True for a failure that damaged files from Python's compiler may cause: Python could not read one, crashed, or failed
+/// in the runner's own code, whose sources are whole.
 fn is_about_compiled(error: &LaunchError) -> bool {
-    let LaunchError::EndedEarly { cause, stderr_tail, .. } = error else { return false };
+    let (cause, stderr_tail) = match error {
+        LaunchError::EndedEarly { cause, stderr_tail, .. } => (cause, stderr_tail),
+        LaunchError::Startup { reason } => return reason.contains(OWN_CODE),
+        _ => return false,
+    };
     let crashes = [Signal::SEGV, Signal::ABORT, Signal::BUS, Signal::ILL].map(Signal::as_raw);
     match cause {
         DeathCause::Signal { signal } => crashes.contains(signal),
         // A damaged file may hold the very code that prints errors.
         _ if stderr_tail.trim().is_empty() => true,
-        _ => ["marshal", "_compile_bytecode"].iter().any(|word| stderr_tail.contains(word)),
+        _ => {
+            ["marshal", "_compile_bytecode", OWN_CODE].iter().any(|word| stderr_tail.contains(word))
+        }
     }
 }
 

@@ -25,7 +25,7 @@ use crate::event::{
 use crate::process::{Mark, Process, kill_group, oom_kills, watch_exit};
 use crate::question::{Answer, AskId};
 use crate::runner::commands::{CONTROL, SIGNAL};
-use crate::runner::frames::{Decoder, Frame, Part, Value};
+use crate::runner::frames::{Decoder, Frame, FrameError, Part, Value};
 use crate::runner::handle::Intent;
 use crate::trace::{KernelTrace, MessageTrace};
 use crate::turn::Interrupt;
@@ -52,6 +52,8 @@ pub(crate) struct Pump {
     stdout: Option<pipe::Receiver>,
     stderr: Option<pipe::Receiver>,
     decoder: Decoder,
+    /// What the decoder gave while the pump looked for the start of a cell.
+    upcoming: Option<Result<(Frame, Bytes), FrameError>>,
     trace: Option<Arc<dyn KernelTrace>>,
     messages: MessageTrace,
     events: mpsc::Sender<KernelEvent>,
@@ -105,6 +107,7 @@ impl Pump {
             stdout: Some(said.stdout),
             stderr: Some(said.stderr),
             decoder: said.decoder,
+            upcoming: None,
             trace: said.trace,
             messages: said.messages,
             events,
@@ -153,28 +156,37 @@ impl Pump {
                 }
                 Wakeup::Pipe => {
                     // The frame that names the owner of this output was sent before the output, so it is there already.
-                    let size = rustix::net::recv(
-                        &self.control,
-                        &mut self.scratch[..],
-                        RecvFlags::DONTWAIT,
-                    );
-                    if let Ok((size, _)) = size {
-                        self.decoder.buffer().extend_from_slice(&self.scratch[..size]);
-                        self.is_drained = false;
-                    }
+                    self.receive();
+                    self.is_drained = false;
                     if let Err(problem) = self.frames().await {
                         return Some(problem);
                     }
-                    self.drain().await;
+                    // After the end of a cell, the pipes may hold output of one whose start is not known yet.
+                    if !self.is_drained {
+                        self.drain().await;
+                    }
                 }
             }
+        }
+    }
+
+    /// Takes the frames that have arrived.
+    fn receive(&mut self) {
+        let size = rustix::net::recv(&self.control, &mut self.scratch[..], RecvFlags::DONTWAIT);
+        if let Ok((size, _)) = size {
+            self.decoder.buffer().extend_from_slice(&self.scratch[..size]);
+            self.is_drained = false;
         }
     }
 
     /// Handles all complete frames.
     async fn frames(&mut self) -> Result<(), String> {
         loop {
-            match self.decoder.next() {
+            let next = match self.upcoming.take() {
+                Some(upcoming) => upcoming.map(Some),
+                None => self.decoder.next(),
+            };
+            match next {
                 Ok(Some((frame, payload))) => self.frame(frame, payload).await,
                 Ok(None) => return Ok(()),
                 Err(error) => return Err(error.to_string()),
@@ -182,24 +194,42 @@ impl Pump {
         }
     }
 
+    /// Handles the start of a cell, if that is what comes next.
+    async fn hear_start(&mut self) {
+        if self.upcoming.is_some() {
+            return;
+        }
+        self.receive();
+        match self.decoder.next() {
+            Ok(Some((Frame::Started { id, count }, _))) => self.begin_cell(id, count).await,
+            next => self.upcoming = next.transpose(),
+        }
+    }
+
+    async fn begin_cell(&mut self, id: u64, count: Option<u32>) {
+        self.messages.received(CONTROL, "started", Some(id));
+        // Before the event is sent: the session may be slow to take it.
+        if self.intent.turn.begin_cell() == Interrupt::SendNow {
+            self.messages.sent(SIGNAL, "interrupt", None);
+            kill_group(self.child.id(), Signal::INT);
+        }
+        self.current = Some(ExecId(id));
+        (self.error, self.has_number) = (None, count.is_some());
+        self.exec(Some(id), ExecEvent::Started { count }).await;
+    }
+
     async fn frame(&mut self, frame: Frame, payload: Bytes) {
-        // One drain serves all frames of one read: output from before them was in the pipes with the first.
-        if !self.is_drained && !matches!(frame, Frame::Started { .. } | Frame::Stream { .. }) {
+        if let Frame::Started { id, count } = frame {
+            return self.begin_cell(id, count).await;
+        }
+        // One drain serves all frames of one read: output from before them was in the pipes with the first. Between
+        // cells no frame waits for output.
+        if self.current.is_some() && !self.is_drained && !matches!(frame, Frame::Stream { .. }) {
             self.drain().await;
         }
         self.messages.received(CONTROL, frame.kind(), frame.id());
         match frame {
-            Frame::Ready { .. } | Frame::Failed { .. } => {}
-            Frame::Started { id, count } => {
-                // Before the event is sent: the session may be slow to take it.
-                if self.intent.turn.begin_cell() == Interrupt::SendNow {
-                    self.messages.sent(SIGNAL, "interrupt", None);
-                    kill_group(self.child.id(), Signal::INT);
-                }
-                self.current = Some(ExecId(id));
-                (self.error, self.has_number) = (None, count.is_some());
-                self.exec(Some(id), ExecEvent::Started { count }).await;
-            }
+            Frame::Ready { .. } | Frame::Failed { .. } | Frame::Started { .. } => {}
             Frame::Stream { id, name } => {
                 let name = if name == "stderr" { StreamName::Stderr } else { StreamName::Stdout };
                 self.exec(id, ExecEvent::Stream { name, data: payload }).await;
@@ -298,6 +328,10 @@ impl Pump {
                     Ok(size) => {
                         budget = budget.saturating_sub(size);
                         let data = Bytes::copy_from_slice(&self.scratch[..size]);
+                        if self.current.is_none() {
+                            // A cell may have started, and written this, since the last frame.
+                            self.hear_start().await;
+                        }
                         self.raw(name, data).await;
                     }
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -447,3 +481,6 @@ fn bundle(parts: &[Part], metadata: String, mut payload: Bytes) -> MimeBundle {
     }
     MimeBundle { data, metadata }
 }
+
+#[cfg(test)]
+mod tests;

@@ -122,8 +122,8 @@ fn odd_messages_are_passed_over() {
     assert_eq!(widgets.changed(), None);
 }
 
-/// However large the widgets of a kernel become, the stored state has a bound, and reaching it is
-/// reported once.
+/// Issue 21, 13: however large the widgets of a kernel become, the stored state has a bound, and
+/// reaching it is reported once.
 #[test]
 fn what_is_kept_has_a_bound() {
     let mut widgets = Widgets::default();

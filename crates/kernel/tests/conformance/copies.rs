@@ -120,6 +120,14 @@ async fn what_cannot_be_copied_is_told(start: Start) {
             "the cells left shared memory open",
             "f.close(); os.remove(name)",
         ),
+        // Issue 21, 22: a descriptor that pretends to belong to a device.
+        (
+            "import os\nkept, read = open(os.devnull), os.readlink\n\
+             def readlink(path, *rest, **more):\n    is_it = path == '/proc/self/fd/%d' % kept.fileno()\n    \
+             return '/dev/nvidia0' if is_it else read(path, *rest, **more)\nos.readlink = readlink",
+            "the cells use a GPU (/dev/nvidia0)",
+            "os.readlink = read; kept.close()",
+        ),
     ];
     for (code, reason, undo) in table {
         let mut bench = Bench::start(start).await;

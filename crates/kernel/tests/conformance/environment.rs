@@ -84,8 +84,8 @@ async fn a_kernel_starts_with_what_it_was_given(start: Start) {
     assert_eq!(bench.value("(os.getsid(0), os.getpgrp()) == (os.getpid(),) * 2").await, "True");
 }
 
-/// Python's own variables hold in a kernel as in a Python started by hand, and `PYTHONPATH` comes after the working
-/// folder of the kernel. None of them affects the runner's own files.
+/// Issue 21, 14: Python's own variables hold in a kernel as in a Python started by hand, and `PYTHONPATH` comes after
+/// the working folder of the kernel. None of them affects the runner's own files.
 async fn pythons_own_variables_hold(start: Start) {
     let mut bench = Bench::empty(start);
     std::fs::create_dir(bench.cwd().join("lib")).expect("a folder");
@@ -116,7 +116,8 @@ async fn pythons_own_variables_hold(start: Start) {
     assert_eq!(bench.value("os.environ['PYTHONPATH']").await, "'lib'");
 }
 
-/// Issue 21, 17: a server starts kernels with its user's history file, and cells are not written there.
+/// Issue 21, 17: a server that inkcell did not start gives its kernels the history file of its user. Cells are not
+/// written there.
 async fn the_history_of_the_user_is_left_alone(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("secret = 1").await.ok();

@@ -152,7 +152,8 @@ const GPU: &str = "import os\nkept, read = open(os.devnull), os.readlink\n\
     def readlink(path, *rest, **more):\n    is_it = path == '/proc/self/fd/%d' % kept.fileno()\n    \
     return '/dev/nvidia0' if is_it else read(path, *rest, **more)\nos.readlink = readlink";
 
-/// The backend never copies a server that cannot be copied soundly: kernels start without it and say why.
+/// Issue 21, 22: the backend never copies a server that cannot be copied soundly. Kernels start without it, and the
+/// first answer says why.
 async fn a_server_with_a_thread_or_a_gpu_is_not_copied() {
     let table = [
         ("threaded", THREAD, "importing threaded left 1 thread running in the fork server"),
@@ -181,8 +182,8 @@ async fn a_server_with_a_thread_or_a_gpu_is_not_copied() {
     }
 }
 
-/// A GPU library is ordinary code; `import torch` loads it on every machine. The check knows it only by name, so
-/// any mapping of that name will do.
+/// Issue 21, 22: a GPU library is ordinary code; `import torch` loads it on every machine. The check knows it only by
+/// name, so any mapping of that name will do.
 async fn a_server_with_the_library_of_a_gpu_is_copied() {
     let library = "import mmap, os\npath = os.path.join(os.path.dirname(__file__), 'libcuda.so.1')\n\
         with open(path, 'wb') as file: file.write(bytes(4096))\n\

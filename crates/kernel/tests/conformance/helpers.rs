@@ -65,6 +65,7 @@ const CALLS: &[(&str, &str, &str)] = &[
 const REPOSITORY: &str = "import subprocess\nsubprocess.run(\"git init -q . && echo x > kept && git add kept && \
                           git -c maintenance.auto=false -c user.name=a -c user.email=a@example.com commit -q -m first\", shell=True, check=True)";
 
+/// Issue 21, 5: on a gateway, too, where a kernel has no lifeline.
 async fn every_helper_works(start: Start) {
     let mut bench = Bench::empty(start);
     bench.spec.startup.prelude = Prelude::Full;

@@ -276,8 +276,8 @@ async fn a_kernel_begins_with_what_it_is_to_have(start: Start) {
     assert_eq!(bench.run("bash('echo from a shell');").await.ok().stdout(), "from a shell\n");
 }
 
-/// S-025: a file in the working folder with the name of a Python module does not break the start, and cells
-/// can import from the folder.
+/// S-025 Issue 21, 31: a file in the working folder with the name of a Python module does not break the start, and
+/// cells can import from the folder.
 async fn a_module_of_the_working_folder_stops_no_start(start: Start) {
     let mut bench = Bench::empty(start);
     for name in ["re.py", "json.py", "runpy.py", "typing.py"] {

@@ -205,7 +205,7 @@ fn metadata_of_a_cell_is_changed_in_place() {
         &with(r#"{"n": 12345678901234568}"#),
         &[],
     );
-    // An equal value keeps its layout, even an odd one.
+    // Issue 21, 18: an equal value keeps its layout, even an odd one.
     let odd = with(r#"{"x": {"a":[ 1,2 ],   "b": "\u00e9"}, "y":{ }}"#);
     let equal = [("x", r#"{"b": "é", "a": [1, 2]}"#), ("y", "{}")];
     check(&odd, set(&equal), &odd, &[EditNote::Unchanged]);

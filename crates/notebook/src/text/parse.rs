@@ -108,7 +108,7 @@ mod tests {
         Notebook::parse(text.into_bytes()).unwrap()
     }
 
-    /// The error names the line; text that the notebook itself produces always passes.
+    /// Issue 21, 9: the error names the line; text that the notebook itself produces always passes.
     #[test]
     fn a_marker_of_a_script_is_refused_where_it_is_no_source() {
         let refused = |book: &Notebook, text: &str, line: usize, shown: &str| {

@@ -228,7 +228,7 @@ fn future_imports_and_an_encoding_stand_at_the_top_of_a_script() {
     );
 }
 
-/// A script is not virtual text: read as such, it would lose cells.
+/// Issue 21, 9: a script is not virtual text. Read as such, it would lose cells.
 #[test]
 fn a_script_is_not_taken_for_the_text_of_a_notebook() {
     let books = [

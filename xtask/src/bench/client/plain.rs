@@ -1,4 +1,4 @@
-//! Takes samples of plain processes: `python3 -c`, `python3 -i` on a pipe, and any whole command.
+//! Takes samples of plain processes: `python3 -c`, `python3 -i` or another loop on a pipe, and any whole command.
 //!
 //! Owns those processes. The host program that reads our kernels reads them too, so that both
 //! figures include its cost.
@@ -24,11 +24,14 @@ pub(super) struct Plain {
     samples: usize,
 }
 
-/// An interactive interpreter on a pipe.
+/// A process on a pipe that runs one piece of code after another.
 struct Interactive {
     child: Child,
     stdin: ChildStdin,
     said: PipeReader,
+    /// A piece of code as this process takes it, and the whole answer.
+    line: String,
+    answer: Vec<u8>,
 }
 
 /// The prompt that an interpreter prints when it waits for input.
@@ -48,7 +51,8 @@ impl Plain {
             }
         }
         let held = match task.job {
-            Job::Trip => Some(Interactive::start(&task)?),
+            Job::Trip if command.is_empty() => Some(Interactive::python(&task)?),
+            Job::Trip => Some(Interactive::cell_loop(&command, &task)?),
             _ => None,
         };
         let digest = task.digest()?;
@@ -91,15 +95,12 @@ impl Plain {
 
     fn trips(&mut self) -> Result<Value> {
         let held = self.held.as_mut().context("there is no interpreter")?;
-        let line = format!("{}\n", self.task.code);
-        let expected = format!("{line}>>> ");
         let mut times = Vec::with_capacity(self.task.count);
         for _ in 0..self.task.count {
             let begin = Instant::now();
-            held.stdin.write_all(line.as_bytes())?;
-            let answer = held.until_prompt()?;
+            let answer = held.run_once()?;
             times.push(begin.elapsed().as_secs_f64() * 1e6);
-            if answer != expected.as_bytes() {
+            if answer != held.answer {
                 bail!("it answered {:?}", String::from_utf8_lossy(&answer));
             }
         }
@@ -138,25 +139,50 @@ impl Plain {
 }
 
 impl Interactive {
-    fn start(task: &Task) -> Result<Interactive> {
+    /// `python3 -i`. Each answer ends with the next prompt.
+    fn python(task: &Task) -> Result<Interactive> {
         let python = task.python.display().to_string();
         let words = [python, "-i".to_owned(), "-q".to_owned(), "-u".to_owned()];
+        let line = format!("{}\n", task.code);
+        let answer = [line.as_bytes(), PROMPT].concat();
+        let mut interactive = Interactive::start(&words, task, line, answer)?;
+        interactive.until(PROMPT)?;
+        Ok(interactive)
+    }
+
+    /// A program that reads cells and writes reports, as lines of JSON.
+    fn cell_loop(words: &[String], task: &Task) -> Result<Interactive> {
+        let line = format!("{}\n", json!({"id": 1, "code": task.code}));
+        let answer = format!("{{\"started\":true}}\n{}\n", json!({"done": task.code}));
+        Interactive::start(words, task, line, answer.into_bytes())
+    }
+
+    fn start(words: &[String], task: &Task, line: String, answer: Vec<u8>) -> Result<Interactive> {
         // Prompts go to standard error. In one pipe with the answers, they mark the end of each.
         let (said, theirs) = std::io::pipe()?;
-        let mut child = command(&words, task)?
+        let mut child = command(words, task)?
             .stdin(Stdio::piped())
             .stdout(theirs.try_clone()?)
             .stderr(theirs)
             .spawn()?;
         let stdin = child.stdin.take().context("the input is a pipe")?;
-        let mut interactive = Interactive { child, stdin, said };
-        interactive.until_prompt()?;
-        Ok(interactive)
+        Ok(Interactive { child, stdin, said, line, answer })
     }
 
-    fn until_prompt(&mut self) -> Result<Vec<u8>> {
+    /// Sends the piece of code and reads as much as the whole answer has.
+    fn run_once(&mut self) -> Result<Vec<u8>> {
+        self.stdin.write_all(self.line.as_bytes())?;
+        let size = self.answer.len();
+        self.read_while(|said| said.len() < size)
+    }
+
+    fn until(&mut self, end: &[u8]) -> Result<Vec<u8>> {
+        self.read_while(|said| !said.ends_with(end))
+    }
+
+    fn read_while(&mut self, is_more_due: impl Fn(&[u8]) -> bool) -> Result<Vec<u8>> {
         let (mut said, mut block) = (Vec::new(), [0; 4096]);
-        while !said.ends_with(PROMPT) {
+        while is_more_due(&said) {
             let count = self.said.read(&mut block)?;
             if count == 0 {
                 bail!("it ended after {:?}", String::from_utf8_lossy(&said));

@@ -11,6 +11,7 @@ use crate::bench::measure::{Rows, Size};
 use crate::bench::table::{Column, Goal, MS, Statistic, Table, US_P99};
 
 const INTERACTIVE: &str = "python3 -i on a pipe";
+const LOOP: &str = "the least loop in Python";
 const PIPE: &str = "python3 -c into a pipe";
 const NBCLIENT: &str = "nbclient";
 const PLAIN: &str = "python3";
@@ -21,8 +22,12 @@ pub(super) fn trip(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
     let count = size.pick(300, 100);
     let task = Task { count, ..arena.task(Job::Trip, "1", Backend::PYTHON) };
     let [direct, forked] = both(arena, &task, &[]);
+    let words = [arena.python.clone(), arena.script_path("cell_loop.py")];
+    let command = words.iter().map(|word| word.display().to_string()).collect();
+    let least = Backend::Plain { command, check: Vec::new() };
     let clients = [
         Client::peer(IPYKERNEL, "kernel_jupyter.py", task.clone()),
+        Client::ours(LOOP, Task { backend: least, ..task.clone() }),
         Client::ours(INTERACTIVE, task),
         direct,
         forked,
@@ -31,6 +36,7 @@ pub(super) fn trip(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
     let mut columns = US_P99.to_vec();
     columns.extend([
         Column("times python3 -i", Statistic::Times("us", INTERACTIVE)),
+        Column("times the loop", Statistic::Times("us", LOOP)),
         Column("quicker than ipykernel", Statistic::Under("us", IPYKERNEL)),
     ]);
     let mut table =

@@ -136,8 +136,8 @@ pub(super) fn many(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
     Ok(vec![bare, full])
 }
 
-/// Measures kernels with a library that loads the driver of a GPU. ipykernel would need tens of
-/// gigabytes for it.
+/// Issue 21, 22: measures kernels with a library that loads the driver of a GPU. ipykernel would need
+/// tens of gigabytes for it.
 pub(super) fn torch(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
     let code = "import torch\nfloat(torch.ones(3).sum())";
     let count = size.kernels.unwrap_or(size.pick(200, 8));

@@ -235,7 +235,8 @@ impl Dice {
     }
 
     fn run_note(&mut self) -> RunNote {
-        match self.below(12) {
+        match self.below(13) {
+            12 => RunNote::NotNoted(self.problem()),
             11 => RunNote::Helpers,
             10 => RunNote::NoDefaults,
             9 => RunNote::UnknownParameters { names: self.some(Dice::text) },

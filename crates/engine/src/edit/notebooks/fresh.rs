@@ -110,7 +110,8 @@ impl Notebooks {
 mod tests {
     use super::*;
 
-    /// New notebooks have the metadata that papermill and nbconvert look for, for kernels of any language.
+    /// Issue 21, 11: new notebooks have the metadata that papermill and nbconvert look for, for kernels
+    /// of any language.
     #[test]
     fn a_new_notebook_says_what_its_kernel_is() {
         let made = |kernel: KernelMetadata| {

@@ -13,6 +13,7 @@ use crate::app::gateways::{self, GatewayStatus};
 use crate::app::{needed, python};
 use crate::args::PythonArgs;
 use crate::settings::{Key, Profile, RuntimeFolder, Settings, Value};
+use crate::words;
 
 /// The check that decides whether agents are offered Python, except that this one may run interpreters from the
 /// workspace.
@@ -20,10 +21,8 @@ pub(super) async fn backend(args: &PythonArgs, settings: &Settings, cwd: PathBuf
     // Wrong settings of a gateway are reported by its own check.
     let needed = needed(settings, Profile::Default).ok()?;
     let found = match &needed {
-        BackendNeeds::Zmq => "zmq; ipykernel is installed",
-        BackendNeeds::Gateway(GatewayChoice::Local(_)) => {
-            "gateway; kernel_gateway and ipykernel are installed"
-        }
+        BackendNeeds::Zmq => words::doctor::ZMQ,
+        BackendNeeds::Gateway(GatewayChoice::Local(_)) => words::doctor::GATEWAY,
         BackendNeeds::Runner | BackendNeeds::Gateway(GatewayChoice::External(_)) => return None,
     };
     let search = python::search(args, settings, cwd);
@@ -42,10 +41,10 @@ pub(super) async fn gateway(settings: &Settings) -> Check {
     let is_set = |key| set(key).value != Value::Unset;
     if !is_set(Key::GatewayUrl) {
         if !is_set(Key::GatewayToken) {
-            return Check::ok("gateway", "none is set; kernels run on this machine");
+            return Check::ok("gateway", words::doctor::NO_GATEWAY);
         }
-        let found = format!("a token is set by {}, but no gateway", set(Key::GatewayToken).source);
-        return Check::warn("gateway", found).next("name the gateway: INKCELL_GATEWAY_URL=URL");
+        let found = words::doctor::token_alone(&set(Key::GatewayToken).source);
+        return Check::warn("gateway", found).next(words::doctor::NAME_GATEWAY);
     }
     let source = &set(Key::GatewayUrl).source;
     match answer(settings).await {

@@ -25,7 +25,7 @@ use crate::args::{Doctor, PythonArgs};
 use crate::exit::{Exit, Failure};
 use crate::settings::{Key, Profile, Settings, Value, anchored, engine_config, runner_config};
 use crate::setup::quoted;
-use crate::view::words::{self, step::Audience};
+use crate::words::{self, step::Audience};
 
 /// The time limit for code that is run here.
 const CODE_LIMIT: Duration = Duration::from_secs(30);
@@ -109,7 +109,7 @@ impl<'a> Probe<'a> {
         checks.push(Check::ok("python", python::line(&interpreter, &reason)));
         for skipped in &interpreter.skipped {
             let found = format!("{}: {}", skipped.path.display(), skipped.why);
-            let next = format!("mend or remove it ({}); see inkcell env", skipped.reason);
+            let next = words::doctor::mend(&skipped.reason);
             checks.push(Check::warn("passed over", found).next(next));
         }
         let began = Instant::now();
@@ -185,18 +185,18 @@ impl<'a> Probe<'a> {
                 Some(ZygoteState::Ready { failed }) if !failed.is_empty() => {
                     let failed: Vec<String> =
                         failed.iter().map(|(module, why)| format!("{module}: {why}")).collect();
-                    let found = format!("{took}, but not imported ahead: {}", failed.join("; "));
-                    Check::warn(WHAT, found).next("change python.preload, or install them")
+                    let found = words::doctor::not_imported(&took, &failed.join("; "));
+                    Check::warn(WHAT, found).next(words::doctor::CHANGE_PRELOAD)
                 }
-                _ => Check::ok(WHAT, format!("1+1 in a new copy took {took}")),
+                _ => Check::ok(WHAT, words::doctor::copied_in(&took)),
             },
             Some(
                 Origin::Spare { reason } | Origin::Started { reason } | Origin::Joined { reason },
             ) => {
-                let found = format!("not used: {reason}; kernels start one by one, in {took} each");
+                let found = words::doctor::not_used(&reason, &took);
                 Check::warn(WHAT, found)
             }
-            None => Check::warn(WHAT, "it is not known where the kernel came from"),
+            None => Check::warn(WHAT, words::doctor::ORIGIN_UNKNOWN),
         }
     }
 
@@ -208,14 +208,8 @@ impl<'a> Probe<'a> {
         let Some(version) = packages.get("ipython") else {
             let next = install(python, &["ipython"]);
             return match is_wanted {
-                true => Check::fail(
-                    WHAT,
-                    Exit::Unavailable,
-                    "python.shell asks for IPython, which is not installed",
-                )
-                .next(next),
-                false => Check::ok(WHAT, "IPython is not installed; the lite shell needs none")
-                    .next(next),
+                true => Check::fail(WHAT, Exit::Unavailable, words::doctor::NO_IPYTHON).next(next),
+                false => Check::ok(WHAT, words::doctor::NO_IPYTHON_NEEDED).next(next),
             };
         };
         let began = Instant::now();
@@ -251,18 +245,16 @@ fn settled(
         State::TimedOut => Exit::TimedOut,
         _ => Exit::Failed,
     };
-    let sentence = words::sentence(report.state, end);
-    let found =
-        sentence.unwrap_or_else(|| "a kernel that was started could not run 1+1".to_owned());
-    Err(Check::fail(what, exit, found)
-        .next("name another Python: --python PATH, and see inkcell env"))
+    let sentence = words::call::sentence(report.state, end);
+    let found = sentence.unwrap_or_else(|| words::doctor::FAILED_SUM.to_owned());
+    Err(Check::fail(what, exit, found).next(words::doctor::NAME_PYTHON))
 }
 
 fn started(report: &PythonReport, took: Duration) -> Check {
     let answer = report.cells.first().map(|cell| cell.output.text()).unwrap_or_default();
     let took = milliseconds(took);
     match answer.trim() {
-        "2" => Check::ok("kernel", format!("1+1 is 2, {took} with the start")),
+        "2" => Check::ok("kernel", words::doctor::started_in(&took)),
         other => Check::fail("kernel", Exit::Failed, format!("1+1 gave {other:?}")),
     }
 }
@@ -293,7 +285,7 @@ fn jupyter(packages: &BTreeMap<String, String>, python: &Interpreter) -> Check {
     if packages.contains_key("ipykernel") {
         return Check::ok("jupyter", named(packages, &there));
     }
-    let found = "ipykernel is not installed; only the backends zmq and gateway need it";
+    let found = words::doctor::NO_IPYKERNEL;
     Check::ok("jupyter", found).next(install(python, &["ipykernel"]))
 }
 
@@ -306,7 +298,7 @@ fn named(packages: &BTreeMap<String, String>, names: &[&str]) -> String {
 fn install(python: &Interpreter, names: &[&str]) -> String {
     let names = names.join(" ");
     let path = quoted(&python.path.display().to_string());
-    format!("{path} -m pip install {names}, or inkcell env setup {names}")
+    words::doctor::install(&path, &names)
 }
 
 fn milliseconds(took: Duration) -> String {

@@ -1,10 +1,9 @@
 //! Checks that need no Python: the program, its folders and settings, and the limits of the
 //! machine.
 
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
+use inkcell_engine::kernel::make_private_folder;
 use inkcell_engine::output::size;
 use inkcell_engine::system_random;
 use rustix::process::{Resource, getrlimit};
@@ -14,6 +13,7 @@ use super::Check;
 use crate::exit::Exit;
 use crate::output::count;
 use crate::settings::{Key, Profile, Settings, Source, Value, artifacts_config};
+use crate::words;
 
 /// Below this many free bytes, stored output has no room.
 const LITTLE_SPACE: u64 = 64 << 20;
@@ -45,10 +45,8 @@ fn state(settings: &Settings) -> Check {
         let found = format!("{} cannot be written: {error}", folder.display());
         let source = &settings.resolved.get(Key::StateDir).source;
         let next = match source {
-            Source::Default => {
-                "name a folder that can be written: INKCELL_STATE_DIR=DIR".to_owned()
-            }
-            source => format!("it is set by {source}; name a folder that can be written"),
+            Source::Default => words::doctor::NAME_FOLDER.to_owned(),
+            source => words::doctor::folder_set_by(source),
         };
         return Check::fail("state folder", Exit::Unavailable, found).next(next);
     }
@@ -56,8 +54,7 @@ fn state(settings: &Settings) -> Check {
     match free {
         Ok(free) if free < LITTLE_SPACE => {
             let found = format!("{}, {} free", folder.display(), size(free));
-            Check::warn("state folder", found)
-                .next("free some space: inkcell artifacts rm --all removes stored output")
+            Check::warn("state folder", found).next(words::doctor::FREE_SPACE)
         }
         Ok(free) => Check::ok("state folder", format!("{}, {} free", folder.display(), size(free))),
         Err(_) => Check::ok("state folder", folder.display().to_string()),
@@ -66,7 +63,7 @@ fn state(settings: &Settings) -> Check {
 
 /// Writes a real file, since modes do not tell everything.
 fn try_writing(folder: &Path) -> std::io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    make_private_folder(folder)?;
     let file = folder.join(format!(".doctor.{:016x}.tmp", system_random()));
     let written = std::fs::write(&file, b"x");
     let removed = std::fs::remove_file(&file);
@@ -88,7 +85,7 @@ fn said(settings: &Settings) -> Vec<Check> {
         settings.unknown_variables().into_iter().filter(|name| !is_told(name)).collect();
     if !unknown.is_empty() {
         let found = format!("{} set nothing here", unknown.join(", "));
-        let next = "inkcell settings --json lists the variables that do";
+        let next = words::doctor::LIST_VARIABLES;
         checks.push(Check::warn("variables", found).next(next));
     }
     checks
@@ -99,13 +96,11 @@ fn said(settings: &Settings) -> Vec<Check> {
 fn open_files() -> Check {
     let limit = getrlimit(Resource::Nofile);
     let shown = |limit: Option<u64>| limit.map_or_else(|| "no limit".to_owned(), |n| n.to_string());
-    let found =
-        format!("{} may be open at once ({} at most)", shown(limit.current), shown(limit.maximum));
+    let found = words::doctor::open_files(&shown(limit.current), &shown(limit.maximum));
     if limit.current.is_none_or(|current| current >= FEW_FILES) {
         return Check::ok("open files", found);
     }
-    let next =
-        "close sessions that are not needed, or raise it before inkcell is started: ulimit -n 4096";
+    let next = words::doctor::CLOSE_SESSIONS;
     Check::warn("open files", found).next(next)
 }
 
@@ -117,7 +112,7 @@ fn stored(settings: &Settings) -> Check {
             let found =
                 format!("{}, {} of {}", count(number, "artifact"), size(kept.bytes), size(most));
             if kept.bytes > most / 10 * 9 {
-                let next = "the oldest go first; to make room now: inkcell artifacts rm --all";
+                let next = words::doctor::OLDEST_FIRST;
                 return Check::warn("stored output", found).next(next);
             }
             Check::ok("stored output", found)
@@ -130,15 +125,12 @@ fn stored(settings: &Settings) -> Check {
 pub(super) fn advice(settings: &Settings) -> Vec<Check> {
     let timeout = settings.resolved.value_in(Key::PythonTimeout, Profile::Default);
     let found = match &timeout {
-        Value::Seconds(time) => {
-            format!("an agent's code is stopped after {} s", time.as_secs_f64())
-        }
-        _ => "an agent's code may take as long as it takes".to_owned(),
+        Value::Seconds(time) => words::doctor::stopped_after(time.as_secs_f64()),
+        _ => words::doctor::NO_TIME_LIMIT.to_owned(),
     };
-    let raise = "ask for more in the call (timeout, up to 600), or set INKCELL_PYTHON_TIMEOUT";
+    let raise = words::doctor::ASK_FOR_MORE;
     vec![
         Check::ok("time limit", found).next(raise),
-        Check::ok("input", "code that asks for input ends at once, since nobody is there to type")
-            .next("put what it would ask for into variables or arguments"),
+        Check::ok("input", words::doctor::NO_INPUT).next(words::doctor::PUT_INTO_VARIABLES),
     ]
 }

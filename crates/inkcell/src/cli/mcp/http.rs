@@ -29,6 +29,7 @@ use crate::mcp::exposure::Exposure;
 use crate::mcp::{self, Client, Ends};
 use crate::output::Output;
 use crate::settings::{Settings, engine_config};
+use crate::words;
 
 /// The time limit for a message once it has begun.
 const BODY_TIME: Duration = Duration::from_secs(30);
@@ -55,10 +56,7 @@ pub(super) async fn serve(
     let given = given(args, settings)?;
     let is_remote = !address.ip().to_canonical().is_loopback();
     if is_remote && given.is_none() {
-        return Err(wrong(format!(
-            "{wanted} can be reached from other machines, so the token has to be one that you chose; give \
-             --token-file FILE, or set INKCELL_HTTP_TOKEN"
-        )));
+        return Err(wrong(words::protocol::choose_token(&wanted)));
     }
     let cannot = |error| wrong(format!("cannot listen on {address}: {error}"));
     let listener = TcpListener::bind(address).await.map_err(cannot)?;
@@ -132,7 +130,7 @@ fn secrets(
     let token = Token::make().map_err(no_token)?;
     let name = bound.to_string().replace(['[', ']'], "").replace(':', "-");
     let written = TokenFile::write(&settings.state_dir, &name, &token).map_err(|error| {
-        let problem = format!("{}: {error}; give --token-file FILE", settings.state_dir.display());
+        let problem = words::protocol::token_not_written(&settings.state_dir.display(), &error);
         Failure::argument("state.dir", problem)
     })?;
     Ok(Secrets { tokens: vec![token], made: Some(written) })
@@ -190,16 +188,13 @@ fn announce(
     match (&*secrets.tokens, file) {
         ([token], Some(file)) => {
             output.aside(&format!("token: {}", token.reveal()));
-            output.aside(&format!("It counts until this ends, and is also in {file}"));
+            output.aside(&words::protocol::token_counts(&file));
         }
         ([_], None) => output.aside("one token counts"),
         (many, _) => output.aside(&format!("{} tokens count", many.len())),
     }
     if is_remote {
-        output.aside(
-            "warning: other machines can reach this, whoever has a token can run any code here, and nothing is \
-             encrypted; put something in front that is",
-        );
+        output.aside(words::protocol::OPEN_TO_OTHERS);
     }
     Ok(())
 }

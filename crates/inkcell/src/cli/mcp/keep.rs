@@ -15,6 +15,7 @@ use crate::host::{Ask, HostEvent, McpAsk};
 use crate::mcp::{TransferCount, on_hang_up};
 use crate::output::Stream;
 use crate::settings::Settings;
+use crate::words;
 
 /// The most bytes that are passed on at once.
 const PIECE: usize = 64 << 10;
@@ -39,7 +40,7 @@ pub(super) fn serve(args: &Mcp, settings: &Settings) -> Result<Exit, Failure> {
         }
     }
     let (stream, first) = asked.into_parts();
-    let failed = |error| Failure::Io("cannot pass messages on", error);
+    let failed = |error| Failure::Io(words::failure::PASS_MESSAGES, error);
     let (news, heard) = mpsc::channel();
     let moved = TransferCount::default();
     let hung_up = news.clone();

@@ -35,6 +35,7 @@ use crate::settings::{Profile, Settings};
 use crate::setup::quoted;
 use crate::view::batch::Board;
 use crate::view::run::Following;
+use crate::words;
 use conduct::{Conductor, News, Rules};
 use files::{RecordFile, Reports};
 use prefix::Prefix;
@@ -48,19 +49,14 @@ fn refuse_what_is_undecided(args: &Run) -> Result<(), Failure> {
     let (message, hint) = match &*args.undecided() {
         [] | [_] => return Ok(()),
         [one, other] => {
-            let message = format!("unclear whether to run {other} or to write to it");
+            let message = words::batch::unclear(other);
             let (one, other) = (quoted(one), quoted(other));
-            let hint = format!(
-                "to run {one} and write the result to {other}, use inkcell run {one} -o {other}; to run both and \
-                 write outputs into both, use inkcell run --in-place {one} {other}"
-            );
+            let hint = words::batch::one_or_both(&one, &other);
             (message, hint)
         }
-        [one, .., last] => (
-            format!("this would write outputs into every notebook from {one} to {last}"),
-            "if you mean that, add --in-place; to write copies, use a template such as -o 'out/{name}'"
-                .to_owned(),
-        ),
+        [one, .., last] => {
+            (words::batch::would_write_all(one, last), words::batch::ADD_IN_PLACE.to_owned())
+        }
     };
     Err(Failure::told(Kind::Invalid, message, Some(hint)))
 }
@@ -178,23 +174,18 @@ fn follow(
 
 /// Refuses each option that only makes sense for one notebook, with an error of its own.
 fn refuse_what_is_for_one(args: &Run) -> Result<(), Failure> {
-    let kept =
-        "a batch keeps no session; leave out --keep, --session and --detach, or run one notebook";
+    let kept = words::batch::NO_SESSION;
     let table = [
-        (args.given().any(|given| given == PIPE), "-", "a batch takes files; give their names"),
-        (args.output.as_deref() == Some(PIPE), "--output", "a batch writes files; give a template"),
+        (args.given().any(|given| given == PIPE), "-", words::batch::TAKES_FILES),
+        (args.output.as_deref() == Some(PIPE), "--output", words::batch::WRITES_FILES),
         (
             args.on_server || args.given().any(is_address),
             "--on-server",
-            "a batch runs notebooks of this machine; for one of a server, run it alone",
+            words::batch::OF_THIS_MACHINE,
         ),
         (args.is_kept(), "--keep", kept),
-        (args.inspect, "--inspect", "parameters are listed of one notebook at a time"),
-        (
-            args.kernel.which.existing.is_some(),
-            "--existing",
-            "a kernel that runs already is for one notebook at a time",
-        ),
+        (args.inspect, "--inspect", words::batch::PARAMETERS_OF_ONE),
+        (args.kernel.which.existing.is_some(), "--existing", words::batch::KERNEL_FOR_ONE),
     ];
     match table.into_iter().find(|(is_given, ..)| *is_given) {
         Some((_, argument, problem)) => Err(Failure::argument(argument, problem)),

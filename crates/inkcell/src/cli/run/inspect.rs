@@ -12,6 +12,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::settings::Settings;
 use crate::setup::quoted;
+use crate::words;
 
 pub(super) fn run(
     path: &str,
@@ -49,12 +50,8 @@ fn refused(name: &str, error: &ParameterError) -> Failure {
 fn unreadable(name: &str, error: &NoParameters) -> Failure {
     let quoted = quoted(name);
     let step = match error {
-        NoParameters::NoCode { cell, .. } => Some(format!(
-            "inkcell edit {quoted} meta {cell} --untag parameters, then inkcell edit {quoted} meta CELL --tag parameters"
-        )),
-        NoParameters::Broken { cell, .. } => {
-            Some(format!("look at it: inkcell read {quoted} --cells {cell}"))
-        }
+        NoParameters::NoCode { cell, .. } => Some(words::parameters::move_tag(&quoted, cell)),
+        NoParameters::Broken { cell, .. } => Some(words::parameters::look_at(&quoted, cell)),
         NoParameters::NoCell | NoParameters::Language(_) => None,
     };
     let message = format!("{name}: {error}");
@@ -83,13 +80,10 @@ fn as_json(parameter: &Parameter) -> Value {
 
 fn lines(name: &str, defaults: Option<usize>, found: &[Parameter]) -> Vec<String> {
     let Some(cell) = defaults else {
-        return vec![format!(
-            "{name} has no cell with the tag parameters; tag the one that sets the defaults: \
-             inkcell edit {name} meta CELL --tag parameters"
-        )];
+        return vec![words::parameters::no_cell(name)];
     };
     if found.is_empty() {
-        return vec![format!("cell {cell} of {name} has the tag parameters and sets no name")];
+        return vec![words::parameters::sets_none(cell, name)];
     }
     let shown: Vec<String> = found.iter().map(defined).collect();
     let width = shown.iter().map(|line| line.chars().count()).max().unwrap_or(0).min(48);

@@ -8,6 +8,7 @@ use crate::exit::Failure;
 use crate::output::Stream;
 use crate::scratch::Scratch;
 use crate::settings::Settings;
+use crate::words;
 
 /// The folder for such notebooks, in the state folder.
 const FOLDERS: &str = "piped";
@@ -19,15 +20,14 @@ pub(super) struct StdinNotebook {
 
 impl StdinNotebook {
     pub(super) fn read(settings: &Settings) -> Result<StdinNotebook, Failure> {
-        let failed = |error| Failure::Io("cannot keep the notebook that was piped in", error);
+        let failed = |error| Failure::Io(words::failure::KEEP_PIPED, error);
         if std::io::stdin().is_terminal() {
-            let problem = "it is a terminal; pipe a notebook in (inkcell run - < a.ipynb), or type code at a \
-                           prompt with inkcell repl";
+            let problem = words::run::PIPE_IT_IN;
             return Err(Failure::argument(STANDARD_INPUT, problem));
         }
         let mut bytes = Vec::new();
         let read = std::io::stdin().lock().read_to_end(&mut bytes);
-        read.map_err(|error| Failure::Io("cannot read standard input", error))?;
+        read.map_err(|error| Failure::Io(words::failure::READ_STDIN, error))?;
         let folder = Scratch::make(&settings.state_dir, FOLDERS).map_err(failed)?;
         let piped = StdinNotebook { path: folder.path().join("notebook.ipynb"), folder };
         std::fs::write(&piped.path, bytes).map_err(failed)?;

@@ -3,15 +3,15 @@
 //! Owns that folder, the leftovers of a killed run in it, and when the server's notebook is written. The kernel
 //! crate reads and writes it.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use inkcell_engine::kernel::{
     BackendKind, ContentsError, ContentsPath, GatewayBackend, GatewayConfig, GatewayUrl,
-    LaunchError, Overwrite, ServerContents, ServerNotebook,
+    LaunchError, Overwrite, ServerContents, ServerNotebook, make_private_folder,
 };
 use inkcell_engine::{EngineError, GatewayChoice, Kind, Notebooks, Version, system_random};
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,8 @@ use crate::exit::Failure;
 use crate::output::Output;
 use crate::settings::RuntimeFolder;
 use crate::settings::{Profile, Settings};
-use crate::view::words::step::Audience;
+use crate::words;
+use crate::words::step::Audience;
 
 /// The folder for such folders, in the state folder.
 const FOLDERS: &str = "served";
@@ -93,14 +94,13 @@ impl Place {
             return Ok(None);
         }
         if args.python.cwd.is_some() {
-            let problem = "code works where the server has the notebook; leave this out";
+            let problem = words::gateway::CODE_WORKS_THERE;
             return Err(Failure::argument("--cwd", problem));
         }
         let backend = args.kernel.which.backend.map(BackendKind::from);
         let is_here = backend.is_some_and(|backend| backend != BackendKind::Gateway);
         if is_here || args.kernel.which.existing.is_some() {
-            let problem =
-                "a notebook of a server is run by a kernel of that server; leave this out";
+            let problem = words::gateway::KERNEL_OF_SERVER;
             let name = if is_here { "--backend" } else { "--existing" };
             return Err(Failure::argument(name, problem));
         }
@@ -115,8 +115,7 @@ impl Place {
         let page = is_address.then_some(args.path.as_str());
         let choice = choice_at(settings, Profile::CommandLine, page);
         let GatewayChoice::External(config) = choice(&RuntimeFolder::of(settings))? else {
-            let problem = "no server is known; set gateway.url to its address, or give the address of the \
-                           notebook as a browser shows it";
+            let problem = words::gateway::NO_SERVER;
             return Err(Failure::argument("--on-server", problem));
         };
         let config = GatewayConfig { beside: Some(path.clone()), ..*config };
@@ -134,12 +133,7 @@ impl Place {
 }
 
 fn no_file(is_address: bool) -> &'static str {
-    if is_address {
-        "this address is that of no notebook on a Jupyter server; one is such as \
-         http://localhost:8888/lab/tree/work/a.ipynb"
-    } else {
-        "this is no path on a server; one begins at the folder that its file browser shows, such as work/a.ipynb"
-    }
+    if is_address { words::gateway::NO_NOTEBOOK_ADDRESS } else { words::gateway::NO_SERVER_PATH }
 }
 
 impl FetchedNotebook {
@@ -157,18 +151,18 @@ impl FetchedNotebook {
         let read = contents.read(&place.path).await.map_err(refused)?;
         if goal == Goal::PutBack {
             if !read.writable {
-                let problem = format!("{} may not be written on the server", place.path);
+                let problem = words::gateway::read_only(&place.path);
                 return Err(Failure::told(
                     Kind::Invalid,
                     problem,
-                    Some("write to a file of this machine with -o".to_owned()),
+                    Some(words::gateway::WRITE_HERE.to_owned()),
                 ));
             }
             if overwrite == Overwrite::Careful {
                 contents.must_be_closed(&place.path).await.map_err(refused)?;
             }
         }
-        let failed = |error| Failure::Io("cannot keep the notebook of the server", error);
+        let failed = |error| Failure::Io(words::failure::KEEP_SERVED, error);
         let (folder, lock) = taken(&settings.state_dir, &place)?;
         let name = Path::new(place.path.as_str()).file_name().unwrap_or_default();
         let file = folder.join(name);
@@ -178,10 +172,7 @@ impl FetchedNotebook {
         if !is_resumed {
             if left.is_some() {
                 let kept = keep(&settings.notebooks, &settings.state_dir, &file).map_err(failed)?;
-                output.aside(&format!(
-                    "note: outputs of an earlier run that did not get to the server are kept in {}",
-                    kept.display()
-                ));
+                output.aside(&words::gateway::earlier_outputs(&kept.display()));
             }
             let about = About {
                 url: place.url().to_string(),
@@ -201,13 +192,13 @@ impl FetchedNotebook {
 
     /// The note about where the outputs are.
     pub(super) fn whereabouts(&self) -> Option<String> {
-        let there = format!("Outputs are in {} on {}.", self.place.path, self.place.url());
+        let there = words::gateway::outputs_are_in(&self.place.path, &self.place.url());
         (self.goal == Goal::PutBack).then_some(there)
     }
 
     /// Writes the result of the run to the server. A result that the server refuses stays here.
     pub(super) async fn put_back(&self, signals: &Signals) -> Result<(), Failure> {
-        let failed = |error| Failure::Io("cannot read the notebook that was run", error);
+        let failed = |error| Failure::Io(words::failure::READ_NOTEBOOK, error);
         if self.goal == Goal::PutBack {
             let bytes = fs::read(&self.file).map_err(failed)?;
             if bytes != self.read.content {
@@ -226,7 +217,7 @@ impl FetchedNotebook {
 
     async fn write(&self, bytes: &[u8], signals: &Signals) -> Result<(), Failure> {
         let (path, read) = (&self.place.path, Some(&self.read));
-        let kept = format!("the outputs are kept in {}", self.file.display());
+        let kept = words::gateway::outputs_kept(&self.file.display());
         let in_haste = async {
             signals.asked(1).await;
             tokio::time::sleep(LAST_WRITE).await;
@@ -236,7 +227,11 @@ impl FetchedNotebook {
                 Ok(_) => Ok(()),
                 Err(problem) => Err(failure(&problem, Some(kept))),
             },
-            () = in_haste => Err(Failure::told(Kind::Unavailable, format!("{path} was not written on the server in time"), Some(kept))),
+            () = in_haste => Err(Failure::told(
+                Kind::Unavailable,
+                words::gateway::not_in_time(path),
+                Some(kept),
+            )),
         }
     }
 }
@@ -270,10 +265,10 @@ pub(in crate::cli) fn unfinished(state_dir: &Path) -> Vec<UnsavedRun> {
 
 /// The folder of a notebook, locked for this process from here on.
 fn taken(state_dir: &Path, place: &Place) -> Result<(PathBuf, File), Failure> {
-    let failed = |error| Failure::Io("cannot keep the notebook of the server", error);
+    let failed = |error| Failure::Io(words::failure::KEEP_SERVED, error);
     let name = Version::of(format!("{}\n{}", place.url(), place.path).as_bytes()).to_string();
     let folder = state_dir.join(FOLDERS).join(name);
-    DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(failed)?;
+    make_private_folder(&folder).map_err(failed)?;
     let mut options = OpenOptions::new();
     let options = options.create(true).truncate(false).write(true).mode(0o600);
     let lock = options.open(folder.join(LOCK)).map_err(failed)?;
@@ -282,8 +277,8 @@ fn taken(state_dir: &Path, place: &Place) -> Result<(PathBuf, File), Failure> {
         Err(TryLockError::Error(error)) => Err(failed(error)),
         Err(TryLockError::WouldBlock) => Err(Failure::told(
             Kind::Busy,
-            format!("another inkcell runs {} of {}", place.path, place.url()),
-            Some("try again when it is done".to_owned()),
+            words::gateway::runs_already(&place.path, &place.url()),
+            Some(words::run::TRY_WHEN_DONE.to_owned()),
         )),
     }
 }
@@ -299,7 +294,7 @@ fn keep(notebooks: &Notebooks, state_dir: &Path, file: &Path) -> io::Result<Path
     // Reading it merges the outputs that its run had not saved.
     let _ = file.to_str().map(|file| notebooks.read(file));
     let folder = state_dir.join(FOLDERS).join(KEPT).join(format!("{:016x}", system_random()));
-    DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    make_private_folder(&folder)?;
     let kept = folder.join(file.file_name().unwrap_or_default());
     let about = file.with_file_name(ABOUT);
     fs::copy(&about, folder.join(ABOUT))?;
@@ -326,8 +321,7 @@ fn failure(problem: &ContentsError, kept: Option<String>) -> Failure {
         }
         ContentsError::NotFound { .. } => (Kind::NotFound, None),
         ContentsError::NoFiles { .. } => {
-            let step =
-                "if it is a server, its address may go on, as in http://localhost:8888/user/me/lab";
+            let step = words::gateway::ADDRESS_GOES_ON;
             (Kind::Unavailable, Some(step.to_owned()))
         }
         ContentsError::Changed { .. } | ContentsError::Open { .. } => (Kind::Conflict, None),

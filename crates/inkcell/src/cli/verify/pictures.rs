@@ -8,6 +8,7 @@ use inkcell_engine::notebook::Pictures;
 use inkcell_engine::output::raster::{Raster, RasterFormat, RasterLimits};
 
 use crate::args::ImagesArg;
+use crate::words;
 
 const LIMITS: RasterLimits = RasterLimits { max_pixels: u64::MAX, max_bytes: 512 << 20 };
 
@@ -25,7 +26,7 @@ pub(super) fn difference(how: ImagesArg, both: &Pictures<'_>) -> Option<String> 
         return None;
     }
     let (was, is) = (old.len(), new.len());
-    let other_bytes = format!("another file ({was} bytes stored, {is} now)");
+    let other_bytes = words::verify::other_bytes(was, is);
     if how == ImagesArg::Exact {
         return Some(other_bytes);
     }

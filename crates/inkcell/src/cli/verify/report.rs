@@ -1,6 +1,6 @@
 //! The report about checked notebooks: lines for people, an object for programs.
 //!
-//! Owns the wording.
+//! Owns the lines and the keys. The sentences are in `words`.
 
 use std::io;
 
@@ -13,6 +13,7 @@ use crate::exit::Exit;
 use crate::host::Refusal;
 use crate::output::{Output, count};
 use crate::setup::quoted;
+use crate::words;
 
 /// The most lines of a difference that are shown.
 const MAX_LINES: usize = 20;
@@ -34,10 +35,7 @@ pub(super) fn write(
     let took = format!("{:.1} s", checked.took.as_secs_f64());
     let cells = match &checked.outcome {
         Outcome::NeverRun => {
-            return output.line(&format!(
-                "{path}: never run, so there is nothing to compare with; run it first: inkcell run {}",
-                quoted(path)
-            ));
+            return output.line(&words::verify::never_run(path, &quoted(path)));
         }
         Outcome::Failed(refusal) => {
             return output.line(&format!("{path}: not checked: {}", sentence(refusal)));
@@ -54,28 +52,26 @@ pub(super) fn write(
     let all = count(cells.len(), "cell");
     let how = match checked.exit() {
         Exit::KernelDied => ", the kernel died",
-        Exit::TimedOut => ", it took too long",
+        Exit::TimedOut => words::verify::TOOK_TOO_LONG,
         _ => "",
     };
     let are = if bad == 1 { "is" } else { "are" };
-    output.line(&format!("{path}: {bad} of {all} {are} not as stored{how} ({took})"))?;
+    output.line(&words::verify::differ(path, bad, &all, are, how, &took))?;
     for cell in cells.iter().filter(|cell| !cell.is_good()) {
         write_cell(cell, output)?;
     }
     let path = quoted(path);
     output.line(&match checked.exit() {
-        Exit::TimedOut => {
-            format!("  give its cells more time: inkcell verify {path} --timeout SECONDS, 0 for no limit")
-        }
-        Exit::KernelDied => format!("  see what ends it: inkcell run {path} -o FILE.ipynb"),
-        _ => format!("  if the new outputs are right, store them: inkcell run {path}"),
+        Exit::TimedOut => words::verify::give_time(&path),
+        Exit::KernelDied => words::verify::see_what_ends(&path),
+        _ => words::verify::store_them(&path),
     })
 }
 
 /// How many cells are unchanged, and how many were not checked.
 fn good(cells: &[CheckedCell]) -> String {
     if cells.is_empty() {
-        return "there is no code to run, so there is nothing to compare".to_owned();
+        return words::verify::NOTHING_TO_COMPARE.to_owned();
     }
     let of = |wanted: fn(&CellVerdict) -> bool| {
         cells.iter().filter(|cell| wanted(&cell.compared.verdict)).count()
@@ -105,7 +101,7 @@ fn write_cell(cell: &CheckedCell, output: &mut Output) -> io::Result<()> {
     let name = name(cell);
     match cell.state {
         State::NeverRun => return output.line(&format!("  {name} was not run")),
-        State::TimedOut => return output.line(&format!("  {name} did not end in time")),
+        State::TimedOut => return output.line(&words::verify::not_in_time(&name)),
         _ => {}
     }
     match &cell.compared.verdict {
@@ -125,10 +121,10 @@ fn write_difference(one: &OutputDifference, output: &mut Output) -> io::Result<(
     let head = match &one.how {
         PartDifference::Picture(how) => format!("    {part}: {how}"),
         PartDifference::Missing { side: RunSide::Old, .. } => {
-            format!("    {part}: stored, and not shown now")
+            format!("    {part}: {}", words::verify::NOT_SHOWN)
         }
         PartDifference::Missing { side: RunSide::New, .. } => {
-            format!("    {part}: shown now, and not stored")
+            format!("    {part}: {}", words::verify::NOT_STORED)
         }
         PartDifference::Text { .. } => format!("    {part}:"),
     };
@@ -158,7 +154,7 @@ fn short(line: &str) -> String {
 
 pub(super) fn summary(all: &[VerifiedNotebook]) -> String {
     let good = all.iter().filter(|checked| checked.exit() == Exit::Ok).count();
-    format!("{good} of {} are as stored", count(all.len(), "notebook"))
+    words::verify::are_as_stored(good, &count(all.len(), "notebook"))
 }
 
 pub(super) fn as_json(all: &[VerifiedNotebook]) -> Value {
@@ -217,10 +213,10 @@ fn difference(one: &OutputDifference) -> Value {
         PartDifference::Text { old, new } => (json!(old), json!(new), Value::Null),
         PartDifference::Picture(how) => (Value::Null, Value::Null, json!(how)),
         PartDifference::Missing { side: RunSide::Old, text } => {
-            (json!(text), Value::Null, json!("stored, and not shown now"))
+            (json!(text), Value::Null, json!(words::verify::NOT_SHOWN))
         }
         PartDifference::Missing { side: RunSide::New, text } => {
-            (Value::Null, json!(text), json!("shown now, and not stored"))
+            (Value::Null, json!(text), json!(words::verify::NOT_STORED))
         }
     };
     json!({"part": one.part, "stored": stored, "now": now, "how": how})

@@ -104,7 +104,8 @@ async fn a_slow_client_loses_its_place() {
     assert!(heard(&mut next).await.starts_with("HTTP/1.1 204"));
 }
 
-/// S-018: however many clients say nothing, or half a request, one with the token comes in at once, and stays.
+/// S-018 Issue 21, 30: however many clients say nothing, or half a request, one with the token comes in at once, and
+/// stays.
 #[tokio::test]
 async fn strangers_make_room() {
     let limits = ConnectionLimits { connections: 4, head_time: 100 * LIMIT, ..FEW };
@@ -120,7 +121,7 @@ async fn strangers_make_room() {
     assert!(heard(&mut guest).await.starts_with("HTTP/1.1 204"));
 }
 
-/// S-018: a client without a token does not stay, even if no other client comes.
+/// S-018 Issue 21, 30: a client without a token does not stay, even if no other client comes.
 #[tokio::test]
 async fn a_stranger_does_not_stay() {
     let limits = ConnectionLimits { head_time: 100 * LIMIT, ..ConnectionLimits::USUAL };

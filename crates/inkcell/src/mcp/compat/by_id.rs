@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::mcp::desk::{CallContext, Desk, Fault, Hints, Order, ToolError, ToolReply, ToolSpec};
 use crate::mcp::tools::files::{self, on_disk};
 use crate::mcp::tools::{decode, lean};
+use crate::words;
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "NotebookEdit",
@@ -67,7 +68,7 @@ fn name(given: Option<Value>) -> Result<Option<String>, ToolError> {
         Some(Value::Number(index)) => Ok(Some(index.to_string())),
         Some(Value::String(id)) => Ok(Some(id)),
         None | Some(Value::Null) => Ok(None),
-        Some(other) => Err(ToolError::argument(format!("cell_id: {other} names no cell"))),
+        Some(other) => Err(ToolError::argument(words::tool::no_cell(&other))),
     }
 }
 

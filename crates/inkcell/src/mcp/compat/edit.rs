@@ -13,6 +13,7 @@ use crate::mcp::tools::files::{self, joined, on_disk, told};
 use crate::mcp::tools::{Alias, decode, lean};
 use crate::output::count;
 use crate::view::report;
+use crate::words;
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "edit",
@@ -80,7 +81,7 @@ fn in_file(args: &Args, notebooks: &Notebooks) -> Result<ToolReply, EngineError>
         let text = std::str::from_utf8(old.ok_or_else(missing)?).map_err(|error| {
             let at = error.valid_up_to();
             let path = visible_line(path);
-            let problem = format!("{path} is not UTF-8 text (byte {at}); nothing was written");
+            let problem = words::file::not_text(&path, at);
             EngineError::Argument { argument: "path".to_owned(), problem }
         })?;
         let (new, found) =
@@ -88,7 +89,7 @@ fn in_file(args: &Args, notebooks: &Notebooks) -> Result<ToolReply, EngineError>
         places = found;
         Ok(new.into_bytes())
     })?;
-    let text = format!("Replaced text in {} of {}.", count(places, "place"), visible_line(path));
+    let text = words::file::replaced(&count(places, "place"), &visible_line(path));
     let details = json!({"replacements": places});
     Ok(write::reply(path, text, details, &saved))
 }

@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::mcp::desk::{CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use crate::mcp::tools::files::{self, PAGE, Reader, on_disk, shown, told};
 use crate::mcp::tools::{Alias, decode, lean};
+use crate::words;
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "read",
@@ -97,7 +98,7 @@ fn stored(given: &str, artifacts: &Artifacts) -> Result<String, EngineError> {
     let mut text = lines_text(&read);
     match &info.state {
         ArtifactState::Complete => {}
-        ArtifactState::Writing => text.push_str("\n[It is still being written]"),
+        ArtifactState::Writing => text.push_str(&format!("\n{}", words::artifact::STILL_WRITTEN)),
         ArtifactState::Incomplete(incomplete) => text.push_str(&format!("\n[{incomplete}]")),
     }
     Ok(text)
@@ -107,16 +108,16 @@ fn lines_text(read: &LinesRead) -> String {
     let bytes: Vec<u8> = read.pieces.iter().flat_map(|piece| piece.bytes.clone()).collect();
     let mut text = String::from_utf8_lossy(&bytes).into_owned();
     let (Some(first), Some(last)) = (read.pieces.first(), read.pieces.last()) else {
-        return format!("[The text has {} lines]", read.total_lines);
+        return words::artifact::lines_of_text(read.total_lines);
     };
     let mut notices = Vec::new();
     if let Some(cut) = &read.cut {
         let (part, all) = (size(cut.shown_bytes), size(cut.line_bytes));
-        notices.push(format!("[Showing the first {part} of line {} ({all})]", cut.line));
+        notices.push(words::artifact::part_of_line(&part, &cut.line, &all));
     }
     if let Some(next) = read.next_line {
         let (first, last, total) = (first.first, last.last, read.total_lines);
-        let notice = format!("[Showing lines {first}-{last} of {total}. Use :{next} to continue]");
+        let notice = words::artifact::lines_of(first, last, total, next);
         notices.push(notice);
     }
     if !notices.is_empty() {

@@ -191,7 +191,7 @@ async fn notebook_edit_results_word_for_word() {
     assert_eq!(notebook["cells"][1]["outputs"], json!([]), "a replace clears outputs");
 }
 
-/// B:N-42: several edits are one change, and each names cells as they are before it.
+/// B:N-42 Issue 21, 12: several edits are one change, and each names cells as they are before it.
 #[tokio::test]
 async fn notebook_edit_makes_several_edits_or_none() {
     let desk = desk();
@@ -234,7 +234,7 @@ async fn notebook_edit_makes_several_edits_or_none() {
     assert_eq!(text, wanted);
 }
 
-/// B:N-42: a notebook that is missing is made where that is asked for, with cells or without.
+/// B:N-42 Issue 21, 12: a notebook that is missing is made where that is asked for, with cells or without.
 #[tokio::test]
 async fn notebook_edit_makes_a_notebook() {
     let desk = desk();
@@ -263,7 +263,8 @@ async fn notebook_edit_makes_a_notebook() {
     assert!(!desk.path("new.txt").exists());
 }
 
-/// B:V-15: the text of a notebook that is missing is empty, and nothing can be replaced in it but nothing.
+/// B:V-15 Issue 21, 12: the text of a notebook that is missing is empty, and nothing can be replaced in it but
+/// nothing.
 #[tokio::test]
 async fn edit_of_a_missing_notebook_starts_from_an_empty_one() {
     let desk = desk();

@@ -15,7 +15,7 @@ use crate::mcp::tools::files::{self, joined, on_disk, told};
 use crate::mcp::tools::{Alias, decode, lean};
 use crate::output::count;
 use crate::view::report;
-use crate::view::words;
+use crate::words;
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "write",
@@ -73,15 +73,13 @@ fn file(args: &Args, notebooks: &Notebooks) -> Result<ToolReply, EngineError> {
 /// What became of a file that is no notebook.
 pub(super) fn reply(path: &str, text: String, mut details: Value, saved: &SavedBytes) -> ToolReply {
     let text = match saved.effect {
-        FileEffect::Nothing => {
-            format!("{} holds that already; nothing was written.", visible_line(path))
-        }
+        FileEffect::Nothing => words::file::holds_that(&visible_line(path)),
         _ => text,
     };
     details["path"] = path.into();
     details["written"] = (saved.effect == FileEffect::Written).into();
     details["bytes"] = saved.bytes.into();
     details["version"] = saved.version.to_string().into();
-    let notes = saved.notes.iter().map(|note| format!("\nNote: {}", words::file_note(note)));
+    let notes = saved.notes.iter().map(|note| format!("\nNote: {}", words::file::note(note)));
     ToolReply::text(text + &notes.collect::<String>()).with_structured(details)
 }

@@ -6,6 +6,7 @@ use inkcell_engine::Kind;
 use serde_json::Value;
 
 use super::{CallContext, Desk, ToolError, ToolReply, ToolSpec};
+use crate::words;
 
 /// Calls a tool in a task of its own, so that a panic in it becomes an error value here.
 pub(crate) async fn guarded(
@@ -18,8 +19,8 @@ pub(crate) async fn guarded(
     work.await.unwrap_or_else(|_| {
         Err(ToolError {
             kind: Kind::Internal,
-            message: format!("inkcell failed inside of {}; this is a bug of inkcell", spec.name),
-            next: Some("try another way; other calls are not affected".to_owned()),
+            message: words::tool::failed_inside(spec.name),
+            next: Some(words::tool::TRY_ANOTHER_WAY.to_owned()),
         })
     })
 }

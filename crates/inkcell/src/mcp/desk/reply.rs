@@ -8,7 +8,7 @@ use inkcell_engine::{EngineError, Kind};
 use serde_json::{Value, json};
 
 use super::weight;
-use crate::view::words::step::Audience;
+use crate::words::step::Audience;
 
 /// The most bytes of an error message, as it is sent.
 const MOST_OF_A_MESSAGE: usize = 16 << 10;

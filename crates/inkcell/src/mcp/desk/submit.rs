@@ -12,6 +12,7 @@ use inkcell_engine::{
 };
 
 use super::{Desk, ToolError};
+use crate::words;
 
 /// A call that has begun, with what its caller must be told besides.
 pub(crate) struct StartedCall {
@@ -70,10 +71,7 @@ impl Desk {
 
 /// The error for code that wants to run code where it runs itself (B:X-40).
 fn waits_for_itself(key: &SessionKey) -> ToolError {
-    let message = format!(
-        "session {} is busy: it runs the code that asks for this and waits for the answer",
-        key.name
-    );
-    let next = Some("run the code in the cell itself, or in another session".to_owned());
+    let message = words::session::waits_for_itself(&key.name);
+    let next = Some(words::session::RUN_IN_CELL.to_owned());
     ToolError { kind: Kind::Busy, message, next }
 }

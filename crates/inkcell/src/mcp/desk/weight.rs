@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::reply::{Content, ToolReply};
 use crate::output::count;
+use crate::words;
 
 /// The most bytes of one answer, as JSON with its escapes and with pictures in base64.
 pub(crate) const MOST_BYTES: usize = 900 << 10;
@@ -95,7 +96,7 @@ pub(crate) fn within(mut reply: ToolReply, most: usize) -> ToolReply {
         .map(|(number, noun)| count(number, noun))
         .collect();
     if !left_out.is_empty() {
-        let line = format!("[left out, the answer would be too large: {}]", left_out.join(", "));
+        let line = words::tool::left_out(&left_out.join(", "));
         reply.content.push(Content::Text(line));
     }
     reply
@@ -155,8 +156,7 @@ fn cut_longest(content: &mut [Content], weight: &mut usize, most: usize) {
     let room = before.saturating_sub(*weight - most).saturating_sub(NOTE);
     let (head, tail) = (beginning(text, room / 4 * 3), ending(text, room / 4));
     let bytes = text.len().saturating_sub(head.len() + tail.len());
-    let cut =
-        format!("{head}\n[… {bytes} bytes left out, the answer would be too large …]\n{tail}");
+    let cut = format!("{head}\n{}\n{tail}", words::tool::bytes_left_out(bytes));
     *weight = weight.saturating_sub(before) + of_text(&cut);
     *text = cut;
 }

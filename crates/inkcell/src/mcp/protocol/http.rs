@@ -24,6 +24,7 @@ use super::strict::{self, LineContent};
 use super::{Calls, Server};
 use crate::http::{Body, Caller, Methods, Policy, Routes, respond};
 use crate::mcp::desk::{Desk, Turns};
+use crate::words;
 
 /// The path of the endpoint.
 pub(crate) const PATH: &str = "/mcp";
@@ -99,7 +100,7 @@ async fn answer(
 ) -> Response<Body> {
     let caller = request.extensions().get::<Caller>();
     let Some(service) = caller.and_then(|caller| services.get(caller)) else {
-        return respond(StatusCode::UNAUTHORIZED, "nobody has this token");
+        return respond(StatusCode::UNAUTHORIZED, words::protocol::TOKEN_UNKNOWN);
     };
     match check(service, &request).await {
         Ok(None) => {}
@@ -154,7 +155,7 @@ async fn check(
         // free.
         let begins = serde_json::from_slice::<serde_json::Value>(body);
         if begins.is_ok_and(|message| message["method"] == "initialize") {
-            let text = "there are too many sessions; end one with DELETE, or come back later";
+            let text = words::protocol::TOO_MANY_SESSIONS;
             let mut response = respond(StatusCode::SERVICE_UNAVAILABLE, text);
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("60"));
             return Err(response);

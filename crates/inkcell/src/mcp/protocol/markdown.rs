@@ -9,11 +9,12 @@ use serde_json::Value;
 use super::{instructions, offer, prompts};
 use crate::mcp::exposure::Exposure;
 use crate::settings::Profile;
+use crate::words;
 
 /// Everything a client sees before it calls anything.
 pub(crate) fn page(exposure: &Exposure) -> String {
     let profile = match exposure.profile() {
-        Profile::Compat => "the tools of the source documents",
+        Profile::Compat => words::protocol::TOOLS_OF_DOCUMENTS,
         _ => "inkcell's own tools",
     };
     let first = instructions::of(exposure);
@@ -55,13 +56,13 @@ fn told(hints: &ToolAnnotations) -> String {
     if says(hints.read_only_hint) {
         words.push("only reads".to_owned());
     } else if says(hints.destructive_hint) {
-        words.push("can change or remove what is there".to_owned());
+        words.push(words::protocol::DESTRUCTIVE.to_owned());
     }
     if says(hints.idempotent_hint) && !says(hints.read_only_hint) {
-        words.push("a second time changes nothing".to_owned());
+        words.push(words::protocol::IDEMPOTENT.to_owned());
     }
     if says(hints.open_world_hint) {
-        words.push("can reach beyond this machine".to_owned());
+        words.push(words::protocol::OPEN_WORLD.to_owned());
     }
     words.join("; ")
 }

@@ -3,8 +3,6 @@
 //! Owns how much of an artifact, and of a list of artifacts, is sent at once. Parts of an artifact
 //! are the business of a tool.
 
-use std::fmt;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use inkcell_engine::artifact::{
@@ -18,38 +16,22 @@ use rmcp::model::{Resource, ResourceContents};
 use super::answer::cleaned;
 use crate::mcp::desk::weight;
 use crate::mcp::exposure::Exposure;
+use crate::words;
 
 /// The most content bytes of one answer, without the JSON around them.
 const MOST_BYTES: usize = weight::MOST_BYTES - (4 << 10);
 
 /// The reason why a request for a resource failed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum ResourceError {
+    #[error(transparent)]
     Engine(EngineError),
     /// A picture is too large, and a part of it would not be a picture.
-    TooLarge {
-        uri: String,
-        kind: String,
-        bytes: u64,
-        path: String,
-    },
+    #[error("{uri} ({kind}, {}) is too large for one answer; its file is {path}", size(*bytes))]
+    TooLarge { uri: String, kind: String, bytes: u64, path: String },
     /// The list has no such cursor, or no longer.
+    #[error("there is no place {0:?} in the list; list from its beginning")]
     Cursor(String),
-}
-
-impl fmt::Display for ResourceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ResourceError::Engine(error) => error.fmt(f),
-            ResourceError::TooLarge { uri, kind, bytes, path } => {
-                let size = size(*bytes);
-                write!(f, "{uri} ({kind}, {size}) is too large for one answer; its file is {path}")
-            }
-            ResourceError::Cursor(given) => {
-                write!(f, "there is no place {given:?} in the list; list from its beginning")
-            }
-        }
-    }
 }
 
 impl From<EngineError> for ResourceError {
@@ -184,7 +166,8 @@ fn beginning(text: &str, info: &ArtifactInfo, exposure: &Exposure, most: usize) 
     };
     let part = size(shown.len() as u64);
     let line_end = if shown.ends_with('\n') { "" } else { "\n" };
-    format!("{shown}{line_end}[… the first {part} of {all} are here; for the rest: {rest} …]\n")
+    let mark = words::artifact::first_part(&part, &all, &rest);
+    format!("{shown}{line_end}{mark}\n")
 }
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ use super::{answer, instructions, offer, prompts, resources};
 use crate::log;
 use crate::mcp::desk::{CallContext, Desk, Progress, ToolError, ToolReply, guarded, weight};
 use crate::mcp::find;
+use crate::words;
 
 /// How many progress reports may wait; further ones are dropped.
 const PROGRESS_QUEUE: usize = 4;
@@ -96,7 +97,7 @@ impl Server {
             _ => {
                 let message = exposure.refusal(&name);
                 let message =
-                    message.unwrap_or_else(|| format!("there is no tool {}", visible_line(&name)));
+                    message.unwrap_or_else(|| words::tool::not_found(&visible_line(&name), ""));
                 let names: Vec<&str> = self.tools.iter().map(|tool| &*tool.name).collect();
                 let names = names.join(", ");
                 return ToolError::argument(message)

@@ -1,6 +1,6 @@
 //! The requirements that a message must meet before it has any effect.
 //!
-//! Owns the words of a refusal, and that a message means one thing: a key that is given twice is refused, so that
+//! Owns what a refusal answers, and that a message means one thing: a key that is given twice is refused, so that
 //! the choice of a reader between the client and us never matters. Must not know how messages arrive.
 
 use std::collections::HashSet;
@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 
 use super::answer::cleaned;
 use super::skim::Skim;
+use crate::words;
 
 /// The deepest nesting that is read.
 const DEEPEST: usize = 127;
@@ -95,16 +96,13 @@ fn misfit(message: &RxJsonRpcMessage<RoleServer>) -> Option<(RequestId, &str, se
 
 /// The refusal of a message that exceeds the limit.
 pub(crate) fn too_long(skim: &Skim, limit: usize) -> Refusal {
-    let problem = format!(
-        "the message is {} bytes long; the limit is {limit}. Send less at once: put the data into a file",
-        skim.length()
-    );
+    let problem = words::protocol::too_long(&skim.length(), limit);
     Refusal { id: skim.id(), error: ErrorData::invalid_request(problem, None) }
 }
 
 /// The refusal of a request whose id is in use.
 pub(crate) fn id_in_use(id: RequestId) -> Refusal {
-    let problem = format!("the id {} is in use; give each request an id of its own", shown(&id));
+    let problem = words::protocol::id_in_use(&shown(&id));
     Refusal { id: Some(id), error: ErrorData::invalid_request(problem, None) }
 }
 
@@ -117,13 +115,12 @@ fn unreadable(line: &[u8], error: &serde_json::Error) -> Refusal {
     skim.feed(line);
     if skim.deepest() > DEEPEST {
         let deepest = skim.deepest();
-        let problem =
-            format!("the message is nested {deepest} levels deep; the limit is {DEEPEST}");
+        let problem = words::protocol::too_deep(&deepest, &DEEPEST);
         return Refusal { id: skim.id(), error: ErrorData::invalid_request(problem, None) };
     }
     let problem = match std::str::from_utf8(line) {
-        Ok(_) => format!("the message is not JSON: {error}"),
-        Err(error) => format!("the message is not UTF-8: {error}"),
+        Ok(_) => words::protocol::no_json(&error),
+        Err(error) => words::protocol::no_text(&error),
     };
     // JSON with invalid text, such as half a surrogate pair, has an id, and its sender waits for an answer.
     let is_whole = serde_json::from_slice::<&RawValue>(line).is_ok();
@@ -141,8 +138,8 @@ fn instead_of(value: &Value, twice: Option<String>) -> Option<LineContent> {
         return refused(
             None,
             match value {
-                Value::Array(_) => "batches are not part of the protocol; send one message a line",
-                _ => "the message is no object",
+                Value::Array(_) => words::protocol::NO_BATCHES,
+                _ => words::protocol::NO_OBJECT,
             },
         );
     };
@@ -158,14 +155,14 @@ fn instead_of(value: &Value, twice: Option<String>) -> Option<LineContent> {
         }
         // Of two ids, neither is certain to be the one that the client means.
         let id = id.filter(|_| key != "id");
-        return refused(id, &format!("the key {} is given twice in one object", json!(key)));
+        return refused(id, &words::protocol::key_twice(&json!(key)));
     }
     let problem = if fields.get("jsonrpc").is_none_or(|version| version != "2.0") {
         "jsonrpc must be \"2.0\""
     } else if is_request && !fields["method"].is_string() {
-        "method must be a string"
+        words::protocol::METHOD_STRING
     } else if !is_request && !fields.contains_key("result") && !fields.contains_key("error") {
-        "the message is neither a request nor an answer; give a method"
+        words::protocol::NO_METHOD
     } else {
         return None;
     };
@@ -182,8 +179,8 @@ fn id_of(value: &Value) -> Result<Option<RequestId>, String> {
         Some(Value::String(text)) if text.len() <= LONGEST_ID => {
             Ok(Some(RequestId::String(text.as_str().into())))
         }
-        Some(Value::String(_)) => Err(format!("id is longer than {LONGEST_ID} bytes")),
-        Some(_) => Err("id must be a string or an integer of 64 bits".to_owned()),
+        Some(Value::String(_)) => Err(words::protocol::id_too_long(LONGEST_ID)),
+        Some(_) => Err(words::protocol::ID_TYPE.to_owned()),
     }
 }
 

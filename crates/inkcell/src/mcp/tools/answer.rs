@@ -16,7 +16,8 @@ use super::session::profile;
 use super::{Content, Desk, Fault, ToolError, ToolReply, weight};
 use crate::settings::Images;
 use crate::view::reply::{self, Afterwards, Reply};
-use crate::view::words::step::Audience;
+use crate::words;
+use crate::words::step::Audience;
 
 /// How many pictures one answer shows; the others are stored.
 const MAX_IMAGES: usize = 8;
@@ -48,7 +49,7 @@ pub(crate) async fn off_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ToolError> {
     tokio::task::spawn_blocking(work).await.map_err(|error| {
-        let message = format!("inkcell failed while it made the answer: {error}");
+        let message = words::tool::answer_failed(&error);
         ToolError { kind: Kind::Internal, message, next: None }
     })
 }
@@ -115,7 +116,7 @@ fn kernel_after(desk: &Desk, report: &PythonReport) -> Afterwards {
 /// What to do next, where the text does not say so itself.
 fn next_step(desk: &Desk, report: &PythonReport) -> Option<String> {
     if !report.state.is_end() && desk.exposure.can_ask_again() {
-        return Some(format!("ask for it with result, id: \"{}\"", report.execution.0));
+        return Some(words::call::ask_for_it(&report.execution.0));
     }
     if let (Some(run), true) = (&report.notebook, report.state.is_end())
         && let Some(step) = after_run(report, run, kernel_after(desk, report))
@@ -141,14 +142,10 @@ fn after_run(report: &PythonReport, run: &NotebookReport, kernel: Afterwards) ->
         // Without the hint, if the run wrote to another file: another run would make that file again.
         State::Error if run.path != run.written => None,
         State::KernelDied | State::Error if is_gone => {
-            Some("mend that cell, then run from the top with notebook_run".to_owned())
+            Some(words::reply::MEND_AND_START.to_owned())
         }
-        State::Error if lacks_a_name => Some(format!(
-            "mend that cell, or run those above it first: notebook_run, to: \"{name}\""
-        )),
-        State::Error => {
-            Some(format!("mend that cell, then go on with notebook_run, from: \"{name}\""))
-        }
+        State::Error if lacks_a_name => Some(words::reply::mend_or_run_above(&name)),
+        State::Error => Some(words::reply::mend_and_go_on(&name)),
         _ => None,
     }
 }
@@ -187,9 +184,7 @@ impl Pictures {
                     let file = stored.and_then(|stored| file(desk, stored));
                     let file = file.map(|path| format!(". Its file: {path}")).unwrap_or_default();
                     let digest = &item.digest;
-                    pictures.lines.push(format!(
-                        "[{digest} is not shown, the answer would be too large{file}]"
-                    ));
+                    pictures.lines.push(words::output::not_shown(digest, &file));
                 }
                 (Images::Inline, Some(data)) => {
                     shown += 1;
@@ -208,9 +203,7 @@ impl Pictures {
             }
         }
         if left_out > 0 {
-            pictures.lines.push(format!(
-                "[{left_out} more images are not shown; their artifacts are named above]"
-            ));
+            pictures.lines.push(words::output::images_not_shown(&left_out));
         }
         pictures
     }

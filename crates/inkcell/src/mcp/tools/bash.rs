@@ -28,6 +28,7 @@ use super::{
     lean,
 };
 use crate::settings::engine_config;
+use crate::words;
 use command::{Command, CommandEnd, End};
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
@@ -102,7 +103,7 @@ fn answer(desk: &Desk, ran: CommandEnd, notice: Option<String>) -> ToolReply {
     let CommandEnd { sink, end, took, left } = ran;
     let output = sink.finish();
     let mut text = text(&output, &end);
-    let left = left.then(|| "processes that the command left behind were ended".to_owned());
+    let left = left.then(|| words::call::LEFT_BEHIND.to_owned());
     for aside in notice.into_iter().chain(left) {
         text.push_str(&format!("\n\n[{aside}]"));
     }
@@ -137,7 +138,7 @@ fn text(output: &ModelOutput, end: &End) -> String {
     let note = match end {
         End::TimedOut(after) => {
             let seconds = after.as_secs_f64().round().max(1.0);
-            Some(format!("Command timed out after {seconds} seconds"))
+            Some(words::call::command_timed_out(seconds))
         }
         End::Exited(_) | End::Aborted => None,
     };
@@ -145,10 +146,10 @@ fn text(output: &ModelOutput, end: &End) -> String {
     match end {
         End::Exited(0) if shown.is_empty() => "(no output)".to_owned(),
         End::Exited(0) | End::TimedOut(_) => shown,
-        End::Aborted if shown.is_empty() => "Command aborted".to_owned(),
+        End::Aborted if shown.is_empty() => words::reply::ABORTED.to_owned(),
         End::Aborted => shown,
         End::Exited(code) => {
-            format!("{shown}\n\nCommand exited with code {code}").trim_start().to_owned()
+            format!("{shown}\n\n{}", words::call::command_exited(*code)).trim_start().to_owned()
         }
     }
 }

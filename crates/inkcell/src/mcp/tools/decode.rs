@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::ToolError;
+use crate::words;
 
 /// Another name for an argument.
 pub(crate) type Alias = (&'static str, &'static str);
@@ -33,7 +34,7 @@ pub(crate) fn decode<T: DeserializeOwned + JsonSchema>(
         Value::Object(fields) => fields,
         Value::Null => Map::new(),
         other => {
-            return Err(ToolError::argument(format!("the arguments are no object: {other}")));
+            return Err(ToolError::argument(words::tool::no_object(&other)));
         }
     };
     let schema = schema::<T>();
@@ -57,7 +58,7 @@ pub(crate) fn decode<T: DeserializeOwned + JsonSchema>(
             continue;
         }
         if fields.insert(own.clone(), value).is_some() {
-            return Err(ToolError::argument(format!("{own} is given twice, once as {name}")));
+            return Err(ToolError::argument(words::tool::given_twice(&own, &name)));
         }
     }
     let fields = Value::Object(fields);
@@ -87,10 +88,10 @@ fn refusal(at: &str, problem: &str) -> ToolError {
         return ToolError::argument(format!("{place}{problem}"));
     }
     if problem.starts_with("unknown variant ") {
-        ToolError::argument(format!("{place}{} is none of its values{near}", visible_line(first)))
+        ToolError::argument(words::tool::no_value(&place, &visible_line(first), &near))
             .with_next(format!("use one of: {right}"))
     } else if problem.starts_with("unknown field ") {
-        ToolError::argument(format!("there is no argument {at}{near}"))
+        ToolError::argument(words::tool::no_argument(&at, &near))
             .with_next(format!("use these: {right}"))
     } else {
         ToolError::argument(format!("{place}{problem}"))
@@ -100,7 +101,7 @@ fn refusal(at: &str, problem: &str) -> ToolError {
 fn unknown(name: &str, known: &[&str]) -> ToolError {
     let near = nearest(known.iter().copied(), name);
     let near = near.map(|at| format!("; did you mean {}?", known[at])).unwrap_or_default();
-    ToolError::argument(format!("there is no argument {name}{near}"))
+    ToolError::argument(words::tool::no_argument(&name, &near))
         .with_next(format!("use these: {}", known.join(", ")))
 }
 

@@ -19,6 +19,7 @@ use super::seconds::{Seconds, Zero};
 use super::session::{place, profile};
 use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{answer, decode, lean};
+use crate::words;
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "eval",
@@ -67,7 +68,7 @@ enum EvalLanguage {
 async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolReply, ToolError> {
     let Arguments { cells } = decode(given, &ALIASES)?;
     if cells.is_empty() {
-        return Err(ToolError::argument("cells: there is none; give at least one"));
+        return Err(ToolError::argument(words::tool::NO_CELLS));
     }
     let usual = desk.settings.calls(profile(desk)).timeout;
     let mut notices = Vec::new();

@@ -11,7 +11,8 @@ use serde_json::Value;
 
 use super::{CallContext, Desk, ToolError};
 use crate::output::{count, visible};
-use crate::view::words::step::Audience;
+use crate::words;
+use crate::words::step::Audience;
 
 /// How much of a text one answer holds (B:V-22).
 pub(crate) const PAGE: PageLimits = PageLimits::STANDARD;
@@ -60,14 +61,14 @@ pub(crate) async fn on_disk<T: Send + 'static>(
     let cancel = context.cancel.clone();
     let guarded = move || {
         if cancel.is_cancelled() {
-            let message = "the call was given up before it began; nothing was done".to_owned();
+            let message = words::tool::GIVEN_UP.to_owned();
             return Err(ToolError { kind: Kind::Cancelled, message, next: None });
         }
         work()
     };
     tokio::task::spawn_blocking(guarded).await.unwrap_or_else(|error| {
-        let message = format!("inkcell failed in the middle of it: {error}");
-        let next = Some("look at the file before you try again".to_owned());
+        let message = words::tool::failed_in_middle(&error);
+        let next = Some(words::tool::LOOK_AT_FILE.to_owned());
         Err(ToolError { kind: Kind::Internal, message, next })
     })
 }
@@ -102,7 +103,8 @@ pub(crate) fn shown(text: &str, selector: &Selector, reader: Reader) -> FileText
         let rest = paged.split_off(line_bytes);
         paged.truncate(paged.floor_char_boundary(limits.max_bytes));
         let (shown, all) = (size(paged.len() as u64), size(line_bytes as u64));
-        paged.push_str(&format!("…\n\n[Showing the first {shown} of line {first} ({all})]"));
+        let mark = words::artifact::part_of_line(&shown, &first, &all);
+        paged.push_str(&format!("…\n\n{mark}"));
         paged.push_str(rest.trim_start_matches('\n').strip_prefix('[').map_or("", |_| "\n"));
         paged.push_str(rest.trim_start_matches('\n'));
         return FileText { text: paged, is_whole: false };
@@ -146,20 +148,16 @@ pub(crate) fn told(error: &EngineError) -> ToolError {
     let (message, next) = match error {
         EngineError::NotJson { path, error } => {
             let next = next.map(|next| format!("; {next}")).unwrap_or_default();
-            (
-                format!("Invalid JSON in notebook: {}", visible_line(path)),
-                Some(format!("{error}{next}")),
-            )
+            (words::file::invalid_json(&visible_line(path)), Some(format!("{error}{next}")))
         }
         EngineError::NotFound { .. } => (error.to_string(), Some("check the path".to_owned())),
         EngineError::NotAFile { .. } => {
-            (error.to_string(), Some("give the path of a file".to_owned()))
+            (error.to_string(), Some(words::file::GIVE_PATH.to_owned()))
         }
         EngineError::LeavesOut { path, error: TextError::LeavesOut { missing, .. } } => {
             let cells = count(missing.len(), "cell");
-            let message =
-                format!("{}: the text leaves out {cells}; nothing was written", visible_line(path));
-            (message, Some("give the text with the cells that should stay".to_owned()))
+            let message = words::file::leaves_out(&visible_line(path), &cells);
+            (message, Some(words::file::GIVE_ALL_CELLS.to_owned()))
         }
         _ => (error.to_string(), next),
     };

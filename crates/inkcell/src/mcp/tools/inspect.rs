@@ -17,6 +17,7 @@ use super::{
     Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec, Turn, decode, lean,
 };
 use crate::view::inspection;
+use crate::words;
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "inspect",
@@ -66,16 +67,17 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
         (None, None, Some(code)) => Inspect::Complete { code, cursor },
         (None, None, None) => Inspect::Variables { limit: Some(VARIABLES) },
         _ => {
-            return Err(ToolError::argument("more than one thing is asked for")
-                .with_next("give one of: name, help, code"));
+            return Err(ToolError::argument(words::tool::MORE_THAN_ONE_THING)
+                .with_next(words::tool::ONE_THING));
         }
     };
     let session = match (session, path) {
         (session, None) => session,
         (None, Some(path)) => Some(of_notebook(desk, path)?),
         (Some(_), Some(_)) => {
-            return Err(ToolError::argument("path and session both name a session")
-                .with_next("give one of them"));
+            return Err(
+                ToolError::argument(words::tool::PATH_AND_SESSION).with_next(words::tool::GIVE_ONE)
+            );
         }
     };
     let session = reference(desk, session.as_deref(), cwd.as_deref())?;
@@ -97,10 +99,7 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
 fn of_notebook(desk: &Desk, path: String) -> Result<String, ToolError> {
     match notebook(desk, &path) {
         Some(_) => Ok(path),
-        None => Err(ToolError::argument(format!(
-            "path: {} is no notebook that is there",
-            visible_line(&path)
-        ))),
+        None => Err(ToolError::argument(words::tool::no_notebook(&visible_line(&path)))),
     }
 }
 

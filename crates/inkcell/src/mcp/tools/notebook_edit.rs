@@ -27,6 +27,7 @@ use super::seconds::Seconds;
 use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec, decode, lean};
 use crate::mcp::exposure::Exposure;
 use crate::view::report;
+use crate::words;
 
 /// The tool without which nothing is run here either.
 const RUN_TOOL: &str = "notebook_run";
@@ -185,7 +186,7 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
     };
     let (path, run, wait) = (args.path.clone(), args.run, args.wait);
     if let (true, Some(refusal)) = (run != RunArg::None, desk.exposure.refusal(RUN_TOOL)) {
-        let next = Some("leave run out; nothing was changed".to_owned());
+        let next = Some(words::edit::LEAVE_RUN_OUT.to_owned());
         return Err(ToolError { kind: Kind::Unavailable, message: refusal, next });
     }
     let change = change(args)?;
@@ -220,7 +221,7 @@ fn edit(
     if matches!(change, Change::Nothing) {
         let version = notebooks.create(path, None)?;
         let shown = visible_line(path);
-        let text = format!("✓ Notebook created\n  Notebook: {shown}\n  Version: {version}");
+        let text = words::edit::created(&shown, &version);
         let structured = json!({"path": path, "version": version.to_string(), "cells": 0});
         let reply = ToolReply::text(text).with_structured(structured);
         return Ok(EditResult { reply, cells: None });
@@ -247,8 +248,8 @@ fn as_by_id(fields: &mut Map<String, Value>) {
 fn version(given: Option<&str>) -> Result<Option<Version>, ToolError> {
     let Some(given) = given else { return Ok(None) };
     Version::parse(given).map(Some).ok_or_else(|| {
-        let problem = format!("if_hash: {given:?} is not a version");
-        ToolError::argument(problem).with_next("give the 16 hexadecimal digits that reading shows")
+        let problem = words::edit::no_version(given);
+        ToolError::argument(problem).with_next(words::edit::GIVE_VERSION)
     })
 }
 
@@ -282,9 +283,11 @@ fn change(args: Args) -> Result<Change, ToolError> {
             })?))
         }
         (None, None, false) if args.create => Ok(Change::Nothing),
-        (None, None, false) => Err(ToolError::argument("there is nothing to do")
-            .with_next("give one operation (op, cell, source, ...), ops, or text")),
-        _ => Err(ToolError::argument("give only one of ops, text and an operation beside path")),
+        (None, None, false) => {
+            Err(ToolError::argument(words::edit::NOTHING_TO_DO)
+                .with_next(words::edit::GIVE_OPERATION))
+        }
+        _ => Err(ToolError::argument(words::edit::ONLY_ONE_OF)),
     }
 }
 
@@ -310,7 +313,7 @@ fn sub_anywhere(
         None | Some(Value::Bool(false)) => Matches::One,
         Some(Value::Bool(true)) => Matches::All,
         Some(other) => {
-            return Err(ToolError::argument(format!("all is {other}; it is true or false")));
+            return Err(ToolError::argument(words::edit::no_switch(&other)));
         }
     };
     Ok(Some((old.clone(), new.clone(), matches)))

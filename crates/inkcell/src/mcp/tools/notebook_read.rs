@@ -18,8 +18,9 @@ use super::files::{self, Reader, joined, on_disk, shown};
 use super::{Alias, CallContext, Content, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{decode, lean};
 use crate::output::count;
-use crate::view::words::run::recovered;
 use crate::view::{outline, reading};
+use crate::words;
+use crate::words::run::recovered;
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "notebook_read",
@@ -151,7 +152,7 @@ fn raw(
         ("view: outline", args.view == View::Outline),
     ];
     if let Some((name, _)) = by_cell.iter().find(|(_, given)| *given) {
-        let problem = "the stored JSON (raw) is shown as it is or by lines";
+        let problem = words::file::raw_by_lines("raw");
         return Err(ToolError::argument(format!("{name}: {problem}")));
     }
     let (bytes, version) = notebooks.read_bytes(path)?;
@@ -170,9 +171,8 @@ fn hits(
     outputs: Outputs,
     cells: &[usize],
 ) -> Result<Vec<String>, ToolError> {
-    let pattern = regex::Regex::new(pattern).map_err(|error| {
-        ToolError::argument(format!("search: {pattern:?} is not a pattern: {error}"))
-    })?;
+    let pattern = regex::Regex::new(pattern)
+        .map_err(|error| ToolError::argument(words::file::no_pattern(pattern, &error)))?;
     let place = match outputs {
         Outputs::Full => SearchIn::SourcesAndOutputs,
         _ => SearchIn::Sources,

@@ -16,6 +16,7 @@ use super::seconds::{Seconds, Zero};
 use super::wanted::{BackendArg, wanted};
 use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{answer, decode, files, lean, running};
+use crate::words;
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "notebook_run",
@@ -84,7 +85,7 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
     let limited = timeout.map(|given| given.within("timeout", 1, MOST, Zero::NoLimit));
     let (cell_timeout, notice) =
         limited.map_or((None, None), |limited| (limited.limit, limited.notice));
-    let too_deep = || ToolError::argument("parameters: values are nested too deep");
+    let too_deep = || ToolError::argument(words::parameters::ARGUMENT_TOO_DEEP);
     let parameters = arguments.parameters.unwrap_or_default();
     let parameters = json_parameters(&parameters).ok_or_else(too_deep)?;
     let request = RunRequest {

@@ -1,7 +1,8 @@
 //! Progress of a running call: new output, and a sign that it is still at work.
 //!
 //! Owns how often and how much is reported. The output comes from the call's journal; a slow listener misses some
-//! of it and holds nothing up.
+//! of it and holds nothing up. It is no fold of the call: it keeps the output that was not told yet, and which cell
+//! began last.
 
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::Progress;
+use crate::words;
 
 /// The shortest time between two messages.
 const PACE: Duration = Duration::from_millis(250);
@@ -117,9 +119,9 @@ impl Teller {
     fn still(&self, elapsed: Duration) -> String {
         let seconds = elapsed.as_secs();
         match (self.cell, self.cells) {
-            (None, _) => format!("waiting for its turn, {seconds} s"),
+            (None, _) => words::call::waits(seconds),
             (Some(_), 0 | 1) => format!("running, {seconds} s"),
-            (Some(cell), cells) => format!("running cell {cell} of {cells}, {seconds} s"),
+            (Some(cell), cells) => words::call::runs_cell(&cell, &cells, seconds),
         }
     }
 }

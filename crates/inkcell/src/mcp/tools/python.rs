@@ -26,6 +26,7 @@ use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSp
 use super::{answer, decode, lean};
 use crate::mcp::exposure::Exposure;
 use crate::settings::Profile;
+use crate::words;
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "python",
@@ -147,7 +148,7 @@ async fn cells(
     let mut cells = match (code, cells, path, cell) {
         (Some(code), None, None, None) => vec![plain(code.clone())],
         (None, Some(cells), None, None) if cells.is_empty() => {
-            return Err(ToolError::argument("cells: there is none; give at least one"));
+            return Err(ToolError::argument(words::tool::NO_CELLS));
         }
         (None, Some(cells), None, None) => {
             let source = |cell: &Cell| CellSource {
@@ -164,17 +165,17 @@ async fn cells(
             vec![of_notebook(desk, path, cell, (session.as_deref(), context)).await?]
         }
         (None, None, Some(_), None) => {
-            let problem = "cell: path is given; say which cell of it to run, by id or index";
+            let problem = words::tool::SAY_CELL;
             return Err(ToolError::argument(problem));
         }
         (None, None, None, Some(_)) => {
-            return Err(ToolError::argument("path: cell is given; say of which notebook"));
+            return Err(ToolError::argument(words::tool::SAY_NOTEBOOK));
         }
         (None, None, None, None) => {
-            return Err(ToolError::argument("there is no code").with_next(ways(desk)));
+            return Err(ToolError::argument(words::tool::NO_CODE).with_next(ways(desk)));
         }
         _ => {
-            let problem = "the code is given in more than one way";
+            let problem = words::tool::CODE_TWICE;
             return Err(ToolError::argument(problem).with_next(ways(desk)));
         }
     };
@@ -187,8 +188,8 @@ async fn cells(
 /// The ways to give code.
 fn ways(desk: &Desk) -> &'static str {
     match profile(desk) {
-        Profile::Compat => "give one of: cells, code",
-        _ => "give one of: code, cells, path and cell",
+        Profile::Compat => words::tool::WAYS_COMPAT,
+        _ => words::tool::WAYS,
     }
 }
 
@@ -228,8 +229,8 @@ async fn of_notebook(
         let opened = notebooks.read(&path)?;
         if let (true, Some(language)) = (runs_python, other_language(&opened)) {
             let path = visible_line(&path);
-            let problem = format!("cell: {path} is for {language}, and this session runs Python");
-            let next = "run it with notebook_run, or give the notebook's path as session";
+            let problem = words::tool::other_language(&path, &language);
+            let next = words::tool::RUN_WITH_NOTEBOOK_RUN;
             return Err(ToolError::argument(problem).with_next(next));
         }
         let wrong = |error| EngineError::Ref { path: path.clone(), error };
@@ -238,7 +239,7 @@ async fn of_notebook(
         let Some(code) = view.filter(|view| view.kind() == Some(CellKind::Code)) else {
             let kind = view.map(|view| view.kind_name().into_owned()).unwrap_or_default();
             let (cell, path) = (cell.shown(), visible_line(&path));
-            let problem = format!("cell {cell} of {path} is {kind}, not code");
+            let problem = words::tool::no_code_cell(&cell, &path, &kind);
             return Err(ToolError::argument(problem));
         };
         let title = Some(format!("{} {}", visible_line(&path), code.name()));

@@ -1,6 +1,6 @@
 //! `result`: a call that went on after its answer, or a part of stored output.
 //!
-//! Owns the meaning of the arguments and the wording of parts. The engine reads them.
+//! Owns the meaning of the arguments and the form of parts. The engine reads them.
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -24,7 +24,7 @@ use super::session::profile;
 use super::{Alias, CallContext, Content, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{answer, decode, lean, weight};
 use crate::settings::{Images, engine_config};
-use crate::view::words;
+use crate::words;
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "result",
@@ -98,9 +98,8 @@ async fn execution(
         ("offset", arguments.offset.is_some()),
     ];
     if let Some((name, _)) = parts.iter().find(|(_, is_given)| *is_given) {
-        let problem = format!("{name}: {id} is an execution; parts are of artifacts");
-        return Err(ToolError::argument(problem)
-            .with_next("leave it out; a truncated output names its artifact"));
+        let problem = words::artifact::is_execution(name, id);
+        return Err(ToolError::argument(problem).with_next(words::artifact::LEAVE_PART_OUT));
     }
     let wait = arguments.wait.map_or(running::WAIT, |wait| wait.at_most(LONGEST_WAIT));
     let until = Instant::now().checked_add(wait);
@@ -116,10 +115,8 @@ fn wanted(arguments: &Arguments, ranges: Vec<LineRange>) -> Result<PartChoice, T
     let is_selected = !ranges.is_empty();
     let given = [lines.is_some() || is_selected, grep.is_some(), json_path.is_some()];
     if given.into_iter().chain([offset.is_some()]).filter(|is_given| *is_given).count() > 1 {
-        let problem = "more than one part is asked for";
-        return Err(
-            ToolError::argument(problem).with_next("give one of: lines, grep, json_path, offset")
-        );
+        let problem = words::artifact::MORE_THAN_ONE_PART;
+        return Err(ToolError::argument(problem).with_next(words::artifact::ONE_PART));
     }
     if let Some(lines) = lines {
         let selector = format!(":{}", lines.trim());
@@ -128,8 +125,8 @@ fn wanted(arguments: &Arguments, ranges: Vec<LineRange>) -> Result<PartChoice, T
                 Ok(PartChoice::Lines(selector.ranges))
             }
             _ => {
-                let problem = format!("lines: {lines:?} is no choice of lines");
-                Err(ToolError::argument(problem).with_next("write 10-20, 3+4, 50- or 1-9,40-50"))
+                let problem = words::artifact::no_choice(lines);
+                Err(ToolError::argument(problem).with_next(words::artifact::WRITE_LINES))
             }
         };
     }
@@ -198,7 +195,7 @@ fn shown(report: &ArtifactReport) -> Result<PartText, ToolError> {
             match (first, last) {
                 (Some(first), Some(last)) => {
                     let (first, last) = (first.first, last.last);
-                    let go_on = next_line.map(|next| format!(" Use lines \"{next}-\" to continue"));
+                    let go_on = next_line.map(|next| words::artifact::use_lines(&next));
                     let go_on = go_on.unwrap_or_default();
                     let is_all = first == 1 && last == *total_lines;
                     if !is_all || cut.is_some() {
@@ -212,10 +209,9 @@ fn shown(report: &ArtifactReport) -> Result<PartText, ToolError> {
             is_full = next_line.is_some();
             if let Some(cut) = cut {
                 let (part, all) = (size(cut.shown_bytes), size(cut.line_bytes));
-                let go_on = cut.next_offset.map(|at| format!(" Use offset {at} to continue"));
-                let go_on = go_on.unwrap_or_else(|| " Use raw to get a place to go on".to_owned());
-                notes
-                    .push(format!("[Line {} is cut: {part} of {all} are shown.{go_on}]", cut.line));
+                let go_on = cut.next_offset.map(|at| words::artifact::use_offset(&at));
+                let go_on = go_on.unwrap_or_else(|| words::artifact::USE_RAW.to_owned());
+                notes.push(words::artifact::line_cut(&cut.line, &part, &all, &go_on));
             }
         }
         ArtifactFound::Grep { hits, matching_lines, total_lines } => {
@@ -224,7 +220,7 @@ fn shown(report: &ArtifactReport) -> Result<PartText, ToolError> {
                 text.push_str(&format!("{}: {}{cut}\n", hit.line, hit.text));
             }
             let shown = match u64::try_from(hits.len()) {
-                Ok(shown) if shown < *matching_lines => format!("; the first {shown} are shown"),
+                Ok(shown) if shown < *matching_lines => words::artifact::first_shown(&shown),
                 _ => String::new(),
             };
             notes.push(format!("[{matching_lines} of {total_lines} lines match{shown}]"));
@@ -233,25 +229,24 @@ fn shown(report: &ArtifactReport) -> Result<PartText, ToolError> {
             text.push_str(&String::from_utf8_lossy(bytes));
             let shown = bytes.len() as u64;
             if shown < *value_bytes {
-                let entries = words::with_entries(*entries);
+                let entries = words::output::with_entries(*entries);
                 let (part, all, at) = (size(shown), size(*value_bytes), offset + shown);
-                notes.push(format!(
-                    "[{part} of {all} are shown of this {kind}{entries}. Use offset {at} to continue, or a \
-                     longer json_path]"
-                ));
+                notes.push(words::artifact::part_of_value(&part, &all, kind, &entries, &at));
             }
         }
         ArtifactFound::Bytes { offset, bytes, next_offset } => {
             text.push_str(&String::from_utf8_lossy(bytes));
             let end = offset + bytes.len() as u64;
-            let go_on = next_offset.map(|at| format!(" Use offset {at} to continue"));
+            let go_on = next_offset.map(|at| words::artifact::use_offset(&at));
             let go_on = go_on.unwrap_or_default();
             let all = report.total_bytes;
             notes.push(format!("[Bytes {offset} to {end} of {all}.{go_on}]"));
         }
         ArtifactFound::NoValue { followed, kind, entries, keys } => {
-            let message =
-                format!("the json_path {}", words::leads_nowhere(*followed, kind, *entries));
+            let message = format!(
+                "the json_path {}",
+                words::output::leads_nowhere(*followed, kind, *entries)
+            );
             let next = (!keys.is_empty()).then(|| format!("use one of: {}", keys.join(", ")));
             return Err(ToolError { kind: Kind::NotFound, message, next });
         }
@@ -285,7 +280,7 @@ async fn not_text(desk: &Desk, id: &str) -> Result<Option<ToolReply>, ToolError>
         let is_shown = desk.settings.calls(profile).images == Images::Inline;
         let is_picture = matches!(&*kind, "image/png" | "image/jpeg");
         if is_picture && is_shown && info.bytes > budget {
-            line.push_str("\n[not shown, the answer would be too large]");
+            line.push_str(&format!("\n{}", words::output::TOO_LARGE));
         }
         let mut content = vec![Content::Text(line)];
         if is_picture && is_shown && info.bytes <= budget {

@@ -21,6 +21,7 @@ use super::progress::Teller;
 use super::session::{Place, notebook};
 use super::{CallContext, Desk, StartedCall, ToolError, Turn, files};
 use crate::settings::size_policy;
+use crate::words;
 
 /// How long a caller waits for an answer when it does not say (B:X-02).
 pub(crate) const WAIT: Duration = Duration::from_secs(45);
@@ -164,7 +165,7 @@ fn under_way(desk: &Desk, path: &str, error: EngineError) -> ToolError {
     let running = running.and_then(|path| desk.engine.run_of(&path));
     let mut told = ToolError::from(error);
     if let Some(running) = running.filter(|_| desk.exposure.can_ask_again()) {
-        told.next = Some(format!("wait for it with result, id: \"{}\"", running.execution.0));
+        told.next = Some(words::call::wait_for_it(&running.execution.0));
     }
     told
 }
@@ -215,7 +216,7 @@ async fn reached(until: Option<Instant>) {
 
 /// What is said to a caller who gave a call up before it had begun (B:X-21).
 pub(crate) fn aborted() -> ToolError {
-    let message = "Command aborted".to_owned();
+    let message = words::reply::ABORTED.to_owned();
     ToolError { kind: Kind::Cancelled, message, next: None }
 }
 

@@ -11,6 +11,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use crate::words;
+
 /// A number of seconds, with fractions.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub(crate) struct Seconds(f64);
@@ -44,7 +46,7 @@ impl Seconds {
         let is_moved = (taken - given).abs() > 0.0;
         let notice = is_moved.then(|| {
             let given = SecondsVisitor::in_words(given);
-            format!("{argument} {given} is outside {least} to {most} seconds; {taken} was used")
+            words::tool::moved_into_bounds(argument, &given, &least, &most, &taken)
         });
         TimeLimit { limit: Some(Duration::from_secs_f64(taken)), notice }
     }
@@ -82,7 +84,7 @@ impl Visitor<'_> for SecondsVisitor {
         if value.is_finite() {
             Ok(Seconds(value))
         } else {
-            Err(E::custom(format!("{value} is no number of seconds")))
+            Err(E::custom(words::tool::no_seconds(&value)))
         }
     }
 
@@ -97,7 +99,7 @@ impl Visitor<'_> for SecondsVisitor {
     fn visit_str<E: Error>(self, value: &str) -> Result<Seconds, E> {
         match value.trim().parse() {
             Ok(number) => self.visit_f64(number),
-            Err(_) => Err(E::custom(format!("{value:?} is no number of seconds"))),
+            Err(_) => Err(E::custom(words::tool::no_seconds(&format_args!("{value:?}")))),
         }
     }
 }

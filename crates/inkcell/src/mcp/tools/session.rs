@@ -11,6 +11,7 @@ use inkcell_engine::{is_notebook_path, system_random};
 
 use super::{Desk, ToolError};
 use crate::settings::Profile;
+use crate::words;
 
 /// What a caller writes who wants a session that nobody has.
 pub(crate) const NEW: &str = "new";
@@ -45,7 +46,7 @@ pub(crate) fn place(
         return Ok(Place { name, cwd, is_generated: false });
     }
     if given.trim().is_empty() || given.chars().count() > NAME_CHARS || has_control(given) {
-        let problem = format!("session: a name has 1 to {NAME_CHARS} characters on one line");
+        let problem = format!("session: {}", words::session::name_limits(NAME_CHARS));
         return Err(ToolError::argument(problem));
     }
     if given == NEW {

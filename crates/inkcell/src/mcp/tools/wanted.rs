@@ -13,6 +13,7 @@ use serde::Deserialize;
 use super::files::{notebooks, on_disk};
 use super::session::{folder, notebook};
 use super::{CallContext, Desk, ToolError};
+use crate::words;
 
 /// What makes a kernel.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
@@ -57,8 +58,8 @@ pub(crate) async fn in_session(
 
 fn named(name: &str) -> Result<BackendKind, ToolError> {
     BackendKind::from_name(name).ok_or_else(|| {
-        let message = format!("backend: there is no backend {name:?}");
-        let next = Some("leave backend out, or give runner, zmq or gateway".to_owned());
+        let message = words::tool::no_backend(name);
+        let next = Some(words::tool::LEAVE_BACKEND_OUT.to_owned());
         ToolError { kind: Kind::Invalid, message, next }
     })
 }
@@ -67,8 +68,8 @@ fn named(name: &str) -> Result<BackendKind, ToolError> {
 fn kernel_choice(desk: &Desk, given: &str) -> Result<KernelChoice, ToolError> {
     let given = given.trim();
     if given.is_empty() {
-        let problem = "kernel: give the name of an installed kernel, or a connection file";
-        return Err(ToolError::argument(problem).with_next("leave kernel out for Python"));
+        let problem = words::tool::GIVE_KERNEL;
+        return Err(ToolError::argument(problem).with_next(words::tool::LEAVE_KERNEL_OUT));
     }
     if given.ends_with(".json") {
         let file = folder(desk, Some(given));

@@ -2,6 +2,8 @@
 //!
 //! Owns their syntax. The loop carries them out. Pure.
 
+use crate::words;
+
 /// An input that is not code.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Command {
@@ -45,24 +47,6 @@ pub(crate) enum ReplInput {
     Slip(String),
 }
 
-/// The commands and their descriptions.
-pub(crate) const HELP: [(&str, &str); 11] = [
-    (
-        ":save FILE.ipynb",
-        "write what was run here as a notebook; :save! also over one that is there",
-    ),
-    (":restart", "begin with a new kernel; its variables are gone"),
-    (":interrupt", "interrupt what runs in the session, also when somebody else runs it"),
-    (":sessions", "list the sessions there are"),
-    (":attach NAME", "go on in another session: its name, its notebook or its process"),
-    (":quit", "leave, as Ctrl-D does; a session in a host stays"),
-    ("name?  name??", "how something is used; ?? shows its source"),
-    ("Tab", "complete; at the beginning of a line, indent"),
-    ("Alt-Enter", "run the cell as it is; an empty line ends a block or a %% cell"),
-    ("Ctrl-O", "show all of the last output that is kept"),
-    ("Ctrl-C, esc", "interrupt the cell that runs; again: end its kernel"),
-];
-
 /// Parses an input. Text that starts with a colon is a command or a mistake.
 pub(crate) fn typed(text: &str) -> ReplInput {
     let trimmed = text.trim();
@@ -86,23 +70,23 @@ fn colon(command: &str) -> ReplInput {
     let rest = rest.trim();
     let alone = |command: Command| match rest {
         "" => ReplInput::Command(command),
-        rest => ReplInput::Slip(format!(":{word} takes nothing after it, and here is {rest:?}")),
+        rest => ReplInput::Slip(words::repl::takes_nothing(word, rest)),
     };
-    let needs = |what: &str| ReplInput::Slip(format!(":{word} needs {what} after it"));
+    let needs = |what: &str| ReplInput::Slip(words::repl::needs(word, what));
     match word {
         "help" | "h" | "?" => alone(Command::Help),
         "restart" => alone(Command::Restart),
         "interrupt" => alone(Command::Interrupt),
         "sessions" => alone(Command::Sessions),
         "quit" | "q" | "exit" => alone(Command::Quit),
-        "attach" if rest.is_empty() => needs("the name of a session; :sessions lists them"),
+        "attach" if rest.is_empty() => needs(words::repl::A_SESSION),
         "attach" => ReplInput::Command(Command::Attach(rest.to_owned())),
-        "save" | "save!" if rest.is_empty() => needs("a file, such as work.ipynb"),
+        "save" | "save!" if rest.is_empty() => needs(words::repl::A_FILE),
         "save" | "save!" => {
             let over = if word == "save" { Over::Refused } else { Over::Wanted };
             ReplInput::Command(Command::Save { path: rest.to_owned(), over })
         }
-        _ => ReplInput::Slip(format!("there is no :{word}; :help lists what there is")),
+        _ => ReplInput::Slip(words::repl::no_command(word)),
     }
 }
 

@@ -30,7 +30,8 @@ use crate::output::count;
 use crate::term::screen::follow;
 use crate::view::ending::Summary;
 use crate::view::sessions::{self, Listing};
-use command::{Command, Detail, HELP, ReplInput};
+use crate::words;
+use command::{Command, Detail, ReplInput};
 use face::{Entry, Face};
 use talk::Talk;
 use transcript::Transcript;
@@ -146,7 +147,7 @@ impl<'a> Repl<'a> {
         let all = hosts::everywhere(&settings);
         let silent = all.silent.iter().map(|silent| format!("note: {}", silent.told()));
         if all.sessions.is_empty() {
-            let none = "There are no sessions in any host.".to_owned();
+            let none = words::session::NONE_IN_HOSTS.to_owned();
             return [none].into_iter().chain(silent).collect::<Vec<_>>().join("\n");
         }
         let listings: Vec<Listing<'_>> = all
@@ -164,7 +165,7 @@ impl<'a> Repl<'a> {
     fn attach(&self, name: &str) -> Result<String, Failure> {
         let mut talk = locked(&self.talk);
         let met = hosts::one(Some(name), &talk.settings)?;
-        let text = format!("Now in session {} of {}.", met.session.name, met.session.cwd.display());
+        let text = words::repl::moved_to(&met.session.name, &met.session.cwd.display());
         talk.move_to(met);
         Ok(text)
     }
@@ -236,14 +237,14 @@ fn exists(path: &str) -> Failure {
     Failure::told(
         Kind::Conflict,
         format!("{path} is there already"),
-        Some(format!(":save! {path} writes over it; or choose another name")),
+        Some(words::repl::save_over(path)),
     )
 }
 
 fn help() -> String {
-    let width = HELP.iter().map(|(what, _)| what.len()).max().unwrap_or(0);
+    let width = words::repl::HELP.iter().map(|(what, _)| what.len()).max().unwrap_or(0);
     let line = |(what, does): &(&str, &str)| format!("{what:width$}  {does}");
-    HELP.iter().map(line).collect::<Vec<_>>().join("\n")
+    words::repl::HELP.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
 fn described(help: &Help, detail: Detail) -> String {

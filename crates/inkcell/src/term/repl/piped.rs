@@ -17,6 +17,7 @@ use crate::output::Stream;
 use crate::term::screen::{Echo, Reply, Watcher, Wish};
 use crate::view::ending::Summary;
 use crate::view::live::Show;
+use crate::words;
 
 pub(crate) struct PipeRepl<R, S> {
     lines: R,
@@ -31,7 +32,7 @@ impl<R: BufRead, S: Show> PipeRepl<R, S> {
     /// Reads the next line without its line end. `None` at the end of the pipe.
     fn line(&mut self) -> Result<Option<String>, Failure> {
         let mut bytes = Vec::new();
-        let failed = |error| Failure::Io("cannot read standard input", error);
+        let failed = |error| Failure::Io(words::failure::READ_STDIN, error);
         if self.lines.read_until(b'\n', &mut bytes).map_err(failed)? == 0 {
             return Ok(None);
         }

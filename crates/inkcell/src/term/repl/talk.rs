@@ -19,6 +19,7 @@ use crate::client::{Client, Exchange};
 use crate::exit::Failure;
 use crate::host::{Answer, Ask, Attention, Detachment, KernelOptions, PythonAsk};
 use crate::settings::Settings;
+use crate::words;
 
 /// Time limit for an inspection, since the user waits for the answer.
 const LOOK: Duration = Duration::from_secs(3);
@@ -110,6 +111,6 @@ impl Talk {
 }
 
 fn unexpected(answer: &Answer) -> Failure {
-    let problem = format!("the host answered something else: {answer:?}");
-    Failure::Io("cannot understand the host", std::io::Error::other(problem))
+    let problem = words::host::unexpected_answer(answer);
+    Failure::Io(words::failure::UNDERSTAND_HOST, std::io::Error::other(problem))
 }

@@ -18,9 +18,10 @@ use crate::exit::Failure;
 use crate::host::{Answer, Ask, HostEvent};
 use crate::output::visible;
 use crate::view::ending::Summary;
-use crate::view::execution::interactive::{Interactive, STREAMS};
+use crate::view::execution::interactive::Interactive;
 use crate::view::execution::{Expansion, Renderer as _};
 use crate::view::paint::{Frame, Repaint};
+use crate::words;
 
 /// Time between repaints while code runs. Code that ends sooner is painted only once.
 const PAINT: Duration = Duration::from_millis(80);
@@ -143,8 +144,8 @@ impl<'a> Cells<'a> {
         }
         if let Some(later) = self.later {
             stretch.shown.seen_later(match (later, &self.execution) {
-                (Later::Call, Some(id)) => format!("inkcell result {} shows them", id.0),
-                _ => STREAMS.to_owned(),
+                (Later::Call, Some(id)) => words::output::result_shows(&id.0),
+                _ => words::output::STREAMS.to_owned(),
             });
         }
         let frame = stretch.shown.still(area(self.expansion));

@@ -17,12 +17,10 @@ use crate::view::execution::{Area, Expansion, Page, mark, shown_duration};
 use crate::view::fold::cell::{CallCell, Status};
 use crate::view::image::Gallery;
 use crate::view::paint::{Line, Role, Wrap, wrap};
+use crate::words;
 
 /// Time for the outputs of a finished run to reach the file.
 const SETTLED: Duration = Duration::from_secs(1);
-
-/// The line below a page of output. It names the keys that turn pages.
-const PAGING: &str = "[ shows earlier lines, ] later ones";
 
 pub(super) struct CellRows {
     pub(super) expansion: Expansion,
@@ -287,7 +285,11 @@ impl CellRows {
                 }
             };
             if page.is_some() {
-                rows.extend(wrap(&Line::of(Role::Dim, PAGING), area.width, Wrap::Words));
+                rows.extend(wrap(
+                    &Line::of(Role::Dim, words::notebook_screen::PAGING),
+                    area.width,
+                    Wrap::Words,
+                ));
             }
             let title = (!rows.is_empty()).then(|| Line::of(Role::Title, "Output"));
             self.output_rows = title.into_iter().chain(rows).collect();

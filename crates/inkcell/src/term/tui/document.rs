@@ -10,7 +10,8 @@ use inkcell_engine::notebook::{CellRef, CellView, EditOp, NbOutput, Notebook, pa
 use inkcell_engine::{EngineError, Notebooks, SaveOptions, SavedChange, Version};
 
 use super::model::By;
-use crate::view::words::step::Audience;
+use crate::words;
+use crate::words::step::Audience;
 
 /// Distinguishes states of a file without reading it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,7 +104,7 @@ impl Document {
         if stamp.is_none() {
             let is_news = !std::mem::replace(&mut self.is_gone, true);
             return if is_news {
-                Err("the file is gone; what is shown is the last of it".to_owned())
+                Err(words::notebook_screen::FILE_GONE.to_owned())
             } else {
                 Ok(None)
             };
@@ -136,7 +137,7 @@ impl Document {
             });
             self.undone.clear();
         }
-        let merged = if saved.merged.is_some() { ", beside somebody else's change" } else { "" };
+        let merged = if saved.merged.is_some() { words::notebook_screen::MERGED } else { "" };
         Ok(self.taken(saved, By::Us { done: format!("{what}{merged}"), select }))
     }
 
@@ -147,7 +148,9 @@ impl Document {
     }
 
     pub(super) fn undo(&mut self) -> Result<Reading, String> {
-        let Some(done) = self.done.pop() else { return Err("there is nothing to undo".to_owned()) };
+        let Some(done) = self.done.pop() else {
+            return Err(words::notebook_screen::NOTHING_TO_UNDO.to_owned());
+        };
         match self.put_back(&done.after, &done.before, &format!("undone: {}", done.what)) {
             Ok(reading) => {
                 self.undone.push(done);
@@ -162,7 +165,7 @@ impl Document {
 
     pub(super) fn redo(&mut self) -> Result<Reading, String> {
         let Some(done) = self.undone.pop() else {
-            return Err("there is nothing to do again".to_owned());
+            return Err(words::notebook_screen::NOTHING_TO_REDO.to_owned());
         };
         match self.put_back(&done.before, &done.after, &format!("done again: {}", done.what)) {
             Ok(reading) => {
@@ -200,10 +203,7 @@ impl Document {
             RestoreResult::Yes => {
                 Ok(self.taken(saved, By::Us { done: done.to_owned(), select: Some(select) }))
             }
-            RestoreResult::No => {
-                Err("somebody else has changed the notebook since; undo would take that back too"
-                    .to_owned())
-            }
+            RestoreResult::No => Err(words::notebook_screen::CHANGED_SINCE.to_owned()),
         }
     }
 }

@@ -14,6 +14,7 @@ use super::model::{Message, Mode, Model, Top};
 use super::search;
 use crate::view::execution::{Area, Expansion};
 use crate::view::paint::{Colour, Line, Paint, Role, Wrap, columns, fit, wrap};
+use crate::words;
 
 /// Columns left of a cell, for the cursor's mark.
 const GUTTER: u16 = 2;
@@ -23,9 +24,6 @@ const HELP_COLUMNS: usize = 20;
 
 /// Least columns for the name of the notebook.
 const NAME_COLUMNS: usize = 6;
-
-/// The standing text of the bottom bar.
-const HINT: &str = "? keys  Enter edit  x run  R run, next  z undo  / search  q quit";
 
 /// The look of a role. Without colours, roles of text differ in attributes only.
 pub(super) fn style(role: Role, colour: Colour) -> Style {
@@ -194,7 +192,7 @@ impl Model {
             return help_rows(width);
         }
         if self.messages.is_empty() {
-            return vec![Line::of(Role::Dim, "nothing was said yet")];
+            return vec![Line::of(Role::Dim, words::notebook_screen::NO_MESSAGES)];
         }
         self.messages.iter().rev().flat_map(|message| said(message, width)).collect()
     }
@@ -225,7 +223,7 @@ impl Model {
     fn draw_cells(&mut self, buffer: &mut Buffer, body: Rect, colour: Colour) -> Option<Position> {
         let width = self.inner_width();
         if self.cells.is_empty() {
-            let line = Line::of(Role::Dim, "no cells; b makes one");
+            let line = Line::of(Role::Dim, words::notebook_screen::NO_CELLS);
             put(buffer, body.as_position(), &line, usize::from(body.width), (Style::new(), colour));
             return None;
         }
@@ -340,22 +338,18 @@ impl Model {
             }
             Mode::Conflict(editor) => {
                 let (whose, first) = match editor.cell {
-                    Some(_) => ("somebody else changed this cell", "o overwrite  "),
-                    None => ("somebody else deleted this cell", ""),
+                    Some(_) => (words::notebook_screen::CELL_CHANGED, "o overwrite  "),
+                    None => (words::notebook_screen::CELL_DELETED, ""),
                 };
-                let keys = "b put yours below  t take theirs  Esc go on editing";
+                let keys = words::notebook_screen::CONFLICT_KEYS;
                 asked(&format!("{whose}: {first}{keys}"))
             }
-            Mode::Quitting => asked("code still runs and would end: y quit  any other key stays"),
-            Mode::Help { .. } | Mode::Messages { .. } => {
-                hint("j and k scroll  any other key closes")
-            }
+            Mode::Quitting => asked(words::notebook_screen::QUITTING),
+            Mode::Help { .. } | Mode::Messages { .. } => hint(words::notebook_screen::SCROLLING),
             mode => match (&self.message, mode) {
                 (Some(message), _) => at_most(said(message, width), most, width),
-                (None, Mode::Edit(_)) => hint(
-                    "Esc done  Ctrl-S save  Ctrl-R run  Alt-Enter run, next  Ctrl-Q leave as it was",
-                ),
-                (None, _) => hint(HINT),
+                (None, Mode::Edit(_)) => hint(words::notebook_screen::EDITING),
+                (None, _) => hint(words::notebook_screen::KEYS),
             },
         };
         (rows, None)
@@ -373,7 +367,7 @@ fn at_most(mut rows: Vec<Line>, most: usize, width: usize) -> Vec<Line> {
     if rows.len() > most {
         rows.truncate(most);
         if let Some(last) = rows.last_mut() {
-            *last = fit(&Line::of(Role::Dim, "… M shows all of it"), width);
+            *last = fit(&Line::of(Role::Dim, words::notebook_screen::MESSAGE_CUT), width);
         }
     }
     rows

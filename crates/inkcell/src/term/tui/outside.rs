@@ -3,16 +3,16 @@
 //! Owns the file for the editor, in a folder that only the user can read, and the choice of the editor. It must
 //! not know the notebook.
 
-use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use inkcell_engine::kernel::make_private_folder;
 use inkcell_engine::system_random;
 
 use crate::settings::Settings;
 use crate::view::execution::stored::Language;
+use crate::words;
 
 /// The editor if neither `VISUAL` nor `EDITOR` is set.
 const USUAL: &str = "vi";
@@ -38,7 +38,7 @@ pub(super) fn edit(text: &str, language: Language, settings: &Settings) -> Resul
     let editor = command(settings);
     let failed = |error: io::Error| format!("cannot edit in {editor}: {error}");
     let folder = settings.state_dir.join("editing").join(format!("{:016x}", system_random()));
-    DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(failed)?;
+    make_private_folder(&folder).map_err(failed)?;
     let folder = Folder(folder);
     let file = folder.0.join(match language {
         Language::Python => "cell.py",
@@ -61,5 +61,5 @@ fn run(editor: &str, file: &Path) -> io::Result<()> {
     if status.success() {
         return Ok(());
     }
-    Err(io::Error::other(format!("it ended with {status}, so nothing was changed")))
+    Err(io::Error::other(words::notebook_screen::editor_failed(&status)))
 }

@@ -23,6 +23,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::end_on;
 use crate::settings::Settings;
 use crate::term::screen::Looks;
+use crate::words;
 
 /// Time between two looks at the file.
 const LOOK: Duration = Duration::from_millis(300);
@@ -49,13 +50,11 @@ struct Program<'a> {
 pub(crate) fn run(opening: &Arc<Opening>) -> Result<Exit, Failure> {
     let settings = &*opening.settings;
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-        let problem = "a notebook is shown on a terminal, and standard input or output is none; inkcell read shows \
-                       it as text";
+        let problem = words::notebook_screen::NO_TERMINAL;
         return Err(Failure::argument("terminal", problem));
     }
     if !settings.can_draw() {
-        let problem = "this terminal shows text alone, as its TERM says; inkcell read shows the notebook as text, \
-                       inkcell run runs it, inkcell edit changes it";
+        let problem = words::notebook_screen::TEXT_TERMINAL;
         return Err(Failure::argument("terminal", problem));
     }
     let (document, notebook) = Document::open(&settings.notebooks, &opening.path)?;
@@ -108,7 +107,7 @@ impl Program<'_> {
                 self.take(input)?;
             }
             for _ in 0..BATCH {
-                let failed = |error| Failure::Io("cannot read the terminal", error);
+                let failed = |error| Failure::Io(words::failure::READ_TERMINAL, error);
                 if !event::poll(Duration::ZERO).map_err(failed)? {
                     break;
                 }

@@ -30,7 +30,7 @@ use crate::host::{
 use crate::settings::Settings;
 use crate::term::screen::{asking, last_page, stored_lines};
 use crate::view::execution::Page;
-use crate::view::words;
+use crate::words;
 
 /// Time between two searches for a session, while there is none.
 const SEEK: Duration = Duration::from_secs(1);
@@ -317,7 +317,7 @@ impl Asking {
 
     fn kernel(&mut self, what: impl Fn(SessionRef) -> KernelRequest) -> Result<(), Failure> {
         let (Some(client), Some(session)) = (&self.client, &self.session) else {
-            self.inbox.put(Input::Told("there is no kernel yet; x runs a cell".to_owned()));
+            self.inbox.put(Input::Told(words::notebook_screen::NO_KERNEL.to_owned()));
             return Ok(());
         };
         let asked = client.ask(Ask::Kernel(what(session.clone())))?;
@@ -391,7 +391,7 @@ fn outcome(report: &PythonReport) -> RunEnd {
     }
     let unsaved = report.notebook.as_ref().and_then(|notebook| notebook.unsaved());
     match unsaved {
-        Some((_, problem)) => RunEnd::Unsaved(words::not_in_file(problem)),
+        Some((_, problem)) => RunEnd::Unsaved(words::file::not_in_file(problem)),
         None => RunEnd::Well,
     }
 }

@@ -15,15 +15,10 @@ use super::model::{By, Effect, Input, Lasting, Mode, Model, RunEnd};
 use super::search;
 use crate::view::execution::Expansion;
 use crate::view::paint::Role;
-use crate::view::words;
+use crate::words;
 
 /// Rows for one turn of the mouse wheel.
 const WHEEL_ROWS: usize = 3;
-
-const GONE: &str = "the stored output is not there any more; this is what the notebook has of it";
-
-const NO_PAGE: &str =
-    "there are no more lines; o shows all of a cell, and what is long is shown by pages";
 
 impl Model {
     /// Applies an input and returns its effects.
@@ -102,14 +97,14 @@ impl Model {
             }
             Input::Paged { artifact, page } => {
                 if page.is_none() {
-                    self.say(Role::Warning, GONE);
+                    self.say(Role::Warning, words::notebook_screen::OUTPUT_GONE);
                 }
                 self.cells.iter_mut().for_each(|cell| cell.take_page(&artifact, page.as_ref()));
                 Vec::new()
             }
             Input::Unwatched => {
                 if self.cells.iter().any(CellRows::is_running) {
-                    self.say(Role::Warning, "the session is gone, with what ran in it");
+                    self.say(Role::Warning, words::notebook_screen::SESSION_GONE);
                 }
                 self.cells.iter_mut().for_each(CellRows::lost_sight);
                 self.running = None;
@@ -138,7 +133,7 @@ impl Model {
                     _ => false,
                 };
                 if is_overtaken {
-                    let text = "changed on disk: somebody else has another text for this cell; yours is kept";
+                    let text = words::notebook_screen::OVERTAKEN;
                     self.say(Role::Warning, text);
                 }
                 Vec::new()
@@ -211,7 +206,7 @@ impl Model {
             }
             KeyMeaning::First(key) => {
                 self.first_key = Some(key);
-                self.hint(format!("{key} once more, or any other key"));
+                self.hint(words::notebook_screen::once_more(&key));
                 Vec::new()
             }
             KeyMeaning::Nothing => {
@@ -255,7 +250,7 @@ impl Model {
             Command::Messages => self.mode = Mode::Messages { top: 0 },
             Command::Suspend => return vec![Effect::Suspend],
             Command::Quit => return self.quit(),
-            _ if !has_cells => self.say(Role::Dim, "there is no cell; b makes one"),
+            _ if !has_cells => self.say(Role::Dim, words::notebook_screen::NO_CELL),
             Command::Edit => self.edit(),
             Command::EditOutside => {
                 return vec![Effect::EditOutside { cell: at, text: self.source(at) }];
@@ -286,7 +281,7 @@ impl Model {
             }
             Command::Turn(turn) => {
                 if !self.cells[at].turn(turn) {
-                    self.hint(NO_PAGE.to_owned());
+                    self.hint(words::notebook_screen::NO_PAGE.to_owned());
                 }
             }
             Command::Expand => {
@@ -343,7 +338,7 @@ impl Model {
             }
         }
         if !any {
-            self.say(Role::Dim, "there is no code to run here");
+            self.say(Role::Dim, words::notebook_screen::NO_CODE);
             return Vec::new();
         }
         self.asked += 1;
@@ -353,7 +348,7 @@ impl Model {
     fn run_cell(&mut self) -> Vec<Effect> {
         let at = self.cursor;
         if !self.is_code(at) {
-            self.say(Role::Dim, "only code is run; y makes this cell code");
+            self.say(Role::Dim, words::notebook_screen::ONLY_CODE);
             return Vec::new();
         }
         let choice = CellChoice { list: Some(self.name_of(at)), ..CellChoice::default() };
@@ -383,10 +378,7 @@ impl Model {
         self.mode = Mode::Edit(Box::new(Editor::new(cell, &self.source(cell), language)));
         self.must_show_cursor = true;
         if is_lossy {
-            self.say(
-                Role::Warning,
-                "something in this cell has no exact form as text; saving replaces it",
-            );
+            self.say(Role::Warning, words::notebook_screen::LOSSY);
         }
     }
 
@@ -404,7 +396,7 @@ impl Model {
             KeyCode::Char('c') if control => vec![Effect::Interrupt],
             KeyCode::Char('q') if control => {
                 self.mode = Mode::Browse;
-                self.say(Role::Dim, "left as it was");
+                self.say(Role::Dim, words::notebook_screen::LEFT);
                 Vec::new()
             }
             _ => {
@@ -455,7 +447,7 @@ impl Model {
                 let op = EditOp::Insert { at, kind, source: editor.text() };
                 editor.then = Some(Then::Browse);
                 self.mode = Mode::Edit(editor);
-                vec![Effect::Change { what: "put beside the other text", ops: vec![op] }]
+                vec![Effect::Change { what: words::notebook_screen::PUT_BESIDE, ops: vec![op] }]
             }
             (KeyCode::Char('t'), _) => {
                 self.say(Role::Dim, "their text stays");
@@ -503,10 +495,10 @@ impl Model {
 
     fn find(&mut self, to: Direction) {
         let Some(pattern) = self.pattern.clone() else {
-            return self.say(Role::Dim, "nothing was searched for yet; / begins");
+            return self.say(Role::Dim, words::notebook_screen::NO_SEARCH);
         };
         let Some((cell, line)) = search::find(&self.notebook, &pattern, self.cursor, to) else {
-            return self.say(Role::Warning, format!("{pattern:?} is not in this notebook"));
+            return self.say(Role::Warning, words::notebook_screen::not_found(&pattern));
         };
         let has_come_round = match to {
             Direction::Down => cell <= self.cursor,
@@ -518,7 +510,7 @@ impl Model {
         }
         self.select(cell);
         self.must_show_hit = true;
-        let round = if has_come_round { ", from the other end" } else { "" };
+        let round = if has_come_round { words::notebook_screen::OTHER_END } else { "" };
         self.say(Role::Dim, format!("/{pattern}: cell {cell}{round}"));
     }
 
@@ -600,7 +592,7 @@ impl Model {
             // The program reads the file again after these events.
             SessionEvent::Edited(_) | SessionEvent::EditFailed(_) => {}
             SessionEvent::Kernel(change) => {
-                self.say(Role::Warning, words::kernel_change_here(change));
+                self.say(Role::Warning, words::session::kernel_change_here(change));
             }
         }
     }

@@ -7,12 +7,12 @@ use std::time::Duration;
 use inkcell_engine::api::State;
 use inkcell_engine::output::Notice;
 
-use super::super::words;
 use super::output::{self, Layout, more, remark};
 use super::{Expansion, highlight, status};
 use crate::view::fold::cell::{CallCell, Status};
 use crate::view::fold::lines::{Lines, TextLine};
 use crate::view::paint::{Line, Role, Wrap, indented, wrap};
+use crate::words;
 
 /// Rows of code and rows of output in the collapsed view.
 pub(in crate::view) const PREVIEW: usize = 10;
@@ -160,11 +160,11 @@ fn section(cell: &CallCell, layout: Layout<'_>) -> Vec<Line> {
 pub(in crate::view) fn remarks(cell: &CallCell, width: usize) -> Vec<Line> {
     let report = cell.last_report();
     let mut rows = notices(&report.output.notices, width);
-    if let Some(sentence) = words::sentence(cell.state(), report.end.as_ref()) {
+    if let Some(sentence) = words::call::sentence(cell.state(), report.end.as_ref()) {
         rows.extend(remark(Role::Error, &sentence, width));
     }
     for note in &report.notes {
-        rows.extend(remark(Role::Dim, &words::note(note), width));
+        rows.extend(remark(Role::Dim, &words::call::note(note), width));
     }
     rows
 }

@@ -15,11 +15,9 @@ use super::output::{self, EXPANDS, Layout, remark};
 use super::{Area, Expansion, Page, Renderer};
 use crate::view::fold::cell::CallCell;
 use crate::view::paint::{Frame, Line, Role, Wrap, wrap};
+use crate::words;
 
 const PREVIEW: usize = 20;
-
-/// Hint for a view without keys and without stored output.
-pub(crate) const STREAMS: &str = "--view stream shows everything";
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
@@ -59,7 +57,7 @@ impl Interactive {
 
     /// For a view without a keyboard: only a signal stops the code.
     pub(crate) fn without_keys(self) -> Interactive {
-        Interactive { stops: "ctrl+c", more: STREAMS.into(), ..self }
+        Interactive { stops: "ctrl+c", more: words::output::STREAMS.into(), ..self }
     }
 
     /// Replaces the hint on how to see the rest of cut output.

@@ -12,7 +12,7 @@ use crate::view::fold::cell::{Page, Status};
 use crate::view::fold::lines::{LINE_CHARS, Lines, TextLine};
 use crate::view::fold::live_output::{Content, Item};
 use crate::view::paint::{Line, Role, Wrap, fit, indented, wrap};
-use crate::view::words;
+use crate::words;
 
 /// Lines of JSON as text in the collapsed view.
 const JSON_LINES: usize = 10;
@@ -268,7 +268,7 @@ fn clamped(line: Line) -> Line {
         cut.push_clean(span.role(), &span.text()[..end]);
         room -= span.text()[..end].chars().count();
     }
-    cut.push_clean(Role::Dim, &words::chars_omitted(omitted as u64));
+    cut.push_clean(Role::Dim, &words::output::chars_omitted(omitted as u64));
     cut
 }
 

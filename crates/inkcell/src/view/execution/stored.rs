@@ -20,6 +20,7 @@ use crate::view::fold::cell::{CallCell, Page, Status};
 use crate::view::fold::lines::Lines;
 use crate::view::fold::live_output::{Content, HELD_BYTES, HELD_LINES, Item, LiveOutput};
 use crate::view::paint::{Line, Role, Wrap, wrap};
+use crate::words;
 
 /// Lines of source in the collapsed view (B:T-03).
 const SOURCE_PREVIEW: usize = 6;
@@ -214,7 +215,7 @@ fn bundle(data: &Value) -> MimeBundle {
                 let text: String = joined(value).split_whitespace().collect();
                 match BASE64_STANDARD.decode(text) {
                     Ok(bytes) => MimeData::Binary(bytes.into()),
-                    Err(_) => MimeData::Text("a picture that cannot be read".to_owned()),
+                    Err(_) => MimeData::Text(words::output::BAD_PICTURE.to_owned()),
                 }
             }
             value if mime == "application/json" || mime.ends_with("+json") => {

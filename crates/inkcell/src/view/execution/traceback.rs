@@ -6,9 +6,7 @@
 use std::borrow::Cow;
 
 use crate::view::paint::{Role, columns};
-
-/// The words at the right edge of the first line of a traceback.
-const LAST_CALL: &str = "Traceback (most recent call last)";
+use crate::words::call::LAST_CALL;
 
 /// Classifies the lines of a traceback in order.
 #[derive(Default)]

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use crate::view::words;
+use crate::words;
 
 /// Characters of a line before it is cut.
 pub(in crate::view) const LINE_CHARS: usize = 4000;
@@ -33,7 +33,7 @@ impl TextLine {
 
     /// The note in place of the characters that were cut.
     pub(in crate::view) fn omitted(&self) -> Option<String> {
-        (self.omitted > 0).then(|| words::chars_omitted(self.omitted))
+        (self.omitted > 0).then(|| words::output::chars_omitted(self.omitted))
     }
 
     /// Bytes of the text plus the fixed cost of a line.

@@ -14,7 +14,7 @@ use super::lines::Lines;
 use super::traceback::{Traceback, traceback};
 use crate::output::cleaned;
 use crate::view::display::{self, STATUS};
-use crate::view::words;
+use crate::words;
 
 /// Bytes of text that a cell keeps: twice the size of an answer (B:O-20).
 pub(in crate::view) const HELD_BYTES: usize = 2 * 51200;
@@ -109,7 +109,7 @@ impl LiveOutput {
 
     /// Marks the place of events that never arrived.
     pub(in crate::view) fn missed(&mut self, events: u64) {
-        self.mark(words::missed(events));
+        self.mark(words::session::missed(events));
     }
 
     /// Counts text that came before the kept part, without storing it.
@@ -192,7 +192,7 @@ impl LiveOutput {
         self.begin_output();
         self.flush();
         self.text(&cleaned(prompt));
-        self.mark("[the code asks for input]".to_owned());
+        self.mark(words::call::ASKS_FOR_INPUT.to_owned());
     }
 
     fn begin_output(&mut self) {

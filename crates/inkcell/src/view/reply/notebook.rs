@@ -1,15 +1,14 @@
 //! Cells of a notebook run as one text: each with its position and id, silent ones grouped.
 //!
-//! Owns the remarks about the notebook. Output of a cell has the same words as in any other call.
+//! Owns the order of the remarks about the notebook. Output of a cell has the same words as in any other call.
 
 use inkcell_engine::api::{CellReport, NotebookReport, PythonReport, State};
 use inkcell_engine::notebook::visible_line;
 
 use super::{Terms, annotation, joined, output};
 use crate::output::count;
-use crate::view::freshness;
-use crate::view::run::{name, reason};
-use crate::view::words::{self, reply::ending, run::notes};
+use crate::view::run::reason;
+use crate::words::{self, reply::ending, run::cell_name, run::notes};
 
 /// Silent successful cells in a row that share one line. Fewer get a line each.
 const MANY: usize = 3;
@@ -31,7 +30,7 @@ pub(super) fn cells(report: &PythonReport, terms: Terms) -> String {
     for group in told.chunk_by(|one, two| is_one_of_many(one) && is_one_of_many(two)) {
         match group {
             [(first, _), .., (last, _)] if group.len() >= MANY => {
-                let (first, last) = (name(first), name(last));
+                let (first, last) = (cell_name(first), cell_name(last));
                 let last = last.trim_start_matches("cell ");
                 blocks.push(Some(format!("[{first} to {last}] (ok)")));
             }
@@ -52,9 +51,9 @@ fn is_silent((cell, output): &(&CellReport, String)) -> bool {
 
 fn block(told: &(&CellReport, String), run: State) -> [Option<String>; 2] {
     let (cell, output) = told;
-    let named = name(cell);
+    let named = cell_name(cell);
     let name = match reason(cell) {
-        Some(why) => format!("{named}, {}", freshness::why(why)),
+        Some(why) => format!("{named}, {}", words::freshness::why(why)),
         None => named.clone(),
     };
     let head = match cell.state {
@@ -84,12 +83,12 @@ pub(super) fn asides(report: &PythonReport, run: &NotebookReport) -> Vec<String>
     let id = &report.execution.0;
     let all = report.cells.len();
     lines.push(match report.state {
-        State::Queued => words::waiting(id),
+        State::Queued => words::call::waiting(id),
         State::Running => {
             let at = report.cells.iter().position(|cell| cell.state == State::Running);
-            let at = at.and_then(|at| Some((at + 1, name(report.cells.get(at)?))));
+            let at = at.and_then(|at| Some((at + 1, cell_name(report.cells.get(at)?))));
             let what = at.map(|(at, name)| format!(" {name}, {at} of {all}"));
-            words::still_running(&what.unwrap_or_default(), id)
+            words::call::still_running(&what.unwrap_or_default(), id)
         }
         _ => format!("[{}]", over(report, run)),
     });
@@ -109,15 +108,15 @@ fn over(report: &PythonReport, run: &NotebookReport) -> String {
     };
     if cells.is_empty() && !run.fresh.is_empty() {
         let all = count(run.fresh.len(), "cell");
-        return format!("nothing is stale: {all} fresh{skipped}; the file is as it was");
+        return words::reply::nothing_is_stale(&all, &skipped);
     }
     if cells.is_empty() {
-        return format!("there was no cell to run{skipped}; the file is as it was");
+        return words::reply::no_cell_to_run(&skipped);
     }
     let not_run = cells.iter().filter(|cell| cell.state == State::NeverRun).count();
     let failed = cells.iter().filter(|cell| !matches!(cell.state, State::Done | State::NeverRun));
     let failed: Vec<String> =
-        failed.map(|cell| name(cell).trim_start_matches("cell ").to_owned()).collect();
+        failed.map(|cell| cell_name(cell).trim_start_matches("cell ").to_owned()).collect();
     let mut line = format!("{} of {} ran", cells.len() - not_run, count(cells.len(), "cell"));
     if failed.len() > 1 {
         let more = if failed.len() > NAMED { ", …" } else { "" };
@@ -129,10 +128,7 @@ fn over(report: &PythonReport, run: &NotebookReport) -> String {
     match &run.version {
         _ if is_unsaved(report) => {}
         Some(version) => {
-            line.push_str(&format!(
-                "; outputs are in {}, version {version}",
-                visible_line(&run.written)
-            ));
+            line.push_str(&words::reply::outputs_are_in(&visible_line(&run.written), version));
         }
         None => {}
     }

@@ -80,7 +80,7 @@ fn a_cell_that_fails_is_the_one_to_mend() {
     assert!(said.ends_with("Cell 2 failed (exit code 1). Fix only cell 2."), "{said}");
 }
 
-/// The advice about state depends on the kernel's fate.
+/// Issue 21, 3: the advice about state depends on the kernel's fate.
 #[test]
 fn a_failure_tells_what_is_left_of_earlier_cells() {
     let done = || cell(State::Done, "");

@@ -9,7 +9,8 @@ use inkcell_engine::notebook::first_line;
 use serde_json::{Value, json};
 
 use crate::view::ending::{exception, status};
-use crate::view::{freshness, words};
+use crate::view::freshness;
+use crate::words;
 
 /// The event for the start of a cell. Its result comes with the end event.
 pub(super) fn started(number: usize, all: usize, cell: &CellReport) -> Value {
@@ -49,7 +50,7 @@ fn cell(cell: &CellReport) -> Value {
         "outputs": place.map(|place| place.outputs),
         "written": place.map(|place| place.written),
         "error": error.map(|error| json!({"name": error.name, "value": error.value, "traceback": error.plain})),
-        "message": words::sentence(cell.state, cell.end.as_ref()),
+        "message": words::call::sentence(cell.state, cell.end.as_ref()),
     })
 }
 

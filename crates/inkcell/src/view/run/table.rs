@@ -8,6 +8,7 @@ use inkcell_engine::notebook::first_line;
 use super::{because, duration, ended, has_run};
 use crate::output::count;
 use crate::view::ending::exception;
+use crate::words;
 
 /// Rows of the full table. A longer notebook shows failures and the slowest cells only.
 const MAX_ROWS: usize = 40;
@@ -39,7 +40,7 @@ pub(super) fn of(told: &PythonReport) -> Vec<String> {
     let mut lines: Vec<String> = rows.iter().map(|row| line(row, &widths)).collect();
     if shown.len() < cells.len() {
         let rest = count(cells.len() - shown.len(), "other cell");
-        lines.push(format!("… and {rest}; the slowest and those that failed are shown"));
+        lines.push(words::run::cells_not_shown(&rest));
     }
     lines
 }

@@ -19,8 +19,8 @@ use super::execution::{Area, Page};
 use super::fold::cell::CallCell;
 use super::image::Gallery;
 use super::notebook_edit::{Edit, NotebookEdit};
-use super::words;
 use crate::view::paint::{Frame, Line, Role};
+use crate::words;
 
 /// Blocks kept at most. Older ones are dropped.
 const MAX_BLOCKS: usize = 200;
@@ -110,7 +110,10 @@ impl Transcript {
                 self.push(Block::Edit(Box::new(edit)));
             }
             SessionEvent::Kernel(change) => {
-                self.push(Block::Remark(Role::Warning, words::kernel_change(*change).to_owned()));
+                self.push(Block::Remark(
+                    Role::Warning,
+                    words::session::kernel_change(*change).to_owned(),
+                ));
             }
         }
     }
@@ -124,7 +127,7 @@ impl Transcript {
             is_told = true;
         }
         if !is_told {
-            self.push(Block::Remark(Role::Dim, words::missed(events)));
+            self.push(Block::Remark(Role::Dim, words::session::missed(events)));
         }
     }
 
@@ -133,7 +136,11 @@ impl Transcript {
         let area = area.at_least_one_wide();
         let mut lines: Vec<Line> = Vec::new();
         if self.forgotten > 0 {
-            lines.extend(remark(Role::Dim, &words::blocks_forgotten(self.forgotten), area.width));
+            lines.extend(remark(
+                Role::Dim,
+                &words::session::blocks_forgotten(self.forgotten),
+                area.width,
+            ));
         }
         for block in &mut self.blocks {
             if !lines.is_empty() {

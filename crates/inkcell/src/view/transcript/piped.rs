@@ -1,7 +1,7 @@
 //! A session as text for a pipe: written as it happens, without repainting.
 //!
 //! Owns the look of its lines. It must not know widths. It leaves nothing out, except events that the journal
-//! dropped.
+//! dropped. It is no fold: an event is written once, and only the place in the last line is kept.
 
 use std::path::PathBuf;
 
@@ -10,12 +10,13 @@ use inkcell_engine::feeds::SessionEvent;
 use inkcell_engine::kernel::{ExecEvent, Outcome, StreamName};
 use inkcell_engine::output::Cleaner;
 
+use super::super::display;
 use super::super::execution::{Area, Expansion};
 use super::super::live::traceback;
 use super::super::notebook_edit::{Edit, NotebookEdit};
-use super::super::{display, words};
 use crate::output::{cleaned, visible};
 use crate::view::paint::{Colour, plain};
+use crate::words;
 
 /// Columns for an edit, since a pipe has no width.
 const WIDTH: usize = 100;
@@ -64,7 +65,9 @@ impl PlainTranscript {
             SessionEvent::EditFailed(failure) => {
                 self.edit(Edit::of_failure(failure, &self.cwd), &mut out);
             }
-            SessionEvent::Kernel(change) => self.line(words::kernel_change(*change), &mut out),
+            SessionEvent::Kernel(change) => {
+                self.line(words::session::kernel_change(*change), &mut out);
+            }
         }
         out
     }
@@ -78,7 +81,7 @@ impl PlainTranscript {
     /// The mark in place of dropped events.
     pub(crate) fn missed(&mut self, events: u64) -> String {
         let mut out = String::new();
-        self.line(&words::missed(events), &mut out);
+        self.line(&words::session::missed(events), &mut out);
         out
     }
 
@@ -158,11 +161,11 @@ impl PlainTranscript {
     }
 
     fn ended(&mut self, report: &CellReport, out: &mut String) {
-        if let Some(sentence) = words::sentence(report.state, report.end.as_ref()) {
+        if let Some(sentence) = words::call::sentence(report.state, report.end.as_ref()) {
             self.line(&format!("[{sentence}]"), out);
         }
         for note in &report.notes {
-            self.line(&format!("[{}]", words::note(note)), out);
+            self.line(&format!("[{}]", words::call::note(note)), out);
         }
     }
 }

@@ -92,7 +92,7 @@ fn blocks_stand_in_order() {
     assert_eq!(plain(&transcript.frame(AREA)), format!("{FIRST}{SECOND}"));
 }
 
-/// B:T-05: a failed edit is shown as a failure, on a screen and in a pipe.
+/// B:T-05 Issue 21, 12: a failed edit is shown as a failure, on a screen and in a pipe.
 #[test]
 fn a_failed_change_is_shown() {
     let asked = EditAsked { action: Some(EditAction::Delete), index: Some(9), kind: None };

@@ -45,8 +45,8 @@ const HEALTH_PAUSE: Duration = Duration::from_millis(500);
 /// Number of starts when other processes keep taking the port.
 const ATTEMPTS: usize = 3;
 
-/// Python program that runs the gateway and ends it after a time without kernels.
-const LEAVING: &str = include_str!("leaving.py");
+/// Python program that runs the gateway. Its first argument is the time without kernels after which it ends.
+const GATEWAY: &str = include_str!("gateway.py");
 
 /// Configuration of the shared gateway, without defaults.
 #[derive(Clone, Debug)]
@@ -194,11 +194,9 @@ impl SharedGateway {
         let log =
             private().create(true).truncate(true).open(self.site.folder.join("gateway.log"))?;
         let mut command = Command::new(&self.config.python);
-        match self.config.idle_stop {
-            None => command.arg("-m").arg("kernel_gateway"),
-            Some(limit) => command.arg("-c").arg(LEAVING).arg(limit.as_secs_f64().to_string()),
-        };
+        let idle_stop = self.config.idle_stop.map_or(f64::INFINITY, |limit| limit.as_secs_f64());
         command
+            .args(["-c", GATEWAY, &idle_stop.to_string()])
             .arg("--KernelGatewayApp.ip=127.0.0.1")
             .arg(format!("--KernelGatewayApp.port={port}"))
             .arg("--KernelGatewayApp.port_retries=0")

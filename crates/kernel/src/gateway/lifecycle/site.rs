@@ -4,10 +4,10 @@
 //! start or end the gateway. Another lock, held by the gateway itself, shows that it lives; a
 //! process id in a file proves nothing. This module must not know how a gateway is started.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Seek as _, Write as _};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use crate::error::gateway::GatewayError;
 use crate::gateway::transport::url::{GatewayUrl, PlainHttp, Token};
 use crate::new_file::replace_file;
+use crate::private_folder::make_private_folder;
 
 /// Interval between tries for a lock that another process holds, and the longest wait for it.
 const LOCK_AGAIN: Duration = Duration::from_millis(50);
@@ -115,7 +116,7 @@ impl Site {
     /// Creates the folder. A program started from here runs as this user, so the folder must belong
     /// to this user.
     pub(crate) fn make_folder(&self) -> io::Result<()> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        make_private_folder(&self.folder)?;
         let found = fs::metadata(&self.folder)?;
         if found.uid() != rustix::process::geteuid().as_raw() || found.mode() & 0o077 != 0 {
             return Err(io::Error::other("other users can use the folder"));

@@ -324,6 +324,18 @@ fn widgets_are_kept_and_other_channels_closed() {
     assert_eq!(unchanged, ["started Some(3)", "ok"], "what nothing has changed is not told again");
 }
 
+/// Issue 21, 13: a notice reports widgets that are too large to be stored.
+#[test]
+fn widgets_that_are_not_stored_are_told() {
+    let mut fold = running(History::Store);
+    let state = json!({"_model_name": "A", "value": "x".repeat(65 << 20)});
+    let open = json!({"comm_id": "w", "target_name": "jupyter.widget", "data": {"state": state}});
+    let trace = [iopub("r", "comm_open", &open), status("r", "idle"), reply("r", "ok")];
+    let told = fold_all(&mut fold, trace);
+    assert!(told.contains(&format!("notice {TOO_LARGE}")), "{told:?}");
+    assert!(!told.iter().any(|line| line.starts_with("widgets")), "{told:?}");
+}
+
 /// Issue 21, 15: output inside an `Output` belongs to the widget, its clearing too, and the kernel
 /// is informed.
 #[test]

@@ -10,15 +10,16 @@
 //! `python-envs/<number>`, and `python-env` is a link to the finished one, replaced by a rename: at every moment
 //! it leads to a whole environment or does not exist.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
+use std::os::unix::fs::{OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::error::SetupError;
 use super::tools::Tools;
 use super::{SetupEvent, SetupStep};
+use crate::private_folder::make_private_folder;
 
 const LINK: &str = "python-env";
 const FOLDERS: &str = "python-envs";
@@ -54,8 +55,7 @@ impl Place {
     /// Uses this state folder, and creates it if it is missing.
     pub(super) fn new(state: &Path) -> Result<Place, SetupError> {
         let folders = state.join(FOLDERS);
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(&folders);
-        made.map_err(state_error("make the folder", &folders))?;
+        make_private_folder(&folders).map_err(state_error("make the folder", &folders))?;
         // Programs that run in another folder would misread a relative path.
         let state = fs::canonicalize(state).map_err(state_error("find the folder", state))?;
         Ok(Place { state })
@@ -135,8 +135,7 @@ impl Place {
     /// Creates a folder for temporary files, so that remains of a killed tool go with it.
     pub(super) fn scratch(&self, _held: &Lock) -> Result<Scratch, SetupError> {
         let folder = self.state.join(FOLDERS).join("tmp");
-        let made = DirBuilder::new().mode(0o700).create(&folder);
-        made.map_err(state_error("make the folder", &folder))?;
+        make_private_folder(&folder).map_err(state_error("make the folder", &folder))?;
         Ok(Scratch { folder })
     }
 

@@ -29,7 +29,7 @@ async fn unasked(tree: &Tree) -> UnrunPython {
 /// Makes a search find the program at a place.
 type Lead<'a> = &'a dyn Fn(&mut Tree);
 
-/// S-026: an inspection runs no program of the workspace, whatever path leads to it.
+/// S-026 Issue 21, 28: an inspection runs no program of the workspace, whatever path leads to it.
 #[tokio::test]
 async fn nothing_of_the_workspace_is_run() {
     let mut tree = Tree::new();

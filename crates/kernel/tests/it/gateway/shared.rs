@@ -83,7 +83,8 @@ async fn runs_a_cell(url: GatewayUrl, token: Token) {
     launched.kernel.shutdown(super::desk::LIMIT).await;
 }
 
-/// B:G-10 B:G-13 B:G-14 B:G-15 B:G-17 B:G-18 F-027 S-014 S-021
+/// B:G-10 B:G-13 B:G-14 B:G-15 B:G-17 B:G-18 F-027 S-014 S-021; Issue 21, 17: its kernels leave the user's IPython
+/// history alone.
 #[tokio::test]
 async fn hosts_share_one_gateway() {
     if !jupyter_server("hosts_share_one_gateway") {
@@ -102,6 +103,8 @@ async fn hosts_share_one_gateway() {
     let home = files(&folder);
     is_closed_to_others(&url, &home, pid);
     runs_a_cell(url.clone(), token).await;
+    let history = folder.path().join(".ipython/profile_default/history.sqlite");
+    assert!(!history.exists(), "{}", history.display());
 
     // A gateway that has died is replaced.
     Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();

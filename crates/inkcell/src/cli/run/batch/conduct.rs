@@ -25,7 +25,7 @@ use crate::host::{Answer, Ask, HostEvent, Refusal, RunAsk};
 use crate::log;
 use crate::view::ending::status;
 use crate::view::run::{trouble, trouble_of};
-use crate::view::words::{self, run::doubts};
+use crate::words::{self, run::doubts};
 
 /// The interval at which signals are checked.
 const TICK: Duration = Duration::from_millis(100);
@@ -181,7 +181,7 @@ impl Conductor {
         if self.rules.start == RunStart::First {
             self.record.clear();
         } else if past.is_empty() {
-            self.tell(News::Said("nothing of this batch was done before; all of it is run".into()));
+            self.tell(News::Said(words::batch::NOTHING_DONE.into()));
         }
         let mut known: HashMap<String, Option<String>> = HashMap::new();
         let mut left = Vec::new();
@@ -316,7 +316,7 @@ impl Conductor {
         let shared = match done {
             // The rows end there, too, and not one cell later.
             Ok(report) if is_exit(report) => {
-                let message = "its code ends the run".to_owned();
+                let message = words::batch::ENDS_RUN.to_owned();
                 Err(Refusal { message, ..Refusal::from(Failure::Pipe) })
             }
             // A failed cell is reported by each row.
@@ -330,7 +330,7 @@ impl Conductor {
             Ok(report) => {
                 let failed = || report.cells.iter().find(is_unforeseen).map(trouble_of);
                 let trouble = trouble(report).or_else(failed);
-                let why = trouble.map_or("it did not end well".to_owned(), |it| it.message);
+                let why = trouble.map_or(words::batch::ENDED_BADLY.to_owned(), |it| it.message);
                 Err(Refusal { message: why, ..Refusal::from(Failure::Pipe) })
             }
             Err(refusal) => Err(refusal.clone()),
@@ -372,11 +372,7 @@ impl Conductor {
         let path = self.cwd.join(output);
         let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
         made.map_err(|error| {
-            Failure::told(
-                Kind::Unavailable,
-                format!("cannot make the folder of {output}: {error}"),
-                None,
-            )
+            Failure::told(Kind::Unavailable, words::batch::no_folder_for(output, &error), None)
         })
     }
 
@@ -468,12 +464,12 @@ fn held(notebooks: &Notebooks, path: &str) -> Option<String> {
 
 /// The note about a notebook whose rows share nothing.
 pub(super) fn not_shared(input: &str, why: &str) -> String {
-    format!("the rows of {input} do not share their beginning, each runs it: {why}")
+    words::batch::not_shared(input, why)
 }
 
 /// The note about a row for which no copy could be made.
 fn not_copied(row: &str, why: &str) -> String {
-    format!("{row} runs its beginning itself, since there is no copy of the kernel that has: {why}")
+    words::batch::not_copied(row, why)
 }
 
 /// The reason why a run never had a kernel.
@@ -516,7 +512,7 @@ fn ended(report: &PythonReport, took: Duration) -> (Try, RowEnd) {
     let cells = report.cells.iter().filter(|cell| cell.count.is_some()).count();
     let lost = unsaved(report).map(|(problem, hint)| Trouble {
         kind: "unsaved".to_owned(),
-        message: words::not_in_file(problem),
+        message: words::file::not_in_file(problem),
         cell: None,
         details: hint.to_owned(),
     });
@@ -588,8 +584,11 @@ fn refused(refusal: &Refusal, took: Duration) -> Try {
 /// Writes a report, if its file is named.
 fn keep(file: Option<&Path>, text: impl FnOnce() -> String) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
-    write_report(file, &text()).map_err(|error| Failure::told(Kind::Unavailable, format!("the report {} cannot be written: {error}", file.display()), Some(
-            "the notebooks are done; to write the report, repeat the command with --resume and another file"
-                .to_owned(),
-        )))
+    write_report(file, &text()).map_err(|error| {
+        Failure::told(
+            Kind::Unavailable,
+            words::batch::report_not_written(&file.display(), &error),
+            Some(words::batch::WRITE_REPORT_AGAIN.to_owned()),
+        )
+    })
 }

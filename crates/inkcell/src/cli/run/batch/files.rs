@@ -3,16 +3,17 @@
 //! Owns everything a batch asks of the file system and of the machine, apart from finding the notebooks and running
 //! them.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use inkcell_engine::Kind;
-use inkcell_engine::kernel::replace_file;
+use inkcell_engine::kernel::{make_private_folder, replace_file};
 
 use crate::batch::{Past, Record, RowKey};
 use crate::exit::Failure;
+use crate::words;
 
 /// The folder for records of batches, in the state folder.
 const FOLDER: &str = "batches";
@@ -25,9 +26,9 @@ pub(super) struct RecordFile {
 impl RecordFile {
     /// Opens the record of this batch, and locks it.
     pub(super) fn open(state_dir: &Path, record: &Record) -> Result<RecordFile, Failure> {
-        let failed = |error| Failure::Io("cannot keep the record of the batch", error);
+        let failed = |error| Failure::Io(words::failure::KEEP_RECORD, error);
         let folder = state_dir.join(FOLDER);
-        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(failed)?;
+        make_private_folder(&folder).map_err(failed)?;
         let mut options = OpenOptions::new();
         let options = options.create(true).truncate(false).read(true).write(true).mode(0o600);
         let file = options.open(folder.join(record.name())).map_err(failed)?;
@@ -36,8 +37,8 @@ impl RecordFile {
             Err(TryLockError::Error(error)) => Err(failed(error)),
             Err(TryLockError::WouldBlock) => Err(Failure::told(
                 Kind::Busy,
-                "another inkcell runs the same batch".to_owned(),
-                Some("try again when it is done".to_owned()),
+                words::batch::RUNS_ALREADY,
+                Some(words::run::TRY_WHEN_DONE.to_owned()),
             )),
         }
     }
@@ -84,10 +85,9 @@ impl Reports {
             }
         }
         match (&self.junit, &self.json) {
-            (Some(junit), Some(json)) if target(junit) == target(json) => Err(Failure::argument(
-                "--report",
-                format!("{} is where --junit is written; name another file", json.display()),
-            )),
+            (Some(junit), Some(json)) if target(junit) == target(json) => {
+                Err(Failure::argument("--report", words::batch::junit_file(&json.display())))
+            }
             _ => Ok(()),
         }
     }
@@ -98,13 +98,9 @@ fn refusal(file: &Path, taken: &[PathBuf]) -> Option<String> {
     let folder = real.parent().filter(|folder| !folder.as_os_str().is_empty());
     let shown = file.display();
     match folder {
-        Some(folder) if !folder.is_dir() => {
-            Some(format!("there is no folder {}; make it, or name another file", folder.display()))
-        }
-        _ if real.is_dir() => Some(format!("{shown} is a folder; name a file")),
-        _ if taken.contains(&real) => {
-            Some(format!("{shown} is a notebook of the batch; name another file"))
-        }
+        Some(folder) if !folder.is_dir() => Some(words::batch::no_report_folder(&folder.display())),
+        _ if real.is_dir() => Some(words::batch::is_folder(&shown)),
+        _ if taken.contains(&real) => Some(words::batch::is_notebook(&shown)),
         _ => None,
     }
 }

@@ -16,6 +16,7 @@ use inkcell_engine::{Notebooks, forget_runs, system_random};
 use crate::batch::{RowId, Shared};
 use crate::host::{Ask, Attention, RunAsk};
 use crate::scratch::Scratch;
+use crate::words;
 
 /// The folder for such beginnings, in the state folder.
 const FOLDERS: &str = "prefixes";
@@ -54,8 +55,8 @@ impl Prefix {
     ) -> Result<Prefix, String> {
         let opened = notebooks.read(&shared.input).map_err(|error| error.to_string())?;
         let last = last_shared(&opened.notebook)?;
-        let folder = Scratch::make(state_dir, FOLDERS)
-            .map_err(|error| format!("there is no place to keep it: {error}"))?;
+        let folder =
+            Scratch::make(state_dir, FOLDERS).map_err(|error| words::batch::no_place(&error))?;
         let file = folder.path().join(real.file_name().unwrap_or_default());
         let cwd = real.parent().map_or_else(PathBuf::new, Path::to_owned);
         Ok(Prefix {
@@ -124,7 +125,7 @@ fn last_shared(notebook: &Notebook) -> Result<usize, String> {
         (Some(values), _) => values.checked_sub(1),
         (None, defaults) => defaults,
     };
-    let nothing = || "no cell stands before the values; tag one with parameters".to_owned();
+    let nothing = || words::batch::NOTHING_BEFORE.to_owned();
     let last = last.ok_or_else(nothing)?;
     let has_code = |from: usize, to: usize| {
         (from..to).filter_map(|at| notebook.cell(at)).any(|cell| {
@@ -135,7 +136,7 @@ fn last_shared(notebook: &Notebook) -> Result<usize, String> {
         return Err(nothing());
     }
     if !has_code(last + 1, notebook.len()) {
-        return Err("no cell stands after the values".to_owned());
+        return Err(words::batch::NOTHING_AFTER.to_owned());
     }
     Ok(last)
 }

@@ -10,6 +10,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::{Problem, TOO_DEEP, no_mapping};
+use crate::words;
 
 /// The members of an object in their order, as they are spelled.
 struct Members<'a>(Vec<(String, &'a RawValue)>);
@@ -35,7 +36,7 @@ impl<'de> Deserialize<'de> for Members<'de> {
 }
 
 pub(super) fn parameters(text: &str) -> Result<Parameters, Problem> {
-    let broken = |error: serde_json::Error| format!("this is no JSON: {error}");
+    let broken = |error: serde_json::Error| words::parameters::no_json(&error);
     let raw: &RawValue = serde_json::from_str(text).map_err(broken)?;
     match value(raw, 0)? {
         ParameterValue::Null => Ok(Parameters::default()),
@@ -49,7 +50,7 @@ fn value(raw: &RawValue, depth: usize) -> Result<ParameterValue, Problem> {
         return Err(TOO_DEEP.to_owned());
     }
     let text = raw.get();
-    let broken = |error: serde_json::Error| format!("this is no JSON: {error}");
+    let broken = |error: serde_json::Error| words::parameters::no_json(&error);
     Ok(match text.as_bytes().first() {
         Some(b'{') => {
             let Members(members) = serde_json::from_str(text).map_err(broken)?;

@@ -17,6 +17,7 @@ use inkcell_engine::notebook::{ParameterValue, Parameters};
 
 use crate::args::ParameterArgs;
 use crate::exit::Failure;
+use crate::words::{self, parameters::TOO_DEEP};
 
 pub(crate) use word::of_word;
 
@@ -60,24 +61,20 @@ pub(crate) fn given(args: &ParameterArgs, cwd: &Path) -> Result<Parameters, Fail
 
 fn of_base64(text: &str) -> Result<Parameters, Problem> {
     let text: String = text.split_whitespace().collect();
-    let bytes = BASE64.decode(text).map_err(|error| {
-        format!("this is no base64 ({error}); make it with: base64 -w0 values.yaml")
-    })?;
+    let bytes = BASE64.decode(text).map_err(|error| words::parameters::no_base64(&error))?;
     let text = String::from_utf8(bytes);
-    yaml::parameters(&text.map_err(|_| {
-        "what was encoded is no text; encode YAML, as in: base64 -w0 values.yaml".to_owned()
-    })?)
+    yaml::parameters(&text.map_err(|_| words::parameters::ENCODED_NO_TEXT.to_owned())?)
 }
 
 /// A file of parameters; the end of its name tells the format.
 fn of_file(path: &Path) -> Result<Parameters, Problem> {
-    let failed = |error: std::io::Error| format!("it cannot be read: {error}");
+    let failed = |error: std::io::Error| words::parameters::not_read(&error);
     let size = std::fs::metadata(path).map_err(failed)?.len();
     if size > MAX_BYTES {
-        return Err(format!("it has {size} bytes, which is too much for parameters"));
+        return Err(words::parameters::too_large(size));
     }
     let bytes = std::fs::read(path).map_err(failed)?;
-    let text = String::from_utf8(bytes).map_err(|_| "it is no text".to_owned())?;
+    let text = String::from_utf8(bytes).map_err(|_| words::parameters::NO_TEXT.to_owned())?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
     match ending.as_deref() {
@@ -90,13 +87,8 @@ fn of_file(path: &Path) -> Result<Parameters, Problem> {
 
 /// The error for text that is not a mapping.
 fn no_mapping(value: &ParameterValue) -> Problem {
-    format!(
-        "parameters are given as names with values, such as year: 2024, and this is {}",
-        value.kind()
-    )
+    words::parameters::no_mapping(value.kind())
 }
-
-const TOO_DEEP: &str = "values are nested more than 40 deep";
 
 #[cfg(test)]
 mod tests;

@@ -7,12 +7,13 @@ use inkcell_engine::notebook::{ParameterValue, Parameters, WholeNumber};
 use toml::de::{DeTable, DeValue};
 
 use super::{Problem, TOO_DEEP};
+use crate::words;
 
 pub(super) fn parameters(text: &str) -> Result<Parameters, Problem> {
     let broken = |error: toml::de::Error| {
         let at = error.span().map_or(0, |span| span.start);
         let line = text.get(..at).unwrap_or_default().matches('\n').count() + 1;
-        format!("this is no TOML, at line {line}: {}", error.message())
+        words::parameters::no_toml(line, error.message())
     };
     let table = DeTable::parse(text).map_err(broken)?;
     Ok(entries(table.get_ref(), 0)?.into_iter().collect())
@@ -39,7 +40,7 @@ fn value(item: &DeValue<'_>, depth: usize) -> Result<ParameterValue, Problem> {
         DeValue::Datetime(time) => ParameterValue::Text(time.to_string()),
         DeValue::Integer(number) => {
             let digits = number.as_str();
-            let too_large = || format!("the number {digits} is too large");
+            let too_large = || words::parameters::number_too_large(digits);
             let whole = match number.radix() {
                 10 => WholeNumber::parse(digits),
                 radix => {

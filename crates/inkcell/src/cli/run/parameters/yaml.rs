@@ -12,6 +12,7 @@ use regex::Regex;
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, StrInput};
 
 use super::{Problem, TOO_DEEP, no_mapping};
+use crate::words;
 
 /// The most values in a text, counting those that aliases repeat.
 const MAX_VALUES: usize = 200_000;
@@ -35,7 +36,7 @@ fn document(text: &str) -> Result<Option<ParameterValue>, Problem> {
             Event::StreamEnd => return Ok(found),
             Event::Nothing | Event::StreamStart | Event::DocumentStart(_) | Event::DocumentEnd => {}
             _ if found.is_some() => {
-                return Err("it holds more than one document; give one".to_owned());
+                return Err(words::parameters::MORE_DOCUMENTS.to_owned());
             }
             event => found = Some(reader.value(event, 0)?),
         }
@@ -54,7 +55,7 @@ impl<'a> Reader<'a> {
     fn next(&mut self) -> Result<Event<'a>, Problem> {
         let broken = |error: ScanError| {
             let (line, column) = (error.marker().line(), error.marker().col() + 1);
-            format!("this is no YAML, at line {line}, column {column}: {}", error.info())
+            words::parameters::no_yaml(line, column, error.info())
         };
         match self.parser.next_event() {
             None => Ok(Event::StreamEnd),
@@ -76,18 +77,18 @@ impl<'a> Reader<'a> {
             Event::SequenceStart(anchor, tag) => {
                 match tag.as_deref().map(Tag::of).transpose()? {
                     None | Some(Tag::Seq) => {}
-                    Some(_) => return Err("a list is tagged as something else".to_owned()),
+                    Some(_) => return Err(words::parameters::TAGGED_LIST.to_owned()),
                 }
                 (anchor, ParameterValue::List(self.items(depth)?))
             }
             Event::MappingStart(anchor, tag) => {
                 match tag.as_deref().map(Tag::of).transpose()? {
                     None | Some(Tag::Map) => {}
-                    Some(_) => return Err("a mapping is tagged as something else".to_owned()),
+                    Some(_) => return Err(words::parameters::TAGGED_MAPPING.to_owned()),
                 }
                 (anchor, ParameterValue::Map(self.entries(depth)?))
             }
-            _ => return Err("the YAML ends in the middle of a value".to_owned()),
+            _ => return Err(words::parameters::YAML_ENDS.to_owned()),
         };
         if anchor > 0 {
             self.anchors.insert(anchor, value.clone());
@@ -98,16 +99,14 @@ impl<'a> Reader<'a> {
     fn count(&mut self, more: usize) -> Result<(), Problem> {
         self.values += more;
         match self.values > MAX_VALUES {
-            true => Err(format!(
-                "it holds more than {MAX_VALUES} values, with those that aliases repeat"
-            )),
+            true => Err(words::parameters::too_many(MAX_VALUES)),
             false => Ok(()),
         }
     }
 
     fn alias(&mut self, anchor: usize) -> Result<ParameterValue, Problem> {
         let Some(value) = self.anchors.get(&anchor).cloned() else {
-            return Err("an alias stands inside of what it names".to_owned());
+            return Err(words::parameters::ALIAS_INSIDE.to_owned());
         };
         self.count(size(&value))?;
         Ok(value)
@@ -156,7 +155,7 @@ impl<'a> Reader<'a> {
 
 /// The entries that a merge key brings; of several mappings the first takes precedence.
 fn merge(value: ParameterValue) -> Result<Vec<(String, ParameterValue)>, Problem> {
-    let wrong = || "<< is for a mapping, or a list of mappings".to_owned();
+    let wrong = || words::parameters::MERGE_KEY.to_owned();
     match value {
         ParameterValue::Map(entries) => Ok(entries),
         ParameterValue::List(items) => {
@@ -190,7 +189,7 @@ fn key_text(key: ParameterValue) -> Result<String, Problem> {
         ParameterValue::Int(number) => number.as_str().to_owned(),
         ParameterValue::Float(number) => format!("{number:?}"),
         other @ (ParameterValue::List(_) | ParameterValue::Map(_)) => {
-            return Err(format!("a key must be a single word, and one is {}", other.kind()));
+            return Err(words::parameters::key_is(other.kind()));
         }
     })
 }
@@ -228,13 +227,13 @@ impl Tag {
                 true => format!("!!{}", tag.suffix),
                 false => format!("{}{}", tag.handle, tag.suffix),
             };
-            format!("{name} is no type of a parameter; known are !!str, !!int, !!float, !!bool, !!null, !!seq and !!map")
+            words::parameters::no_type(&name)
         })
     }
 }
 
 fn scalar(text: &str, style: ScalarStyle, tag: Option<Tag>) -> Result<ParameterValue, Problem> {
-    let wrong = |what: &str| format!("{text:?} is tagged as {what} and is none");
+    let wrong = |what: &str| words::parameters::tagged_as(text, what);
     Ok(match tag {
         Some(Tag::Text) => ParameterValue::Text(text.to_owned()),
         Some(Tag::Int) => ParameterValue::Int(int(text).ok_or_else(|| wrong("!!int"))?),

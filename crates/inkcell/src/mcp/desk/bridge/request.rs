@@ -1,4 +1,4 @@
-//! Requests of code over the bridge, and the wording of the answers.
+//! Requests of code over the bridge, and the form of the answers.
 //!
 //! Owns the shape of a request and of an answer (B:X-40). It must not know connections.
 
@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::ToolError;
 use crate::http::{Body, respond};
+use crate::words;
 
 /// A call of a tool.
 pub(super) struct ToolRequest {
@@ -31,7 +32,7 @@ impl ToolRequest {
             Some(Value::String(text)) if !text.is_empty() => Ok(text),
             // Some callers number their runs.
             Some(Value::Number(number)) if name == "run" => Ok(number.to_string()),
-            _ => Err("Missing session/run/name"),
+            _ => Err(words::bridge::MISSING),
         };
         let (session, run, name) = (text("session")?, text("run")?, text("name")?);
         let arguments = match fields.remove("args") {

@@ -25,6 +25,7 @@ use super::request::{ToolRequest, answered, key, refused, told};
 use super::runs::{Run, Runs};
 use super::{offered, value};
 use crate::http::{Body, BodyError, BodyLimits, Guard, Pass, Place, Places, Policy, Token, Tokens};
+use crate::words;
 
 /// The only path that the server knows.
 const PATH: &str = "/v1/tool";
@@ -142,10 +143,10 @@ impl Front {
         let body = match LIMITS.read(&head.headers, body).await {
             Ok(body) => body,
             Err(BodyError::TooLarge) => {
-                return refused(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large");
+                return refused(StatusCode::PAYLOAD_TOO_LARGE, words::bridge::TOO_LARGE);
             }
             Err(BodyError::TooSlow) => {
-                return refused(StatusCode::REQUEST_TIMEOUT, "the request did not come");
+                return refused(StatusCode::REQUEST_TIMEOUT, words::bridge::TOO_SLOW);
             }
         };
         let asked = match ToolRequest::parse(&body) {
@@ -161,7 +162,7 @@ impl Front {
 }
 
 fn not_active(key: &str) -> String {
-    format!("No active Python tool bridge session: {key}")
+    words::bridge::not_active(key)
 }
 
 /// Calls a tool for code. It answers at once when the code is made to stop, or when its run is over.
@@ -169,7 +170,7 @@ async fn call(run: &Run, asked: ToolRequest) -> Result<Value, String> {
     let key = asked.key();
     tokio::select! {
         biased;
-        () = run.stopping.cancelled() => Err("aborted: eval cell was interrupted".to_owned()),
+        () = run.stopping.cancelled() => Err(words::bridge::INTERRUPTED.to_owned()),
         () = run.over.cancelled() => Err(not_active(&key)),
         done = work(run, asked) => done,
     }
@@ -180,9 +181,7 @@ async fn work(run: &Run, asked: ToolRequest) -> Result<Value, String> {
     let names = offered(&run.desk.exposure);
     let named = |spec: &&ToolSpec| spec.name == name && names.contains(&spec.name);
     let spec = run.desk.tools.iter().copied().find(named);
-    let spec = spec.ok_or_else(|| {
-        format!("tool.{name} is not there for code; there are: {}", names.join(", "))
-    })?;
+    let spec = spec.ok_or_else(|| words::bridge::no_tool(&name, &names.join(", ")))?;
     // The semaphore is never closed.
     let _place = run.places.acquire().await;
     let mut desk = run.desk.clone();

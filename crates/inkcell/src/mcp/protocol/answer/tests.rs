@@ -38,6 +38,7 @@ fn assert_clean(reply: ToolReply, case: &str) {
 }
 
 proptest! {
+    /// Issue 21, 29: whatever the text is, in every text field of an answer.
     #[test]
     fn no_field_of_an_answer_holds_a_control_character(text in "[\\x00-\\x20\\x7f-\\u{a0}a-cé]{0,40}") {
         let field = || json!({&text: [&text, {"a": &text, &text: {&text: 1}}], "b": &text});
@@ -141,7 +142,7 @@ async fn a_path_stays_on_one_line() {
     }
 }
 
-/// The names and messages of a program's exceptions, and the titles of cells.
+/// Issue 21, 29: the names and messages of a program's exceptions, and the titles of cells.
 #[tokio::test]
 async fn exceptions_are_told_cleanly() {
     let code = r"raise type('E\x1b[2J', (ValueError,), {})('\x1b]0;t\x07\x9b31m')";

@@ -13,6 +13,7 @@ use super::super::answer::{self, Readers};
 use super::super::running;
 use super::super::{CallContext, Content, Desk, ToolError, ToolReply};
 use super::{EditResult, RunArg};
+use crate::words;
 
 /// The cells to run now; none when the edit changed nothing that can be run.
 pub(super) fn chosen(saved: &SavedChange<EditReport>, run: RunArg) -> Option<CellChoice> {
@@ -74,7 +75,7 @@ pub(super) async fn run(
     let EditResult { reply, cells } = edited;
     let Some(cells) = cells else {
         let mut reply = ToolReply { structured: None, ..reply };
-        add(&mut reply.content, "\n\n[No code was changed, so nothing was run.]");
+        add(&mut reply.content, &format!("\n\n{}", words::edit::NOTHING_RUN));
         return Ok(reply);
     };
     let request = RunRequest { cells, wait, ..RunRequest::of(path) };
@@ -90,7 +91,7 @@ pub(super) async fn run(
             ToolReply { content, structured: None, ..ran }
         }
         Err(error) => {
-            add(&mut content, "\n\n[The edit is made; the cells were not run:]");
+            add(&mut content, &format!("\n\n{}", words::edit::NOT_RUN));
             let told = error.into_reply();
             content.extend(told.content);
             ToolReply { content, ..told }

@@ -84,6 +84,34 @@ async fn the_documents_python_fails_in_their_words() {
     desk.end().await;
 }
 
+/// Issue 21, 3: after a cell that ended its kernel no profile says that state persists, whichever backend made the
+/// kernel.
+#[tokio::test]
+async fn death_of_a_kernel_leaves_no_state() {
+    let second = "Cell 2 failed (exit code 1). The kernel and the state of earlier cells are gone. Fix cell 2 and run \
+                  all cells again.";
+    let first = "Cell 1 failed (exit code 1). The kernel and its variables are gone. Fix cell 1.";
+    let dies = json!({"code": "import os; os._exit(3)"});
+    let other = json!({"code": "x = 1"});
+    let zmq = has_ipykernel("death_of_a_kernel_leaves_no_state").then_some("zmq");
+    for backend in ["runner"].into_iter().chain(zmq) {
+        for set in [ToolSet::Default, ToolSet::Compat] {
+            let variables =
+                [("INKCELL_PYTHON_BACKEND", backend), ("INKCELL_PYTHON_START_TIMEOUT", "180")];
+            let desk = TestDesk::with(set, &variables);
+            for (cells, wanted) in
+                [([&other, &dies, &other], second), ([&dies, &other, &other], first)]
+            {
+                let died = desk.call("python", json!({"cells": cells})).await;
+                let said = text(&died);
+                assert!(died.is_error && said.contains(wanted), "{backend}: {said}");
+                assert!(!said.contains("persist"), "{backend}: {said}");
+            }
+            desk.end().await;
+        }
+    }
+}
+
 /// B:X-09b: beside an image the details are not structured content, and they are not lost.
 #[tokio::test]
 async fn details_travel_beside_an_image() {

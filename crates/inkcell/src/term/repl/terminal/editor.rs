@@ -4,13 +4,13 @@
 //! plain lines are read instead.
 
 use std::borrow::Cow;
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::OpenOptions;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use inkcell_engine::api::{Completions, Inspect, InspectionAnswer};
-use inkcell_engine::kernel::InputReply;
+use inkcell_engine::kernel::{InputReply, make_private_folder};
 use reedline::{
     Color, ColumnarMenu, Completer, CompletionResult, EditCommand, Emacs, FileBackedHistory,
     Highlighter, KeyCode, KeyModifiers, MenuBuilder as _, Prompt, PromptEditMode,
@@ -135,7 +135,7 @@ pub(crate) fn read_plainly(keys: &mut Keys) -> Result<Entry, Failure> {
 /// Creates the history file, readable by its user only, since typed text may hold a secret.
 fn history_file(state: &Path) -> io::Result<PathBuf> {
     let folder = state.join("repl");
-    DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    make_private_folder(&folder)?;
     let path = folder.join("history");
     let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&path)?;
     file.set_permissions(std::fs::Permissions::from_mode(0o600))?;

@@ -1,16 +1,13 @@
-//! Sentences about the ends of cells, and about facts that a reader must know.
+//! Sentences about the ends of cells, and about facts that a reader of a call must know.
 //!
-//! Owns the words for timeouts, deaths, refusals and lost state, which all faces share, and the next steps after an
-//! error. The code's own output is not here.
+//! Owns the words for timeouts, deaths, refusals and lost state, which all faces share. The code's own output is not
+//! here.
 
-pub(crate) mod reply;
-pub(crate) mod run;
-pub(crate) mod step;
+use std::fmt::Display;
 
-use inkcell_engine::FileNote;
-use inkcell_engine::api::{EndReport, Problem, State, UnsavedFate};
-use inkcell_engine::feeds::KernelChange;
-use inkcell_engine::kernel::{Death, DeathCause, Rung};
+use inkcell_engine::api::{EndReport, State};
+use inkcell_engine::kernel::{Death, DeathCause, Rung, Stray, StrayFate};
+use inkcell_engine::notebook::visible_line;
 use inkcell_engine::session::{CallNote, CloseReason, KernelFate, Loss, what_it_did};
 
 use crate::output::count;
@@ -45,7 +42,8 @@ fn stopped(fate: &KernelFate) -> String {
             format!("the kernel {} when it was interrupted.", died(death))
         }
         KernelFate::Ended { death: Some(death), .. } if death.cause == DeathCause::LeftAlone => {
-            "the kernel did not listen to the interrupt; it is not inkcell's to end, and was left alone."
+            "the kernel did not listen to the interrupt; it is not inkcell's to end, and was \
+             left alone."
                 .to_owned()
         }
         KernelFate::Ended { by, death: Some(_) } => {
@@ -97,7 +95,8 @@ pub(crate) fn note(note: &CallNote) -> String {
                 _ => "kernel.max_sessions allows no more",
             };
             format!(
-                "closed idle session {session} to make room for this one: {what}; its variables are gone"
+                "closed idle session {session} to make room for this one: {what}; its \
+                 variables are gone"
             )
         }
     }
@@ -116,41 +115,8 @@ fn closed(reason: CloseReason) -> &'static str {
     }
 }
 
-/// The remark about a kernel that was replaced, interrupted or ended.
-pub(crate) fn kernel_change(change: KernelChange) -> &'static str {
-    match change {
-        KernelChange::Restarted => "[the kernel was restarted; variables are gone]",
-        KernelChange::Interrupted => "[what ran was interrupted]",
-        KernelChange::Stopped => "[the session was ended]",
-    }
-}
-
-/// The mark in place of events that never arrived.
-pub(crate) fn missed(events: u64) -> String {
-    format!("[… {events} events were not seen …]")
-}
-
-/// The mark in place of the end of a long line.
-pub(crate) fn chars_omitted(chars: u64) -> String {
-    format!("… [{chars} chars omitted]")
-}
-
-/// The line above the blocks of a session that are still kept.
-pub(crate) fn blocks_forgotten(blocks: u64) -> String {
-    format!("… {blocks} earlier blocks are not shown")
-}
-
 /// The words before the progress of a run that the user has asked to stop.
 pub(crate) const STOPPING: &str = "stopping (Ctrl-C ends it at once)  ";
-
-/// The same at the notebook on the screen, where it is clear which kernel is meant.
-pub(crate) fn kernel_change_here(change: KernelChange) -> &'static str {
-    match change {
-        KernelChange::Restarted => "the kernel is a new one; variables are gone",
-        KernelChange::Interrupted => "interrupted",
-        KernelChange::Stopped => "the kernel was ended",
-    }
-}
 
 /// What a model is told of a call that has not begun.
 pub(crate) fn waiting(execution: &str) -> String {
@@ -162,46 +128,66 @@ pub(crate) fn still_running(what: &str, execution: &str) -> String {
     format!("[still running{what}; execution {execution}]")
 }
 
-/// Why the outputs of a run are not in the file.
-pub(crate) fn not_in_file(problem: &Problem) -> String {
-    format!("the outputs are not in the file: {}", problem.message)
-}
-
-/// What becomes of those outputs.
-pub(crate) fn unsaved(outputs: UnsavedFate) -> &'static str {
-    match outputs {
-        UnsavedFate::Kept => "they are kept and go into it with the next command on it",
-        UnsavedFate::Lost => {
-            "they could not be kept either; when that is mended, run it again with --resume"
-        }
-    }
-}
-
-/// How far a path into JSON led, and what is there instead of its next step.
-pub(crate) fn leads_nowhere(followed: usize, kind: &str, entries: Option<u64>) -> String {
-    let place = match followed {
-        0 => "at its beginning".to_owned(),
-        steps => format!("after {}", count(steps, "step")),
+/// Which cell of a call failed, and how many cells after it did not run.
+pub(crate) fn failed_cell(number: usize, all: usize, title: Option<&str>) -> String {
+    let rest = match all - number {
+        0 => String::new(),
+        1 => "; the one after it was not run".to_owned(),
+        some => format!("; the {} after it were not run", count(some, "cell")),
     };
-    format!("leads nowhere: {place} there is {kind}{}", with_entries(entries))
+    let title = title.map(|title| format!(" ({})", visible_line(title))).unwrap_or_default();
+    format!("this was cell {number} of {all}{title}{rest}")
 }
 
-/// How many entries a value of JSON has, if it can have any.
-pub(crate) fn with_entries(entries: Option<u64>) -> String {
-    match entries {
-        None => String::new(),
-        Some(1) => " with 1 entry".to_owned(),
-        Some(entries) => format!(" with {entries} entries"),
-    }
+/// What became of a process that left the kernel's group.
+pub(crate) fn stray(stray: &Stray) -> String {
+    let fate = match stray.fate {
+        StrayFate::Ended => "was ended with it",
+        StrayFate::Alive => "is still running",
+    };
+    let (pid, program) = (stray.pid, &stray.program);
+    format!("process {pid} ({program}) had left the kernel's group and {fate}")
 }
 
-/// What happened to a file as a whole when it was written.
-pub(crate) fn file_note(note: &FileNote) -> String {
-    match note {
-        FileNote::HardLinks(count) => {
-            format!("the file had {count} names; the others still name the old content")
-        }
-        FileNote::NotKept(what) => format!("{what} was not kept"),
-        FileNote::Recovered(cells) => run::recovered(*cells),
-    }
+/// The remark in place of an answer to `input()`, while a user may still give one.
+pub(crate) const ASKS_FOR_INPUT: &str = "[the code asks for input]";
+
+/// The end of the first line of a traceback, as Python writes it.
+pub(crate) const LAST_CALL: &str = "Traceback (most recent call last)";
+
+/// How to wait for a call, at the command line.
+pub(crate) fn still_runs(id: &str) -> String {
+    format!("it still runs; to wait for it: inkcell result {id} --wait 60")
+}
+
+pub(crate) fn in_background(id: &str) -> String {
+    format!("it runs in the background; see it with: inkcell result {id}")
+}
+
+/// How a model gets the rest of a call that goes on.
+pub(crate) fn ask_for_it(id: &str) -> String {
+    format!("ask for it with result, id: \"{id}\"")
+}
+
+pub(crate) const LEFT_BEHIND: &str = "processes that the command left behind were ended";
+
+pub(crate) fn command_timed_out(seconds: f64) -> String {
+    format!("Command timed out after {seconds} seconds")
+}
+
+pub(crate) fn command_exited(code: i32) -> String {
+    format!("Command exited with code {code}")
+}
+
+/// Progress of a call, for a client that shows it.
+pub(crate) fn waits(seconds: u64) -> String {
+    format!("waiting for its turn, {seconds} s")
+}
+
+pub(crate) fn runs_cell(cell: &dyn Display, cells: &dyn Display, seconds: u64) -> String {
+    format!("running cell {cell} of {cells}, {seconds} s")
+}
+
+pub(crate) fn wait_for_it(id: &str) -> String {
+    format!("wait for it with result, id: \"{id}\"")
 }

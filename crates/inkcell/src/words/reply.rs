@@ -6,7 +6,7 @@ use inkcell_engine::api::{CellKernel, CellReport, EndReport, State};
 use inkcell_engine::session::KernelFate;
 
 /// The advice after cell `number` failed. It depends on which state of earlier cells is left.
-pub(in crate::view) fn next_step(cells: &[CellReport], number: usize) -> String {
+pub(crate) fn next_step(cells: &[CellReport], number: usize) -> String {
     let (before, rest) = cells.split_at(number - 1);
     let is_fresh = |cell: &CellReport| cell.source.kernel == CellKernel::Fresh;
     // Only cells since the last new kernel still count.
@@ -17,7 +17,8 @@ pub(in crate::view) fn next_step(cells: &[CellReport], number: usize) -> String 
     match (is_gone, before) {
         (true, []) => format!("The kernel and its variables are gone. Fix cell {number}."),
         (true, _) => format!(
-            "The kernel and the state of earlier cells are gone. Fix cell {number} and run all cells again."
+            "The kernel and the state of earlier cells are gone. Fix cell {number} and run all \
+             cells again."
         ),
         (false, []) => format!("Fix only cell {number}."),
         (false, _) if made > 0 => format!(
@@ -40,15 +41,15 @@ fn takes_the_kernel(cell: &CellReport) -> bool {
     }
 }
 
-pub(in crate::view) fn never_run(cell: &CellReport) -> String {
+pub(crate) fn never_run(cell: &CellReport) -> String {
     match &cell.end {
         Some(EndReport::NoKernel(problem)) => problem.message.clone(),
-        _ => "Command aborted".to_owned(),
+        _ => ABORTED.to_owned(),
     }
 }
 
 /// The words for a cell that did not end well.
-pub(in crate::view) fn ending(cell: &CellReport, run: State) -> Option<String> {
+pub(crate) fn ending(cell: &CellReport, run: State) -> Option<String> {
     Some(match cell.state {
         State::Error if cell.exit_status().is_some() => "ended the run: it called exit.".to_owned(),
         // The run went on, so an option or the notebook allows this failure.
@@ -59,8 +60,61 @@ pub(in crate::view) fn ending(cell: &CellReport, run: State) -> Option<String> {
         State::Error | State::InputRefused => "failed (exit code 1).".to_owned(),
         // The annotation above its output has the details.
         State::TimedOut => "ran out of time.".to_owned(),
-        State::Cancelled => "aborted: Command aborted".to_owned(),
+        State::Cancelled => format!("aborted: {ABORTED}"),
         State::NeverRun => format!("was not run: {}", never_run(cell)),
         State::Queued | State::Running | State::Done => return None,
     })
+}
+
+/// The last line of a call whose only cell failed.
+pub(crate) const EXITED: &str = "Command exited with code 1";
+
+pub(crate) const ABORTED: &str = "Command aborted";
+
+/// The end of the sentence about a cell that ran out of time, if the kernel lives on.
+pub(crate) const VARIABLES_KEPT: &str = " Its variables are kept.";
+
+/// The line after a cell with which the kernel was given up.
+pub(crate) fn given_up(number: usize) -> String {
+    format!("Cell {number} did not finish. The next call starts a new kernel, without variables.")
+}
+
+/// The line after a cell that failed. `rest` is the advice, after a space.
+pub(crate) fn failed(number: usize, rest: &str) -> String {
+    format!("Cell {number} failed (exit code 1).{rest}")
+}
+
+/// The line after a cell that was stopped.
+pub(crate) fn aborted(number: usize, reason: &str) -> String {
+    format!("Cell {number} aborted: {reason}")
+}
+
+/// The line for a cell that did not begin.
+pub(crate) fn not_run(number: usize, reason: &str) -> String {
+    format!("Cell {number} was not run: {reason}")
+}
+
+/// The last line of a run that had nothing to do, as all cells are fresh. `skipped` begins with a comma.
+pub(crate) fn nothing_is_stale(all: &str, skipped: &str) -> String {
+    format!("nothing is stale: {all} fresh{skipped}; the file is as it was")
+}
+
+/// The last line of a run without any cell of code.
+pub(crate) fn no_cell_to_run(skipped: &str) -> String {
+    format!("there was no cell to run{skipped}; the file is as it was")
+}
+
+/// The end of the last line of a run: where its outputs are.
+pub(crate) fn outputs_are_in(path: &str, version: &str) -> String {
+    format!("; outputs are in {path}, version {version}")
+}
+
+pub(crate) const MEND_AND_START: &str = "mend that cell, then run from the top with notebook_run";
+
+pub(crate) fn mend_or_run_above(name: &str) -> String {
+    format!("mend that cell, or run those above it first: notebook_run, to: \"{name}\"")
+}
+
+pub(crate) fn mend_and_go_on(name: &str) -> String {
+    format!("mend that cell, then go on with notebook_run, from: \"{name}\"")
 }

@@ -39,7 +39,8 @@ impl Audience {
             KernelStep::RenewToken => words(NextStep::RenewToken),
             KernelStep::CheckGateway => words(NextStep::CheckGateway),
             KernelStep::RaiseTimeout => two(
-                "give it more time, see which Python it is and why (inkcell env), or name another one: --python PATH",
+                "give it more time, see which Python it is and why (inkcell env), or name another \
+                 one: --python PATH",
                 "give it more time with timeout",
             ),
         })
@@ -84,9 +85,10 @@ fn words(step: NextStep<'_>) -> Words {
             two("leave -o out, or choose another file for -o", "choose another file")
         }
         NextStep::ReplaceEmpty => two(
-            "if another program is saving it now, try again; to start a notebook there, remove the file and use: \
-             inkcell new PATH",
-            "if another program is saving it now, try again; to start a notebook there, remove the file first",
+            "if another program is saving it now, try again; to start a notebook there, remove the \
+             file and use: inkcell new PATH",
+            "if another program is saving it now, try again; to start a notebook there, remove the \
+             file first",
         ),
         NextStep::TryIfSaving => both("if another program is saving it now, try again"),
         NextStep::SeeCells(path) => two(
@@ -110,16 +112,19 @@ fn words(step: NextStep<'_>) -> Words {
         ),
         NextStep::LookAtJson(path) => two(
             format!(
-                "a notebook is an object with an array \"cells\"; look at it with: inkcell read {path}:raw"
+                "a notebook is an object with an array \"cells\"; look at it with: inkcell read \
+                 {path}:raw"
             ),
-            "a notebook is an object with an array \"cells\"; read the path with :raw to look at it",
+            "a notebook is an object with an array \"cells\"; read the path with :raw to look \
+             at it",
         ),
         NextStep::LookAtCells(path) => two(
             format!(
-                "cells are objects whose cell_type is code, markdown or raw; see inkcell read {path} --outline, \
-                 or the JSON with inkcell read {path}:raw"
+                "cells are objects whose cell_type is code, markdown or raw; see inkcell read \
+                 {path} --outline, or the JSON with inkcell read {path}:raw"
             ),
-            "cells are objects whose cell_type is code, markdown or raw; read the path with :raw to look at them",
+            "cells are objects whose cell_type is code, markdown or raw; read the path with \
+             :raw to look at them",
         ),
         NextStep::RaiseLimit => two(
             "raise the limit with INKCELL_NOTEBOOK_MAX_BYTES=<bytes>",
@@ -145,7 +150,8 @@ fn words(step: NextStep<'_>) -> Words {
         ),
         NextStep::ReadVersion(path) => two(
             format!(
-                "nothing was written; read it again (inkcell read {path}) and give the version it shows"
+                "nothing was written; read it again (inkcell read {path}) and give the \
+                 version it shows"
             ),
             "nothing was written; read it again and give the version it shows as if_hash",
         ),
@@ -156,7 +162,8 @@ fn words(step: NextStep<'_>) -> Words {
             format!("make it writable: chmod u+w {}", visible_line(path)),
         ),
         NextStep::WriteElsewhere => two(
-            "run as the owner of the file, write to another file with -o, or accept the loss with --force",
+            "run as the owner of the file, write to another file with -o, or accept the loss with \
+             --force",
             "write to another file",
         ),
         NextStep::StayInside => two(
@@ -168,7 +175,8 @@ fn words(step: NextStep<'_>) -> Words {
             both("check the permissions of the file and its folder; the file is as it was")
         }
         NextStep::InstallPython => two(
-            "install python3 (3.9 or newer), or name one: --python PATH, or the setting python.interpreter",
+            "install python3 (3.9 or newer), or name one: --python PATH, or the setting \
+             python.interpreter",
             "install python3 (3.9 or newer), or name one: INKCELL_PYTHON_INTERPRETER",
         ),
         NextStep::NameOtherPython => two(
@@ -184,7 +192,8 @@ fn words(step: NextStep<'_>) -> Words {
         }
         NextStep::RaiseOpenFiles => two(
             "close other programs, or allow more open files: ulimit -n 1024",
-            "end sessions you do not need, or allow more open files where the server is started: ulimit -n 1024",
+            "end sessions you do not need, or allow more open files where the server is started: \
+             ulimit -n 1024",
         ),
         NextStep::UseOtherBackend => two(
             "leave --backend out, or give another one",
@@ -199,26 +208,28 @@ fn words(step: NextStep<'_>) -> Words {
             "leave backend and kernel out, stop the session first, or use another name",
         ),
         NextStep::SayPython => two(
-            "if it is Python: --backend runner; else install that kernel, or name one: --kernel NAME",
+            "if it is Python: --backend runner; else install that kernel, or name one: \
+             --kernel NAME",
             "if it is Python: backend: \"runner\"; else give kernel",
         ),
         NextStep::InstallKernel => two(
-            "install a Jupyter kernel for it, or name one that will do: --kernel NAME (see inkcell kernel specs)",
+            "install a Jupyter kernel for it, or name one that will do: --kernel NAME (see inkcell \
+             kernel specs)",
             "tell the user to install a Jupyter kernel for it, or give one that will do as kernel",
         ),
         NextStep::GiveToken => two(
-            "a server shows its token when it starts, and a Hub makes one on its page \"Token\"; the whole address with \
-             ?token= may be given as gateway.url, too",
+            "a server shows its token when it starts, and a Hub makes one on its page \"Token\"; \
+             the whole address with ?token= may be given as gateway.url, too",
             "ask the user for the token: PI_PYTHON_GATEWAY_TOKEN, or gateway.url with ?token=",
         ),
         NextStep::RenewToken => two(
-            "the token that is set is not accepted there; servers make a new one each time they start (see jupyter \
-             server list)",
+            "the token that is set is not accepted there; servers make a new one each time they \
+             start (see jupyter server list)",
             "the token that is set is not accepted there; ask the user for the one of today",
         ),
         NextStep::CheckGateway => two(
-            "see whether it runs, and whether gateway.url is its address, as a browser shows it: inkcell settings \
-             gateway",
+            "see whether it runs, and whether gateway.url is its address, as a browser shows it: \
+             inkcell settings gateway",
             "ask the user whether the gateway runs, and whether gateway.url is its address",
         ),
         NextStep::CloseThere => two(

@@ -1,0 +1,102 @@
+//! Sentences about a batch of notebooks.
+
+use std::fmt::Display;
+
+pub(crate) const NOT_RUN: &str = "it was not run";
+
+pub(crate) const SECOND_TRY: &str = " at the second try";
+
+/// The note about more notebooks at once than memory allows.
+pub(crate) fn too_wide(jobs: &dyn Display, megabytes: &dyn Display, room: &dyn Display) -> String {
+    format!(
+        "{jobs} notebooks run at once, as you asked, with {megabytes} MB of memory free; if \
+         that is too little, use -j {room}"
+    )
+}
+
+/// The refusal of two names, of which the second may be the output of the first.
+pub(crate) fn unclear(other: &str) -> String {
+    format!("unclear whether to run {other} or to write to it")
+}
+
+pub(crate) fn one_or_both(one: &str, other: &str) -> String {
+    format!(
+        "to run {one} and write the result to {other}, use inkcell run {one} -o {other}; to run \
+         both and write outputs into both, use inkcell run --in-place {one} {other}"
+    )
+}
+
+pub(crate) fn would_write_all(one: &str, last: &str) -> String {
+    format!("this would write outputs into every notebook from {one} to {last}")
+}
+
+pub(crate) const ADD_IN_PLACE: &str =
+    "if you mean that, add --in-place; to write copies, use a template such as -o 'out/{name}'";
+
+pub(crate) const NO_SESSION: &str =
+    "a batch keeps no session; leave out --keep, --session and --detach, or run one notebook";
+
+pub(crate) const TAKES_FILES: &str = "a batch takes files; give their names";
+
+pub(crate) const WRITES_FILES: &str = "a batch writes files; give a template";
+
+pub(crate) const OF_THIS_MACHINE: &str =
+    "a batch runs notebooks of this machine; for one of a server, run it alone";
+
+pub(crate) const PARAMETERS_OF_ONE: &str = "parameters are listed of one notebook at a time";
+
+pub(crate) const KERNEL_FOR_ONE: &str = "a kernel that runs already is for one notebook at a time";
+
+pub(crate) const NOTHING_DONE: &str = "nothing of this batch was done before; all of it is run";
+
+/// Why the rows of a notebook do not share their first cells.
+pub(crate) const ENDS_RUN: &str = "its code ends the run";
+
+pub(crate) const ENDED_BADLY: &str = "it did not end well";
+
+pub(crate) fn no_folder_for(output: &str, error: &dyn Display) -> String {
+    format!("cannot make the folder of {output}: {error}")
+}
+
+/// The note about a notebook whose rows share nothing.
+pub(crate) fn not_shared(input: &str, why: &str) -> String {
+    format!("the rows of {input} do not share their beginning, each runs it: {why}")
+}
+
+/// The note about a row for which no copy could be made.
+pub(crate) fn not_copied(row: &str, why: &str) -> String {
+    format!("{row} runs its beginning itself, since there is no copy of the kernel that has: {why}")
+}
+
+pub(crate) fn report_not_written(report: &dyn Display, error: &dyn Display) -> String {
+    format!("the report {report} cannot be written: {error}")
+}
+
+pub(crate) const WRITE_REPORT_AGAIN: &str = "the notebooks are done; to write the report, repeat \
+     the command with --resume and another file";
+
+pub(crate) const RUNS_ALREADY: &str = "another inkcell runs the same batch";
+
+pub(crate) fn junit_file(file: &dyn Display) -> String {
+    format!("{file} is where --junit is written; name another file")
+}
+
+pub(crate) fn no_report_folder(folder: &dyn Display) -> String {
+    format!("there is no folder {folder}; make it, or name another file")
+}
+
+pub(crate) fn is_folder(shown: &dyn Display) -> String {
+    format!("{shown} is a folder; name a file")
+}
+
+pub(crate) fn is_notebook(shown: &dyn Display) -> String {
+    format!("{shown} is a notebook of the batch; name another file")
+}
+
+pub(crate) fn no_place(error: &dyn Display) -> String {
+    format!("there is no place to keep it: {error}")
+}
+
+pub(crate) const NOTHING_BEFORE: &str = "no cell stands before the values; tag one with parameters";
+
+pub(crate) const NOTHING_AFTER: &str = "no cell stands after the values";

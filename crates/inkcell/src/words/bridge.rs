@@ -1,0 +1,17 @@
+//! Sentences for code that calls tools.
+
+pub(crate) const MISSING: &str = "Missing session/run/name";
+
+pub(crate) const TOO_LARGE: &str = "the request is too large";
+
+pub(crate) const TOO_SLOW: &str = "the request did not come";
+
+pub(crate) fn not_active(key: &str) -> String {
+    format!("No active Python tool bridge session: {key}")
+}
+
+pub(crate) const INTERRUPTED: &str = "aborted: eval cell was interrupted";
+
+pub(crate) fn no_tool(name: &str, names: &str) -> String {
+    format!("tool.{name} is not there for code; there are: {names}")
+}

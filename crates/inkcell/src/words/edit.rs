@@ -1,0 +1,111 @@
+//! Sentences about edits of a notebook.
+
+use std::fmt::Display;
+
+use inkcell_engine::notebook::{Action, EditNote};
+
+/// The title of an edit that found everything as it should be.
+pub(crate) const UNCHANGED: &str = "= Nothing to change";
+
+/// The title of a copy, and of an edit that changed no cell.
+pub(crate) const WRITTEN: &str = "✓ Notebook written";
+
+/// The line above the differences that an edit would make.
+pub(crate) const NOT_WRITTEN: &str = "Nothing was written. The change by cell:";
+
+/// The title of a change of one cell.
+pub(crate) fn title(action: Action) -> String {
+    let title = match action {
+        Action::Replaced => "✓ Cell updated",
+        Action::Inserted => "✓ Cell inserted",
+        Action::Deleted => "✓ Cell deleted",
+        Action::Moved => "✓ Cell moved",
+        Action::Retyped => "✓ Cell type changed",
+        Action::Substituted { count: 1 } => "✓ Text replaced in 1 place",
+        Action::Substituted { count } => return format!("✓ Text replaced in {count} places"),
+        Action::Cleared => "✓ Outputs cleared",
+        Action::MetaChanged => "✓ Metadata changed",
+        Action::OutputsSet => "✓ Outputs set",
+    };
+    title.to_owned()
+}
+
+/// The line for a deleted cell, by its id and its old position.
+pub(crate) fn removed(name: &str, index: &str) -> String {
+    format!("Removed: {name} (was at index {index})")
+}
+
+/// A remark about a changed cell.
+pub(crate) fn note(note: EditNote) -> Option<String> {
+    Some(match note {
+        EditNote::Unchanged => return None,
+        EditNote::OutputsCleared(1) => "1 output was cleared".to_owned(),
+        EditNote::OutputsCleared(count) => format!("{count} outputs were cleared"),
+        EditNote::IdAdded => "the cell had no id and was given one".to_owned(),
+        EditNote::AttachmentsRemoved => {
+            "attachments were removed; code cells cannot have any".to_owned()
+        }
+        EditNote::SurrogatesLost => {
+            "the old source held half characters that no text can hold; they are now U+FFFD"
+                .to_owned()
+        }
+    })
+}
+
+/// The remark about an edit that another change of the file came before.
+pub(crate) fn merged(version: &str) -> String {
+    format!("merged: the file had changed since version {version}, in other cells")
+}
+
+pub(crate) fn say_what(ways: &str) -> String {
+    format!("say what to do: {ways}")
+}
+
+pub(crate) const ONLY_ONE: &str = "give only one of an operation, --ops and --old";
+
+/// The operations and the other ways to say what an edit does.
+pub(crate) fn ways(others: &str, last: &dyn Display) -> String {
+    format!("{others} or {last}; or give --ops FILE, or --old TEXT --new TEXT")
+}
+
+pub(crate) const AFTER_DASHES: &str =
+    "after -- no operation is seen; a path that begins with a dash is given as ./-NAME";
+
+pub(crate) fn no_operation(word: &str, hint: &str, ways: &str) -> String {
+    format!("{word:?} is no operation{hint}; it is {ways}")
+}
+
+pub(crate) fn no_pair(pair: &str) -> String {
+    format!("{pair:?} is not KEY=VALUE")
+}
+
+pub(crate) const GIVE_SOURCE: &str =
+    "give --source TEXT, --source-file FILE, or - for standard input";
+
+pub(crate) const EMPTY_STDIN: &str = "standard input is empty; to empty a cell give --source \"\"";
+
+pub(crate) const LEAVE_RUN_OUT: &str = "leave run out; nothing was changed";
+
+pub(crate) fn created(shown: &dyn Display, version: &dyn Display) -> String {
+    format!("✓ Notebook created\n  Notebook: {shown}\n  Version: {version}")
+}
+
+pub(crate) fn no_version(given: &str) -> String {
+    format!("if_hash: {given:?} is not a version")
+}
+
+pub(crate) const GIVE_VERSION: &str = "give the 16 hexadecimal digits that reading shows";
+
+pub(crate) const NOTHING_TO_DO: &str = "there is nothing to do";
+
+pub(crate) const GIVE_OPERATION: &str = "give one operation (op, cell, source, ...), ops, or text";
+
+pub(crate) const ONLY_ONE_OF: &str = "give only one of ops, text and an operation beside path";
+
+pub(crate) fn no_switch(other: &dyn Display) -> String {
+    format!("all is {other}; it is true or false")
+}
+
+pub(crate) const NOTHING_RUN: &str = "[No code was changed, so nothing was run.]";
+
+pub(crate) const NOT_RUN: &str = "[The edit is made; the cells were not run:]";

@@ -1,0 +1,122 @@
+//! Sentences about notebooks and other files: how they are named, read, compared and written.
+
+use std::fmt::Display;
+
+use inkcell_engine::FileNote;
+use inkcell_engine::api::{Problem, UnsavedFate};
+
+use crate::words::run;
+
+/// Why the outputs of a run are not in the file.
+pub(crate) fn not_in_file(problem: &Problem) -> String {
+    format!("the outputs are not in the file: {}", problem.message)
+}
+
+/// What becomes of those outputs.
+pub(crate) fn unsaved(outputs: UnsavedFate) -> &'static str {
+    match outputs {
+        UnsavedFate::Kept => "they are kept and go into it with the next command on it",
+        UnsavedFate::Lost => {
+            "they could not be kept either; when that is mended, run it again with --resume"
+        }
+    }
+}
+
+/// What happened to a file as a whole when it was written.
+pub(crate) fn note(note: &FileNote) -> String {
+    match note {
+        FileNote::HardLinks(count) => {
+            format!("the file had {count} names; the others still name the old content")
+        }
+        FileNote::NotKept(what) => format!("{what} was not kept"),
+        FileNote::Recovered(cells) => run::recovered(*cells),
+    }
+}
+
+/// The mark behind the facts about a notebook in a format that inkcell does not write.
+pub(crate) const READ_ONLY: &str = "  (can be read, not edited)";
+
+pub(crate) const ONE_NOTEBOOK: &str = "it takes one notebook, not several";
+
+pub(crate) const FILTER_ALONE: &str =
+    "it stands for standard input and standard output, so it is given alone";
+
+pub(crate) const FILTER_WRITES: &str =
+    "the filter writes to standard output; send it to a file with > OUT";
+
+pub(crate) const FILTER_ANSWERS: &str =
+    "the filter answers with the notebook itself; leave --json out";
+
+pub(crate) const SAME_CELLS: &str = "the same cells and metadata, laid out or spelled differently";
+
+pub(crate) fn give_second(problem: &dyn Display) -> String {
+    format!("{problem}; give a second notebook to compare with")
+}
+
+pub(crate) fn git_failed(error: &dyn Display) -> String {
+    format!("git could not be asked for the last commit: {error}")
+}
+
+pub(crate) fn in_no_commit(shown: &str, reason: &str) -> String {
+    format!("{shown} is in no commit ({reason})")
+}
+
+pub(crate) const PIPE_TEXT_IN: &str =
+    "it is a terminal; pipe the text in, for example: inkcell read A | inkcell write B";
+
+pub(crate) const NOT_TO_STDOUT: &str =
+    "a changed notebook goes to a file, not to standard output; name the file";
+
+pub(crate) fn no_text(at: usize) -> String {
+    format!("it is not UTF-8 text (byte {at}); convert it first")
+}
+
+pub(crate) fn no_version(given: &str) -> String {
+    format!("{given:?} is not a version; inkcell read shows it, 16 hexadecimal digits")
+}
+
+pub(crate) fn cells_option(problem: &str) -> String {
+    format!("{problem} (cells are chosen with --cells)")
+}
+
+pub(crate) const ANSWERS_WITH_TEXT: &str = "it answers with text; leave --json out";
+
+/// The refusal of another view of the JSON. `argument` is how it was asked for.
+pub(crate) fn raw_by_lines(argument: &str) -> String {
+    format!("the stored JSON ({argument}) is shown as it is or by lines")
+}
+
+pub(crate) fn shows_cells(line: &str) -> String {
+    format!("it shows cells, not lines; leave out {line}")
+}
+
+pub(crate) const SCRIPT_HAS_NONE: &str = "a script has no outputs; leave it out";
+
+/// The refusal to replace text in a file that has none.
+pub(crate) fn not_text(path: &dyn Display, at: usize) -> String {
+    format!("{path} is not UTF-8 text (byte {at}); nothing was written")
+}
+
+pub(crate) fn replaced(places: &str, path: &dyn Display) -> String {
+    format!("Replaced text in {places} of {path}.")
+}
+
+pub(crate) fn holds_that(path: &dyn Display) -> String {
+    format!("{path} holds that already; nothing was written.")
+}
+
+pub(crate) fn invalid_json(path: &dyn Display) -> String {
+    format!("Invalid JSON in notebook: {path}")
+}
+
+pub(crate) const GIVE_PATH: &str = "give the path of a file";
+
+pub(crate) fn leaves_out(path: &dyn Display, cells: &str) -> String {
+    format!("{path}: the text leaves out {cells}; nothing was written")
+}
+
+pub(crate) const GIVE_ALL_CELLS: &str = "give the text with the cells that should stay";
+
+pub(crate) fn no_pattern(pattern: &str, error: &dyn Display) -> String {
+    format!("search: {pattern:?} is not a pattern: {error}")
+}

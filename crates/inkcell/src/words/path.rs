@@ -1,0 +1,41 @@
+//! Sentences about names of notebooks that lead to none.
+
+use std::fmt::Display;
+
+pub(crate) fn no_notebook(missing: &str) -> String {
+    format!("there is no notebook {missing}")
+}
+
+pub(crate) const NONE_BESIDE_MATRIX: &str = "no notebook is given beside the matrix";
+
+pub(crate) const LOOK_WITH_LS: &str =
+    "look with ls what there is; ** stands for folders below, as in 'nb/**/*.ipynb'";
+
+pub(crate) fn no_folder(folder: &dyn Display, cwd: &dyn Display) -> String {
+    format!("there is no folder {folder} either; names begin at {cwd}")
+}
+
+pub(crate) fn no_notebooks_in(folder: &dyn Display) -> String {
+    format!("{folder} has no notebooks; begin one with inkcell new")
+}
+
+pub(crate) fn too_deep(before: &str, deepest: usize) -> String {
+    format!("{before} is more than {deepest} folders down; begin the pattern further down")
+}
+
+pub(crate) fn too_many(most: usize) -> String {
+    format!("it matches more than {most} files; give a narrower pattern")
+}
+
+pub(crate) fn is_folder(given: &str) -> String {
+    format!("{given} is a folder, and not a notebook")
+}
+
+pub(crate) fn run_folder(here: &dyn Display, below: &dyn Display) -> String {
+    format!("run its notebooks with {here}, or with {below} also those in folders below")
+}
+
+/// The hint about a notebook whose name looks like a flag.
+pub(crate) fn begins_with_dash(path: &str) -> String {
+    format!("a path that begins with a dash is given as ./{path}")
+}

@@ -1,0 +1,150 @@
+//! Sentences about tools and their arguments, at the command line and for a model.
+
+use std::fmt::Display;
+
+/// The refusal of an unknown tool. `near` asks whether another one is meant.
+pub(crate) fn not_found(name: &str, near: &str) -> String {
+    format!("there is no tool {name}{near}")
+}
+
+pub(crate) const LIST_SHOWS: &str = "inkcell tool --list shows them all";
+
+pub(crate) fn not_json(error: &dyn Display) -> String {
+    format!("the arguments are not JSON: {error}")
+}
+
+pub(crate) const WRITE_OBJECT: &str =
+    "write an object in single quotes: '{\"path\": \"nb.ipynb\"}'";
+
+pub(crate) const STOPPED_WITH_COMMAND: &str =
+    "note: what was still running was stopped; sessions end with the command";
+
+pub(crate) const FULL_OF_IMAGES: &str = "the folder is full of images; name another one";
+
+pub(crate) fn not_offered(name: &str) -> String {
+    format!("{name} is not offered: python.toolMode is ipy-only.")
+}
+
+pub(crate) const PYTHON_DISABLED: &str = "Python backend is disabled (PI_PY=0 or eval.py = false).";
+
+pub(crate) fn python_unavailable(reason: &str) -> String {
+    format!(
+        "Python backend is unavailable in this session: {reason}. Run `inkcell doctor` to see what \
+         to do."
+    )
+}
+
+pub(crate) fn python_not_offered(reason: &str) -> String {
+    format!("Python is not offered in this session: {reason}")
+}
+
+pub(crate) fn failed_inside(name: &str) -> String {
+    format!("inkcell failed inside of {name}; this is a bug of inkcell")
+}
+
+pub(crate) const TRY_ANOTHER_WAY: &str = "try another way; other calls are not affected";
+
+/// The mark in place of what an answer has no room for.
+pub(crate) fn left_out(what: &str) -> String {
+    format!("[left out, the answer would be too large: {what}]")
+}
+
+/// The mark in place of the middle of a text that is too long for an answer.
+pub(crate) fn bytes_left_out(bytes: usize) -> String {
+    format!("[… {bytes} bytes left out, the answer would be too large …]")
+}
+
+pub(crate) fn no_cell(other: &dyn Display) -> String {
+    format!("cell_id: {other} names no cell")
+}
+
+pub(crate) fn answer_failed(error: &dyn Display) -> String {
+    format!("inkcell failed while it made the answer: {error}")
+}
+
+pub(crate) fn no_object(other: &dyn Display) -> String {
+    format!("the arguments are no object: {other}")
+}
+
+pub(crate) fn given_twice(own: &str, name: &str) -> String {
+    format!("{own} is given twice, once as {name}")
+}
+
+pub(crate) fn no_value(place: &str, value: &dyn Display, near: &str) -> String {
+    format!("{place}{value} is none of its values{near}")
+}
+
+pub(crate) fn no_argument(name: &dyn Display, near: &str) -> String {
+    format!("there is no argument {name}{near}")
+}
+
+pub(crate) const NO_CELLS: &str = "cells: there is none; give at least one";
+
+pub(crate) const GIVEN_UP: &str = "the call was given up before it began; nothing was done";
+
+pub(crate) fn failed_in_middle(error: &dyn Display) -> String {
+    format!("inkcell failed in the middle of it: {error}")
+}
+
+pub(crate) const LOOK_AT_FILE: &str = "look at the file before you try again";
+
+pub(crate) const MORE_THAN_ONE_THING: &str = "more than one thing is asked for";
+
+pub(crate) const ONE_THING: &str = "give one of: name, help, code";
+
+pub(crate) const PATH_AND_SESSION: &str = "path and session both name a session";
+
+pub(crate) const GIVE_ONE: &str = "give one of them";
+
+pub(crate) fn no_notebook(path: &dyn Display) -> String {
+    format!("path: {path} is no notebook that is there")
+}
+
+pub(crate) const SAY_CELL: &str =
+    "cell: path is given; say which cell of it to run, by id or index";
+
+pub(crate) const SAY_NOTEBOOK: &str = "path: cell is given; say of which notebook";
+
+pub(crate) const NO_CODE: &str = "there is no code";
+
+pub(crate) const CODE_TWICE: &str = "the code is given in more than one way";
+
+pub(crate) const WAYS_COMPAT: &str = "give one of: cells, code";
+
+pub(crate) const WAYS: &str = "give one of: code, cells, path and cell";
+
+pub(crate) fn other_language(path: &dyn Display, language: &dyn Display) -> String {
+    format!("cell: {path} is for {language}, and this session runs Python")
+}
+
+pub(crate) const RUN_WITH_NOTEBOOK_RUN: &str =
+    "run it with notebook_run, or give the notebook's path as session";
+
+pub(crate) fn no_code_cell(cell: &dyn Display, path: &dyn Display, kind: &str) -> String {
+    format!("cell {cell} of {path} is {kind}, not code")
+}
+
+pub(crate) fn moved_into_bounds(
+    argument: &str,
+    given: &str,
+    least: &dyn Display,
+    most: &dyn Display,
+    taken: &dyn Display,
+) -> String {
+    format!("{argument} {given} is outside {least} to {most} seconds; {taken} was used")
+}
+
+pub(crate) fn no_seconds(value: &dyn Display) -> String {
+    format!("{value} is no number of seconds")
+}
+
+pub(crate) fn no_backend(name: &str) -> String {
+    format!("backend: there is no backend {name:?}")
+}
+
+pub(crate) const LEAVE_BACKEND_OUT: &str = "leave backend out, or give runner, zmq or gateway";
+
+pub(crate) const GIVE_KERNEL: &str =
+    "kernel: give the name of an installed kernel, or a connection file";
+
+pub(crate) const LEAVE_KERNEL_OUT: &str = "leave kernel out for Python";
