@@ -5,7 +5,7 @@
 
 mod action;
 mod code;
-mod dice;
+pub(crate) mod dice;
 mod log;
 mod plan;
 mod processes;

@@ -135,6 +135,11 @@ impl Failure {
         Failure::Io("cannot use the terminal", error)
     }
 
+    /// A failure of this kind, which decides the exit code.
+    pub(crate) fn told(kind: Kind, message: impl Into<String>, hint: Option<String>) -> Failure {
+        Failure::Told { exit: Exit::of_kind(kind), kind, message: message.into(), hint }
+    }
+
     /// An argument value that makes no sense.
     pub(crate) fn argument(argument: &str, problem: impl Into<String>) -> Failure {
         let (argument, problem) = (argument.to_owned(), problem.into());

@@ -11,6 +11,8 @@ use serde::Serialize as _;
 use serde_json::ser::PrettyFormatter;
 use serde_json::{Serializer, Value, json};
 
+use crate::gremlin::dice::Dice;
+
 /// The cell that every peer edits. It has no outputs and was never run, so that a tool that clears outputs on an
 /// edit (as ours does) and one that keeps them write the same file.
 pub(super) const SOURCE_BEFORE: &str = "def smooth(values, window=7):\n    kernel = np.ones(window) / window\n    return np.convolve(values, kernel, mode=\"same\")\n\nbench_marker = \"before\"";
@@ -78,7 +80,7 @@ fn to_text(notebook: &Value) -> Result<Vec<u8>> {
 }
 
 fn build(megabytes: usize) -> Value {
-    let mut dice = Dice(0x1bad_5eed);
+    let mut dice = Dice::new(0x1bad_5eed);
     let target = target_index(megabytes);
     let mut cells: Vec<Value> =
         (0..cell_count(megabytes)).map(|index| cell(index, index == target, &mut dice)).collect();
@@ -92,7 +94,7 @@ fn build(megabytes: usize) -> Value {
         let size =
             if nth + 1 == pictures.len() { share } else { share * dice.between(60, 140) / 100 };
         left -= size;
-        cells[*index]["outputs"][0]["data"]["image/png"] = Value::String(dice.picture(size));
+        cells[*index]["outputs"][0]["data"]["image/png"] = Value::String(picture(&mut dice, size));
     }
     with_cells(&cells)
 }
@@ -228,37 +230,17 @@ fn lines(text: &str) -> Value {
     text.split_inclusive('\n').collect()
 }
 
-/// A splitmix64 generator: small, and the same on every machine.
-struct Dice(u64);
-
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+/// Makes a PNG in base64: its fixed beginning, then bytes without pattern.
+fn picture(dice: &mut Dice, size: usize) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(size + 10);
+    text.push_str("iVBORw0KGgoAAAANSUhEUgAA");
+    while text.len() < size {
+        let bits = dice.next();
+        text.extend((0..10).map(|digit| char::from(DIGITS[(bits >> (6 * digit)) as usize & 63])));
     }
-
-    fn between(&mut self, low: usize, high: usize) -> usize {
-        low + (self.next() % (high - low + 1) as u64) as usize
-    }
-
-    /// Makes a PNG in base64: its fixed beginning, then bytes without pattern.
-    fn picture(&mut self, size: usize) -> String {
-        const DIGITS: &[u8; 64] =
-            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        let mut text = String::with_capacity(size + 10);
-        text.push_str("iVBORw0KGgoAAAANSUhEUgAA");
-        while text.len() < size {
-            let bits = self.next();
-            text.extend(
-                (0..10).map(|digit| char::from(DIGITS[(bits >> (6 * digit)) as usize & 63])),
-            );
-        }
-        text.truncate(size);
-        text
-    }
+    text.truncate(size);
+    text
 }
 
 #[cfg(test)]

@@ -22,6 +22,11 @@ impl Dice {
         (self.next() % limit.max(1) as u64) as usize
     }
 
+    /// A random number from `low` to `high`, both included.
+    pub(crate) fn between(&mut self, low: usize, high: usize) -> usize {
+        low + self.below(high - low + 1)
+    }
+
     /// True in one of this many cases, at random.
     pub(crate) fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0

@@ -10,27 +10,16 @@ use inkcell_engine::{BackendNeeds, Backends, EngineError, GatewayChoice};
 use super::gateways;
 use crate::exit::Failure;
 use crate::log;
-use crate::settings::{
-    BackendSettings, Profile, RuntimeFolder, Settings, kernel_pool, runner_config,
-};
+use crate::settings::{Profile, RuntimeFolder, Settings, kernel_pool, runner_config};
 
 /// The backends that the settings select.
 pub(crate) fn backends(settings: &Settings, profile: Profile) -> Result<Backends, Failure> {
-    made(settings, profile, usual(settings, profile), runner_config(settings, profile))
-}
-
-/// The backend for callers that select none.
-fn usual(settings: &Settings, profile: Profile) -> BackendKind {
-    match settings.backend(profile) {
-        BackendSettings::Runner => BackendKind::Runner,
-        BackendSettings::Zmq => BackendKind::Zmq,
-        BackendSettings::Gateway => BackendKind::Gateway,
-    }
+    made(settings, profile, settings.backend(profile), runner_config(settings, profile))
 }
 
 /// The requirements of the default backend for running code.
 pub(crate) fn needed(settings: &Settings, profile: Profile) -> Result<BackendNeeds, EngineError> {
-    Ok(match usual(settings, profile) {
+    Ok(match settings.backend(profile) {
         BackendKind::Runner => BackendNeeds::Runner,
         BackendKind::Zmq => BackendNeeds::Zmq,
         BackendKind::Gateway => {
@@ -46,7 +35,7 @@ pub(crate) fn backends_for_many(
     settings: &Settings,
     profile: Profile,
 ) -> Result<Backends, Failure> {
-    made(settings, profile, usual(settings, profile), runner_config(settings, Profile::Default))
+    made(settings, profile, settings.backend(profile), runner_config(settings, Profile::Default))
 }
 
 fn made(

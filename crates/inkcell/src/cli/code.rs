@@ -11,7 +11,7 @@ use inkcell_engine::{EngineError, Kind, is_notebook_path};
 
 use super::input;
 use crate::args::Py;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::settings::Settings;
 use crate::words;
 
@@ -112,12 +112,11 @@ fn file_bytes(path: &str, settings: &Settings) -> Result<Vec<u8>, Failure> {
     }
     match settings.notebooks.read_bytes(path) {
         Ok((bytes, _)) => Ok(bytes),
-        Err(error @ EngineError::NotFound { .. }) => Err(Failure::Told {
-            exit: Exit::NotFound,
-            kind: Kind::NotFound,
-            message: format!("--file: {error}"),
-            hint: Some(words::code::CHECK_PATH.to_owned()),
-        }),
+        Err(error @ EngineError::NotFound { .. }) => Err(Failure::told(
+            Kind::NotFound,
+            format!("--file: {error}"),
+            Some(words::code::CHECK_PATH.to_owned()),
+        )),
         Err(error) => Err(Failure::argument("--file", error.to_string())),
     }
 }

@@ -173,12 +173,11 @@ fn serve(settings: &Arc<Settings>, output: &mut Output) -> Result<Exit, Failure>
             return Ok(Exit::Ok);
         }
         Err(error) => {
-            return Err(Failure::Told {
-                exit: Exit::Unavailable,
-                kind: Kind::Unavailable,
-                message: error.to_string(),
-                hint: Some(words::host::SET_RUNTIME_DIR.to_owned()),
-            });
+            return Err(Failure::told(
+                Kind::Unavailable,
+                error.to_string(),
+                Some(words::host::SET_RUNTIME_DIR.to_owned()),
+            ));
         }
     };
     let built = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use inkcell_engine::Kind;
 
 use crate::batch::{Glob, Piece, is_glob};
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::setup::quoted;
 use crate::words;
 
@@ -180,7 +180,7 @@ impl Walk<'_> {
 
 /// The failure for a file that is missing or cannot be used.
 fn not_found(message: String, hint: Option<String>) -> Failure {
-    Failure::Told { exit: Exit::NotFound, kind: Kind::NotFound, message, hint }
+    Failure::told(Kind::NotFound, message, hint)
 }
 
 /// The failure for a folder, with the pattern to write instead.
@@ -188,12 +188,11 @@ fn folder(given: &str) -> Failure {
     let name = given.trim_end_matches('/');
     let name = if name.is_empty() { "/" } else { name };
     let (here, below) = (format!("{name}/*.ipynb"), format!("{name}/**/*.ipynb"));
-    Failure::Told {
-        exit: Exit::Invalid,
-        kind: Kind::Invalid,
-        message: words::path::is_folder(given),
-        hint: Some(words::path::run_folder(&quoted(&here), &quoted(&below))),
-    }
+    Failure::told(
+        Kind::Invalid,
+        words::path::is_folder(given),
+        Some(words::path::run_folder(&quoted(&here), &quoted(&below))),
+    )
 }
 
 #[cfg(test)]

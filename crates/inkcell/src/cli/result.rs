@@ -160,12 +160,11 @@ fn binary(found: &Artifact, part: &Part, output: &mut Output) -> Result<Exit, Fa
     }
     if output.is_terminal() {
         let id = &info.id;
-        return Err(Failure::Told {
-            exit: Exit::Invalid,
-            kind: Kind::Invalid,
-            message: words::artifact::not_for_terminal(&id, &info.kind),
-            hint: Some(words::artifact::open_it(&info.path.display(), &id)),
-        });
+        return Err(Failure::told(
+            Kind::Invalid,
+            words::artifact::not_for_terminal(&id, &info.kind),
+            Some(words::artifact::open_it(&info.path.display(), &id)),
+        ));
     }
     found.pass_bytes(0, info.bytes, &mut |piece| output.raw(piece).map_err(Failure::of_output))?;
     Ok(Exit::Ok)
@@ -288,15 +287,14 @@ fn nowhere(
     let article = if matches!(kind, JsonKind::Object | JsonKind::Array) { "an" } else { "a" };
     let kind = kind.name();
     let kind = if kind == "null" { kind.to_owned() } else { format!("{article} {kind}") };
-    Failure::Told {
-        exit: Exit::NotFound,
-        kind: Kind::NotFound,
-        message: format!(
+    Failure::told(
+        Kind::NotFound,
+        format!(
             "the path {given} {}{keys}",
             words::output::leads_nowhere(followed, &kind, entries)
         ),
-        hint: None,
-    }
+        None,
+    )
 }
 
 fn lines_text(lines: u64) -> String {

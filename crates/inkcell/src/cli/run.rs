@@ -318,11 +318,8 @@ fn conduct(
     let shown = shown.and_then(|()| output.flush());
     stopping.is_shown();
     shown.map_err(Failure::of_output)?;
-    let lost = unsaved(&report).map(|(problem, hint)| Failure::Told {
-        exit: Exit::of_kind(problem.kind),
-        kind: problem.kind,
-        message: words::file::not_in_file(problem),
-        hint: Some(hint.to_owned()),
+    let lost = unsaved(&report).map(|(problem, hint)| {
+        Failure::told(problem.kind, words::file::not_in_file(problem), Some(hint.to_owned()))
     });
     match (stopping.signal(), lost.or(put.err())) {
         (Some(signal), lost) => {

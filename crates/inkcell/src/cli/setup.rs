@@ -87,7 +87,7 @@ fn server(args: &Setup, settings: &Settings) -> Result<Server, Failure> {
                 (words::setup::path_not_text(&path.display()), words::setup::OTHER_FOLDER)
             }
         };
-        told(Kind::Unavailable, message, Some(hint.to_owned()))
+        Failure::told(Kind::Unavailable, message, Some(hint.to_owned()))
     })?;
     let args_of = ["mcp"].iter().chain(args.tools.words());
     Ok(Server {
@@ -124,7 +124,7 @@ fn write(plan: &Plan, args: &Setup) -> Result<Change, Failure> {
     let Plan { client, server, file, .. } = plan;
     let failed = |error: SaveError| {
         let (message, kind) = unsaved(client, &error);
-        told(kind, message, Some(by_hand(args)))
+        Failure::told(kind, message, Some(by_hand(args)))
     };
     let found = setup::read(file).map_err(failed)?;
     let before = found.text.as_deref().unwrap_or_default();
@@ -239,22 +239,19 @@ fn by_hand(args: &Setup) -> String {
     words::setup::by_hand(&shown_call(args))
 }
 
-/// A failure of this kind.
-fn told(kind: Kind, message: String, hint: Option<String>) -> Failure {
-    Failure::Told { exit: Exit::of_kind(kind), kind, message, hint }
-}
-
 fn refused(client: Client, file: &Path, args: &Setup, refusal: &Refusal) -> Failure {
     let message = words::setup::nothing_written(&refusal_words(file, refusal));
     match refusal {
         Refusal::Broken { .. } => {
             let hint = words::setup::mend_file(client.title());
-            told(Kind::Invalid, message, Some(hint))
+            Failure::told(Kind::Invalid, message, Some(hint))
         }
         Refusal::Taken(_) => {
-            told(Kind::Conflict, message, Some(words::setup::OTHER_NAME.to_owned()))
+            Failure::told(Kind::Conflict, message, Some(words::setup::OTHER_NAME.to_owned()))
         }
-        Refusal::Shape(_) | Refusal::Odd => told(Kind::Invalid, message, Some(by_hand(args))),
+        Refusal::Shape(_) | Refusal::Odd => {
+            Failure::told(Kind::Invalid, message, Some(by_hand(args)))
+        }
     }
 }
 

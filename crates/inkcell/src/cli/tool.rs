@@ -66,12 +66,11 @@ fn spec(name: &str, exposure: &Exposure) -> Result<&'static ToolSpec, Failure> {
         exposure.tools.iter().copied().filter(|name| find(name).is_some()).collect();
     let near = nearest(names.iter().copied(), name);
     let near = near.map(|at| format!("; did you mean {}?", names[at])).unwrap_or_default();
-    Err(Failure::Told {
-        exit: Exit::Invalid,
-        kind: Kind::Invalid,
-        message: words::tool::not_found(name, &near),
-        hint: Some(words::tool::LIST_SHOWS.to_owned()),
-    })
+    Err(Failure::told(
+        Kind::Invalid,
+        words::tool::not_found(name, &near),
+        Some(words::tool::LIST_SHOWS.to_owned()),
+    ))
 }
 
 fn arguments(given: Option<&str>) -> Result<Value, Failure> {
@@ -80,11 +79,12 @@ fn arguments(given: Option<&str>) -> Result<Value, Failure> {
         Some("-") => input::stdin_text()?,
         Some(text) => text.to_owned(),
     };
-    serde_json::from_str(&text).map_err(|error| Failure::Told {
-        exit: Exit::Invalid,
-        kind: Kind::Invalid,
-        message: words::tool::not_json(&error),
-        hint: Some(words::tool::WRITE_OBJECT.to_owned()),
+    serde_json::from_str(&text).map_err(|error| {
+        Failure::told(
+            Kind::Invalid,
+            words::tool::not_json(&error),
+            Some(words::tool::WRITE_OBJECT.to_owned()),
+        )
     })
 }
 
@@ -168,8 +168,7 @@ fn show_reply(
         Ok(reply) => reply,
         Err(error) if output.is_json() => error.into_reply(),
         Err(ToolError { kind, message, next }) => {
-            let exit = Exit::of_kind(kind);
-            return Err(Failure::Told { exit, kind, message, hint: next });
+            return Err(Failure::told(kind, message, next));
         }
     };
     let exit = match reply.fault {

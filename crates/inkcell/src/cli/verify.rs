@@ -194,12 +194,11 @@ fn check(
     }
     if let Some((problem, _)) = unsaved(&report) {
         // The copy holds the stored outputs, so a comparison would pass.
-        return Err(Failure::Told {
-            exit: Exit::of_kind(problem.kind),
-            kind: problem.kind,
-            message: words::verify::not_kept(path, &problem.message),
-            hint: Some(words::verify::SEE_ROOM.to_owned()),
-        });
+        return Err(Failure::told(
+            problem.kind,
+            words::verify::not_kept(path, &problem.message),
+            Some(words::verify::SEE_ROOM.to_owned()),
+        ));
     }
     let failed = |error| Failure::Io(words::failure::READ_COPY, error);
     let fresh = parse_notebook(path, std::fs::read(&copy.file).map_err(failed)?)?;

@@ -15,7 +15,7 @@ use inkcell_engine::registry::SessionName;
 use super::{Client, answer_at_once};
 use crate::app::python;
 use crate::args::HostArgs;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::host::{Answer, Ask, HostAddress, HostKind, Hosts, Life, Silent};
 use crate::mcp::tools::NAME_CHARS;
 use crate::output::Output;
@@ -239,7 +239,7 @@ pub(crate) fn one(given: Option<&str>, settings: &Settings) -> Result<HostSessio
         (Some(_), false) => {
             let message = words::session::SAY_WHICH.to_owned();
             let hint = Some(words::session::NAMING.to_owned());
-            Err(Failure::Told { exit: Exit::Invalid, kind: Kind::Invalid, message, hint })
+            Err(Failure::told(Kind::Invalid, message, hint))
         }
         (None, _) => Err(not_found(given, &names, &silent)),
     }
@@ -253,12 +253,11 @@ fn not_found(given: Option<&str>, names: &[String], silent: &[Silent]) -> Failur
     };
     if silent.is_empty() {
         let what = given.map_or(words::session::NONE_HERE.to_owned(), words::session::not_found);
-        return Failure::Told {
-            exit: Exit::NotFound,
-            kind: Kind::NotFound,
-            message: format!("{what}{known}"),
-            hint: Some(words::session::NAMING.to_owned()),
-        };
+        return Failure::told(
+            Kind::NotFound,
+            format!("{what}{known}"),
+            Some(words::session::NAMING.to_owned()),
+        );
     }
     let what = given.map_or("a session here".to_owned(), |given| format!("the session {given}"));
     let told: Vec<String> = silent.iter().map(Silent::told).collect();
@@ -266,12 +265,11 @@ fn not_found(given: Option<&str>, names: &[String], silent: &[Silent]) -> Failur
         true => words::host::END_SHARED,
         false => words::session::NAMING,
     };
-    Failure::Told {
-        exit: Exit::Unavailable,
-        kind: Kind::Unavailable,
-        message: format!("cannot find {what}: {}{known}", told.join("; ")),
-        hint: Some(hint.to_owned()),
-    }
+    Failure::told(
+        Kind::Unavailable,
+        format!("cannot find {what}: {}{known}", told.join("; ")),
+        Some(hint.to_owned()),
+    )
 }
 
 fn known_as(session: &SessionReport) -> String {

@@ -232,33 +232,26 @@ pub(crate) fn answer_at_once(
 }
 
 fn not_started(error: &SpawnError) -> Failure {
-    Failure::Told {
-        exit: Exit::Unavailable,
-        kind: Kind::Unavailable,
-        message: error.to_string(),
-        hint: Some(words::host::RUN_WITHOUT.to_owned()),
-    }
+    Failure::told(Kind::Unavailable, error.to_string(), Some(words::host::RUN_WITHOUT.to_owned()))
 }
 
 /// The failure to create a local connection, which takes no more than two descriptors.
 fn no_connection(error: &io::Error) -> Failure {
     let is_scarce = matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE));
-    Failure::Told {
-        exit: Exit::Unavailable,
-        kind: Kind::Unavailable,
-        message: format!("cannot make a connection: {error}"),
-        hint: is_scarce.then(|| Audience::Person.kernel_step(KernelStep::RaiseOpenFiles)),
-    }
+    Failure::told(
+        Kind::Unavailable,
+        format!("cannot make a connection: {error}"),
+        is_scarce.then(|| Audience::Person.kernel_step(KernelStep::RaiseOpenFiles)),
+    )
 }
 
 /// The failure of a host that ended before it answered.
 fn gone() -> Failure {
-    Failure::Told {
-        exit: Exit::Unavailable,
-        kind: Kind::Unavailable,
-        message: words::host::ENDED_BEFORE_ANSWER.to_owned(),
-        hint: Some(words::host::TRY_AGAIN.to_owned()),
-    }
+    Failure::told(
+        Kind::Unavailable,
+        words::host::ENDED_BEFORE_ANSWER,
+        Some(words::host::TRY_AGAIN.to_owned()),
+    )
 }
 
 /// The next message of a host.
@@ -494,12 +487,11 @@ fn bytes_of(frame: &ToHost) -> io::Result<Vec<u8>> {
 
 /// The messages of another version may have any form.
 fn other_version(theirs: &Hello, own: &Hello) -> Failure {
-    Failure::Told {
-        exit: Exit::Conflict,
-        kind: Kind::Conflict,
-        message: words::host::other_version(&theirs.pid, &theirs.version, &own.version),
-        hint: Some(words::host::END_IT.to_owned()),
-    }
+    Failure::told(
+        Kind::Conflict,
+        words::host::other_version(&theirs.pid, &theirs.version, &own.version),
+        Some(words::host::END_IT.to_owned()),
+    )
 }
 
 /// The reason why nothing was run, if so.

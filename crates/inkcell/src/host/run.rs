@@ -20,7 +20,7 @@ use super::frames::{Detachment, FromHost, HostEvent, PythonDone, RunAsk};
 use super::python::about;
 use super::talk::{Host, Life, Talk};
 use crate::app::python::ChoiceOrigin;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::log;
 use crate::settings::size_policy;
 use crate::setup::quoted;
@@ -185,5 +185,5 @@ fn refused(error: &EngineError, path: &str, copy_of: Option<&str>) -> Failure {
         message = message.replace(path, name);
         hint = hint.filter(|hint| !hint.contains(path));
     }
-    Failure::Told { exit: Exit::of_kind(error.kind()), kind: error.kind(), message, hint }
+    Failure::told(error.kind(), message, hint)
 }

@@ -9,7 +9,7 @@ use inkcell_engine::Kind;
 use serde_json::{Value, json};
 
 use super::place::{HostAddress, HostKind};
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::words;
 
 /// How long a host may take to answer, and a stopped one to resume.
@@ -75,11 +75,6 @@ impl Silent {
             HostKind::Shared => words::host::END_BY_FORCE,
             HostKind::Agent => words::host::LIST_OTHERS,
         };
-        Failure::Told {
-            exit: Exit::Unavailable,
-            kind: Kind::Unavailable,
-            message: self.told(),
-            hint: Some(hint.to_owned()),
-        }
+        Failure::told(Kind::Unavailable, self.told(), Some(hint.to_owned()))
     }
 }

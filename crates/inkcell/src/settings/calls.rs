@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use inkcell_engine::Check;
 use inkcell_engine::api::KernelMode;
-use inkcell_engine::kernel::{PlainHttp, Sharing};
+use inkcell_engine::kernel::{BackendKind, PlainHttp, Sharing};
 use inkcell_engine::output::TextLimit;
 
 use super::read::SettingsReader;
@@ -51,13 +51,6 @@ impl ToolMode {
             _ => ToolMode::Both,
         }
     }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum BackendSettings {
-    Runner,
-    Zmq,
-    Gateway,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -129,7 +122,8 @@ impl Settings {
         if read.is_on(Key::PythonSkipCheck) { Check::Skip } else { Check::Look }
     }
 
-    pub(crate) fn backend(&self, profile: Profile) -> BackendSettings {
+    /// The backend for callers that select none.
+    pub(crate) fn backend(&self, profile: Profile) -> BackendKind {
         let read = SettingsReader { resolved: &self.resolved, profile };
         let url = read.address(Key::GatewayUrl);
         let is_said = self.resolved.get(Key::PythonBackend).source != Source::Default;
@@ -137,10 +131,10 @@ impl Settings {
             // A lone address means that the gateway is used, unless another setting overrules it (B:C-07).
             (word, Some(_)) if !is_said || word == "gateway" => {}
             ("gateway", None) => {}
-            ("zmq", _) => return BackendSettings::Zmq,
-            _ => return BackendSettings::Runner,
+            ("zmq", _) => return BackendKind::Zmq,
+            _ => return BackendKind::Runner,
         }
-        BackendSettings::Gateway
+        BackendKind::Gateway
     }
 
     /// The gateway for kernels, whether or not it is the default backend.

@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use inkcell_engine::api::KernelMode;
 use inkcell_engine::artifact::ArtifactLimits;
-use inkcell_engine::kernel::{EnvMode, ForkServer, PlainHttp, Prelude, Sharing, Shell};
+use inkcell_engine::kernel::{
+    BackendKind, EnvMode, ForkServer, PlainHttp, Prelude, Sharing, Shell,
+};
 use inkcell_engine::output::{OutputLimits, Repeats, SizePolicy};
 use inkcell_engine::registry::IdleRule;
 use inkcell_engine::session::Retry;
 use inkcell_engine::{Check, ProjectKernels};
 
-use super::calls::{BackendSettings, Images, TraceSwitch};
+use super::calls::{Images, TraceSwitch};
 use super::engine::size_policy;
 use super::value::Kind;
 use super::*;
@@ -217,7 +219,7 @@ fn defaults_are_those_of_the_profile() {
         };
         assert_eq!(runner_config(&settings, profile).fork_server, fork_server);
         assert_eq!(settings.check(profile), Check::Look);
-        assert_eq!(settings.backend(profile), BackendSettings::Runner);
+        assert_eq!(settings.backend(profile), BackendKind::Runner);
     }
     // The numbers of the table equal those of the parts that use them.
     let (config, own) = (engine_config(&settings, Profile::Default), OutputLimits::head_and_tail());
@@ -316,12 +318,12 @@ fn a_short_idle_limit_is_looked_at_in_time() {
 fn an_address_means_a_gateway() {
     let url = ("PI_PYTHON_GATEWAY_URL", "http://127.0.0.1:8888/");
     let table = [
-        (vec![], BackendSettings::Runner),
-        (vec![url], BackendSettings::Gateway),
-        (vec![url, ("INKCELL_PYTHON_BACKEND", "runner")], BackendSettings::Runner),
-        (vec![url, ("PI_PYTHON_BACKEND", "zmq")], BackendSettings::Zmq),
-        (vec![url, ("PI_PYTHON_BACKEND", "gateway")], BackendSettings::Gateway),
-        (vec![("PI_PYTHON_BACKEND", "gateway")], BackendSettings::Gateway),
+        (vec![], BackendKind::Runner),
+        (vec![url], BackendKind::Gateway),
+        (vec![url, ("INKCELL_PYTHON_BACKEND", "runner")], BackendKind::Runner),
+        (vec![url, ("PI_PYTHON_BACKEND", "zmq")], BackendKind::Zmq),
+        (vec![url, ("PI_PYTHON_BACKEND", "gateway")], BackendKind::Gateway),
+        (vec![("PI_PYTHON_BACKEND", "gateway")], BackendKind::Gateway),
     ];
     for (variables, wanted) in table {
         assert_eq!(with(&variables).backend(Profile::Default), wanted, "{variables:?}");

@@ -5,6 +5,7 @@ mod comments;
 mod imports;
 mod names;
 mod sentences;
+mod size;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

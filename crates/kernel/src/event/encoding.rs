@@ -66,12 +66,12 @@ pub mod os_text {
 
     use serde::{Deserializer, Serializer};
 
-    /// Writes the string or the object.
+    /// For paths, and for names and values of variables.
     pub fn serialize<S: Serializer>(text: &impl AsRef<OsStr>, to: S) -> Result<S::Ok, S::Error> {
         super::bytes::serialize(&text.as_ref().as_bytes(), to)
     }
 
-    /// Reads the string or the object.
+    /// The type of the field decides what the text becomes.
     pub fn deserialize<'de, D: Deserializer<'de>, T: From<OsString>>(
         from: D,
     ) -> Result<T, D::Error> {

@@ -5,14 +5,14 @@
 
 use std::path::PathBuf;
 
-use inkcell_engine::kernel::{LaunchError, Workspace};
+use inkcell_engine::kernel::{BackendKind, LaunchError, Workspace};
 use inkcell_engine::{BackendNeeds, EngineError, GatewayChoice};
 
 use super::{Check, Level};
 use crate::app::gateways::{self, GatewayStatus};
 use crate::app::{needed, python};
 use crate::args::PythonArgs;
-use crate::settings::{BackendSettings, Key, Profile, RuntimeFolder, Settings, Value};
+use crate::settings::{Key, Profile, RuntimeFolder, Settings, Value};
 use crate::words;
 
 /// The check that decides whether agents are offered Python, except that this one may run interpreters from the
@@ -53,7 +53,7 @@ pub(super) async fn gateway(settings: &Settings) -> Check {
         Err(error) => {
             let check = Check::of_error("gateway", &error);
             // Kernels of this machine do not need the gateway.
-            let is_used = settings.backend(Profile::Default) == BackendSettings::Gateway;
+            let is_used = settings.backend(Profile::Default) == BackendKind::Gateway;
             if is_used { check } else { Check { level: Level::Warn, ..check } }
         }
     }

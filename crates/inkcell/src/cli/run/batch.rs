@@ -31,7 +31,7 @@ use crate::exit::{Exit, Failure};
 use crate::host::{Attention, Detachment, HostEvent, RunAsk};
 use crate::output::Output;
 
-use crate::settings::{BackendSettings, Profile, Settings};
+use crate::settings::{Profile, Settings};
 use crate::setup::quoted;
 use crate::view::batch::Board;
 use crate::view::run::Following;
@@ -58,7 +58,7 @@ fn refuse_what_is_undecided(args: &Run) -> Result<(), Failure> {
             (words::batch::would_write_all(one, last), words::batch::ADD_IN_PLACE.to_owned())
         }
     };
-    Err(Failure::Told { exit: Exit::Invalid, kind: Kind::Invalid, message, hint: Some(hint) })
+    Err(Failure::told(Kind::Invalid, message, Some(hint)))
 }
 
 pub(super) fn run(
@@ -263,11 +263,8 @@ fn identity(args: &Run, parameters: &Parameters, settings: &Settings) -> Record 
 fn machine(args: &Run, settings: &Settings) -> Machine {
     let backend = args.kernel.which.backend.map(BackendKind::from);
     let profile = Profile::CommandLine;
-    let is_gateway = match backend {
-        Some(backend) => backend == BackendKind::Gateway,
-        None => settings.backend(profile) == BackendSettings::Gateway,
-    };
-    let is_elsewhere = is_gateway && settings.gateway(profile).url.is_some();
+    let backend = backend.unwrap_or_else(|| settings.backend(profile));
+    let is_elsewhere = backend == BackendKind::Gateway && settings.gateway(profile).url.is_some();
     Machine {
         cores: std::thread::available_parallelism().map_or(1, usize::from),
         free: (!is_elsewhere).then(files::free_memory).flatten(),

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use super::super::signals::Signals;
 use crate::app::gateways::{choice_at, is_address};
 use crate::args::Run;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::output::Output;
 use crate::settings::RuntimeFolder;
 use crate::settings::{Profile, Settings};
@@ -152,12 +152,11 @@ impl FetchedNotebook {
         if goal == Goal::PutBack {
             if !read.writable {
                 let problem = words::gateway::read_only(&place.path);
-                return Err(Failure::Told {
-                    exit: Exit::Invalid,
-                    kind: Kind::Invalid,
-                    message: problem,
-                    hint: Some(words::gateway::WRITE_HERE.to_owned()),
-                });
+                return Err(Failure::told(
+                    Kind::Invalid,
+                    problem,
+                    Some(words::gateway::WRITE_HERE.to_owned()),
+                ));
             }
             if overwrite == Overwrite::Careful {
                 contents.must_be_closed(&place.path).await.map_err(refused)?;
@@ -228,12 +227,11 @@ impl FetchedNotebook {
                 Ok(_) => Ok(()),
                 Err(problem) => Err(failure(&problem, Some(kept))),
             },
-            () = in_haste => Err(Failure::Told {
-                exit: Exit::Unavailable,
-                kind: Kind::Unavailable,
-                message: words::gateway::not_in_time(path),
-                hint: Some(kept),
-            }),
+            () = in_haste => Err(Failure::told(
+                Kind::Unavailable,
+                words::gateway::not_in_time(path),
+                Some(kept),
+            )),
         }
     }
 }
@@ -277,12 +275,11 @@ fn taken(state_dir: &Path, place: &Place) -> Result<(PathBuf, File), Failure> {
     match lock.try_lock() {
         Ok(()) => Ok((folder, lock)),
         Err(TryLockError::Error(error)) => Err(failed(error)),
-        Err(TryLockError::WouldBlock) => Err(Failure::Told {
-            exit: Exit::Busy,
-            kind: Kind::Busy,
-            message: words::gateway::runs_already(&place.path, &place.url()),
-            hint: Some(words::run::TRY_WHEN_DONE.to_owned()),
-        }),
+        Err(TryLockError::WouldBlock) => Err(Failure::told(
+            Kind::Busy,
+            words::gateway::runs_already(&place.path, &place.url()),
+            Some(words::run::TRY_WHEN_DONE.to_owned()),
+        )),
     }
 }
 
@@ -330,10 +327,5 @@ fn failure(problem: &ContentsError, kept: Option<String>) -> Failure {
         ContentsError::Changed { .. } | ContentsError::Open { .. } => (Kind::Conflict, None),
         ContentsError::NotANotebook { .. } | ContentsError::NoJson { .. } => (Kind::Invalid, None),
     };
-    Failure::Told {
-        exit: Exit::of_kind(kind),
-        kind,
-        message: problem.to_string(),
-        hint: kept.or(step),
-    }
+    Failure::told(kind, problem.to_string(), kept.or(step))
 }

@@ -234,12 +234,11 @@ fn outcome(report: &PythonReport) -> Option<Outcome> {
 }
 
 fn exists(path: &str) -> Failure {
-    Failure::Told {
-        exit: Exit::Conflict,
-        kind: Kind::Conflict,
-        message: format!("{path} is there already"),
-        hint: Some(words::repl::save_over(path)),
-    }
+    Failure::told(
+        Kind::Conflict,
+        format!("{path} is there already"),
+        Some(words::repl::save_over(path)),
+    )
 }
 
 fn help() -> String {

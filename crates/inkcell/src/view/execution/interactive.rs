@@ -138,14 +138,11 @@ fn rows(cell: &CallCell, heading: Heading, layout: Layout<'_>) -> Vec<Line> {
         Heading::Typed => Vec::new(),
     };
     for (number, code) in code.iter().enumerate() {
-        let mut line = match number {
+        let prompt = match number {
             0 => Line::of(Role::Title, ">>> "),
             _ => Line::of(Role::Plain, "    "),
         };
-        for span in code.spans() {
-            line.push_clean(span.role(), span.text());
-        }
-        rows.extend(wrap(&line, area.width, Wrap::Anywhere));
+        rows.extend(wrap(&code.behind(prompt), area.width, Wrap::Anywhere));
     }
     let page = cell.shown_page().filter(|_| area.expansion == Expansion::Expanded);
     rows.extend(match page {

@@ -79,11 +79,7 @@ fn fence_mark(line: &str) -> Option<(&str, &str)> {
 }
 
 fn behind(prefix: &str, role: Role, line: &Line) -> Line {
-    let mut out = Line::of(role, prefix);
-    for span in line.spans() {
-        out.push_clean(span.role(), span.text());
-    }
-    out
+    line.behind(Line::of(role, prefix))
 }
 
 /// Renders one line outside of code.

@@ -371,11 +371,8 @@ impl Conductor {
         let Some(output) = &self.rows[row.0].output else { return Ok(()) };
         let path = self.cwd.join(output);
         let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-        made.map_err(|error| Failure::Told {
-            exit: Exit::Unavailable,
-            kind: Kind::Unavailable,
-            message: words::batch::no_folder_for(output, &error),
-            hint: None,
+        made.map_err(|error| {
+            Failure::told(Kind::Unavailable, words::batch::no_folder_for(output, &error), None)
         })
     }
 
@@ -587,10 +584,11 @@ fn refused(refusal: &Refusal, took: Duration) -> Try {
 /// Writes a report, if its file is named.
 fn keep(file: Option<&Path>, text: impl FnOnce() -> String) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
-    write_report(file, &text()).map_err(|error| Failure::Told {
-        exit: Exit::Unavailable,
-        kind: Kind::Unavailable,
-        message: words::batch::report_not_written(&file.display(), &error),
-        hint: Some(words::batch::WRITE_REPORT_AGAIN.to_owned()),
+    write_report(file, &text()).map_err(|error| {
+        Failure::told(
+            Kind::Unavailable,
+            words::batch::report_not_written(&file.display(), &error),
+            Some(words::batch::WRITE_REPORT_AGAIN.to_owned()),
+        )
     })
 }

@@ -12,7 +12,7 @@ use inkcell_engine::Kind;
 use inkcell_engine::kernel::{make_private_folder, replace_file};
 
 use crate::batch::{Past, Record, RowKey};
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::words;
 
 /// The folder for records of batches, in the state folder.
@@ -35,12 +35,11 @@ impl RecordFile {
         match file.try_lock() {
             Ok(()) => Ok(RecordFile { file }),
             Err(TryLockError::Error(error)) => Err(failed(error)),
-            Err(TryLockError::WouldBlock) => Err(Failure::Told {
-                exit: Exit::Busy,
-                kind: Kind::Busy,
-                message: words::batch::RUNS_ALREADY.to_owned(),
-                hint: Some(words::run::TRY_WHEN_DONE.to_owned()),
-            }),
+            Err(TryLockError::WouldBlock) => Err(Failure::told(
+                Kind::Busy,
+                words::batch::RUNS_ALREADY,
+                Some(words::run::TRY_WHEN_DONE.to_owned()),
+            )),
         }
     }
 
@@ -214,7 +213,7 @@ mod tests {
         let mut first = RecordFile::open(folder.path(), &record).unwrap_or_else(|_| panic!());
         assert!(matches!(
             RecordFile::open(folder.path(), &record),
-            Err(Failure::Told { exit: Exit::Busy, .. })
+            Err(Failure::Told { kind: Kind::Busy, .. })
         ));
         first.note(&key, "source");
         first.file.write_all(b"{\"cut").unwrap();
