@@ -230,6 +230,18 @@ fn no_guard_is_held_over_an_await() {
     }
 }
 
+/// Issue 21, 26: a folder made in another way would have the mode that the umask leaves.
+#[test]
+fn private_folders_are_made_in_one_place() {
+    let makes = |(path, text): (String, String)| code(&text).contains("DirBuilder").then_some(path);
+    let makers: Vec<String> = crate_sources()
+        .into_iter()
+        .filter_map(makes)
+        .filter(|path| !path.contains("testkit"))
+        .collect();
+    assert_eq!(makers, ["crates/kernel/src/private_folder.rs"]);
+}
+
 /// A command reads the environment in one place.
 #[test]
 fn the_environment_is_read_in_one_place() {

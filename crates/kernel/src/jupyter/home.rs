@@ -2,14 +2,15 @@
 //!
 //! Owns the files that must not outlive a kernel. Other modules know their contents.
 
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::process;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
+
+use crate::private_folder::{make_new_private_folder, make_private_folder};
 
 /// A folder for the files of one kernel, which only this user can enter. Dropping this removes the
 /// folder.
@@ -21,10 +22,10 @@ pub(crate) struct Home {
 impl Home {
     /// Makes a new folder below this one, which is created if it does not exist.
     pub(crate) fn make(below: &Path) -> io::Result<Home> {
-        DirBuilder::new().recursive(true).mode(0o700).create(below)?;
+        make_private_folder(below)?;
         remove_leavings(below);
         let folder = below.join(format!("k{}-{}", process::id(), random_hex::<4>()?));
-        DirBuilder::new().mode(0o700).create(&folder)?;
+        make_new_private_folder(&folder)?;
         Ok(Home { folder })
     }
 

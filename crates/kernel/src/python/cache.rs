@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::probe::PythonFacts;
 use crate::new_file::replace_file;
+use crate::private_folder::make_private_folder;
 
 const FILE: &str = "interpreters.json";
 const FORMAT: u32 = 1;
@@ -173,7 +174,7 @@ impl Cache {
         entries.drain(..excess);
         // JSON cannot hold a path that is not UTF-8, so such an answer is not written.
         let bytes = serde_json::to_vec(&CacheFile { format: FORMAT, entries })?;
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        make_private_folder(folder)?;
         replace_file(&folder.join(FILE), &bytes, 0o600)
     }
 }
