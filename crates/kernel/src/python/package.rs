@@ -6,11 +6,12 @@
 mod files;
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
@@ -18,6 +19,9 @@ pub(crate) use files::FILES;
 
 use crate::error::LaunchError;
 use crate::private_folder::make_private_folder;
+
+/// How long to wait while another process lays the folder out, which takes a few milliseconds.
+const TURN: Duration = Duration::from_secs(2);
 
 /// The folder to import the runner from. Creates it if it is missing or incomplete.
 ///
@@ -41,6 +45,10 @@ fn lay_out(state: &Path, home: &Path, folder: &Path) -> io::Result<()> {
     // Another user who may write to one of these folders could replace our code.
     check_own(state)?;
     check_own(home)?;
+    if is_whole(folder) {
+        return check_own(folder);
+    }
+    let _turn = take_turn(home)?;
     if is_whole(folder) {
         return check_own(folder);
     }
@@ -70,6 +78,16 @@ fn lay_out(state: &Path, home: &Path, folder: &Path) -> io::Result<()> {
             fs::rename(&fresh, folder)
         }
     }
+}
+
+/// Waits until no other process lays the folder out, but not for one that is stopped.
+fn take_turn(home: &Path) -> io::Result<File> {
+    let turn = File::open(home)?;
+    let until = Instant::now() + TURN;
+    while turn.try_lock().is_err() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(turn)
 }
 
 /// Compares every file with its bytes. A power failure may leave a file of the right length with other bytes. So each
@@ -198,6 +216,22 @@ mod tests {
         fs::write(&lost, vec![0; whole.len()]).expect("written");
         install(state.path()).expect("a runner");
         assert_eq!(fs::read(&lost).expect("bytes"), whole);
+    }
+
+    /// Issue 21, 27: kernels that start together repair the folder once, and none fails.
+    #[test]
+    fn a_damaged_folder_is_repaired_by_one_of_many() {
+        let state = tempfile::TempDir::new().expect("a folder");
+        let folder = install(state.path()).expect("a runner");
+        for _ in 0..20 {
+            fs::write(folder.join("inkcell_runner/session.py"), "cut").expect("written");
+            std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| install(state.path()).expect("a runner"));
+                }
+            });
+            assert!(is_whole(&folder));
+        }
     }
 
     /// F-028: a file in the place of the folder is replaced too.
