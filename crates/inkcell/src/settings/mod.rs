@@ -5,7 +5,7 @@
 //! source counts), `read` (values as types), `engine` (the configuration of an engine), `calls` (the defaults of
 //! calls), `clients` (where agents' programs look).
 
-use std::fs::Permissions;
+use std::fs::{DirEntry, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -333,17 +333,30 @@ fn usual_user_file(home: &Option<PathBuf>, surroundings: &Surroundings) -> Optio
 }
 
 /// Returns whether the default state folder exists or can be made: for this user alone, whatever the umask is.
-/// Write access of the group and of others is removed.
+/// Write access of the group and of others is removed, unless they have used it: the folder holds code that runs.
 fn make_ours(dir: &Path) -> bool {
     let Ok(found) = std::fs::metadata(dir) else {
         return make_private_folder(dir).is_ok();
     };
-    let mode = found.permissions().mode();
-    if found.uid() == rustix::process::geteuid().as_raw() && mode & 0o022 != 0 {
-        // If this fails, the code that needs the folder reports it.
+    let (mode, user) = (found.permissions().mode(), rustix::process::geteuid().as_raw());
+    if found.uid() == user && mode & 0o022 != 0 && holds_only_files_of(user, dir) {
+        // If the folder stays open, the code that needs it refuses it.
         let _ = std::fs::set_permissions(dir, Permissions::from_mode(mode & !0o022));
     }
     found.is_dir()
+}
+
+/// Returns whether everything below a folder belongs to this user, and nobody else can change the folders there.
+fn holds_only_files_of(user: u32, dir: &Path) -> bool {
+    let is_theirs = |entry: std::io::Result<DirEntry>| {
+        let Ok((path, found)) = entry.and_then(|entry| Ok((entry.path(), entry.metadata()?)))
+        else {
+            return false;
+        };
+        let is_closed = || found.mode() & 0o022 == 0 && holds_only_files_of(user, &path);
+        found.uid() == user && (!found.is_dir() || is_closed())
+    };
+    std::fs::read_dir(dir).is_ok_and(|mut entries| entries.all(is_theirs))
 }
 
 /// The folder for locks and records: the one that is set, else the XDG folder, else a private folder for temporary

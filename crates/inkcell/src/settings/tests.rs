@@ -386,3 +386,29 @@ fn roots_are_those_of_the_command_or_of_the_settings() {
     assert_eq!(roots(&[], "nb, ~/x,/y"), ["/p/nb", "/h/x", "/y"].map(PathBuf::from));
     assert_eq!(roots(&["z"], "nb"), ["/p/z"].map(PathBuf::from));
 }
+
+/// Issue 21, 26: the default state folder is closed to others if nobody else has used it. If somebody has, it stays
+/// open, and the code that needs it refuses it.
+#[test]
+fn a_state_folder_that_others_have_used_is_not_trusted() {
+    let temp = tempfile::tempdir().unwrap();
+    let (dir, inner) = (temp.path().join("inkcell"), temp.path().join("inkcell/modules"));
+    std::fs::create_dir_all(&inner).unwrap();
+    std::fs::write(inner.join("a.py"), "").unwrap();
+    let set = |path: &Path, mode| {
+        std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    };
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    set(&inner, 0o755);
+    set(&dir, 0o777);
+    let user = rustix::process::geteuid().as_raw();
+    assert!(!holds_only_files_of(user + 1, &dir), "files of another user");
+    assert!(make_ours(&dir));
+    assert_eq!(mode(&dir), 0o755);
+    for open in [0o775, 0o757] {
+        set(&inner, open);
+        set(&dir, 0o777);
+        assert!(make_ours(&dir));
+        assert_eq!(mode(&dir), 0o777, "others may have put files into the folder below");
+    }
+}
