@@ -365,7 +365,12 @@ impl Kernelspec {
 
     /// Returns `true` if the command starts IPython's kernel.
     pub fn is_ipykernel(&self) -> bool {
-        self.argv.iter().any(|argument| argument.starts_with("ipykernel"))
+        let is_ipython = |program: &str| {
+            let name = Path::new(program).file_name().unwrap_or_default();
+            name.to_string_lossy().starts_with("ipython")
+        };
+        let by_name = matches!(&self.argv[..], [program, command, ..] if command == "kernel" && is_ipython(program));
+        by_name || self.argv.iter().any(|argument| argument.starts_with("ipykernel"))
     }
 
     /// Returns the environment with the spec's own variables added. In these, `$NAME` and `${NAME}`

@@ -114,6 +114,7 @@ fn commands_are_filled_in() {
     for (argv, added) in [
         (r#"["python", "-m", "ipykernel_launcher", "-f", "{connection_file}"]"#, true),
         (r#"["python", "-m", "ipykernel", "--HistoryManager.enabled=False"]"#, false),
+        (r#"["/venv/bin/ipython3", "kernel", "-f", "{connection_file}"]"#, true),
         (r#"["bash", "-f"]"#, false),
     ] {
         let spec = self::spec(&format!(r#"{{"argv": {argv}}}"#));

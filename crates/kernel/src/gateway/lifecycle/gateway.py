@@ -1,3 +1,4 @@
+import os
 import sys
 
 from kernel_gateway.gatewayapp import KernelGatewayApp
@@ -22,7 +23,9 @@ class Gateway(KernelGatewayApp):
 
         def without_history(name):
             spec = find(name)
-            starts_ipython = any(word.startswith("ipykernel") for word in spec.argv)
+            program = os.path.basename(spec.argv[0]) if spec.argv else ""
+            starts_ipython = program.startswith("ipython") and spec.argv[1:2] == ["kernel"]
+            starts_ipython |= any(word.startswith("ipykernel") for word in spec.argv)
             if starts_ipython and not any(HISTORY in word for word in spec.argv):
                 spec.argv = [*spec.argv, "--%s.hist_file=:memory:" % HISTORY]
             return spec
