@@ -38,11 +38,55 @@ def install(session):
     package.create_comm = Comm
 
 
-def _send(session, kind, content, buffers):
+def _to_json(content):
+    """Content in the form in which Jupyter's kernels send it: not a number becomes "nan". Raises what is wrong."""
     import json
 
+    try:
+        return json.dumps(content, default=_simple, allow_nan=False)
+    except (TypeError, ValueError):
+        return json.dumps(_clean(content), allow_nan=False)
+
+
+def _simple(value):
+    """A value that JSON lacks, as one that it has."""
+    import datetime
+    import numbers
+
+    if isinstance(value, datetime.datetime):
+        known = value if value.tzinfo else value.astimezone()
+        return known.isoformat().replace("+00:00", "Z")
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        import binascii
+
+        return binascii.b2a_base64(value, newline=False).decode()
+    if hasattr(value, "__iter__"):
+        return list(value)
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return float(value)
+    raise ValueError("Can't clean for JSON: %r" % (value,))
+
+
+def _clean(value):
+    if isinstance(value, dict):
+        return {str(key): _clean(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_clean(item) for item in value]
+    if isinstance(value, float):
+        is_number = value - value == 0
+        return float(value) if is_number else repr(float(value))
+    if value is None or isinstance(value, (str, int)):
+        return value
+    return _clean(_simple(value))
+
+
+def _send(session, kind, content, buffers):
     parts, payload = [], []
-    for name, form, raw in [("content", "j", json.dumps(content, default=repr).encode())] + [
+    for name, form, raw in [("content", "j", _to_json(content).encode())] + [
         ("buffer", "b", bytes(memoryview(buffer).cast("B"))) for buffer in buffers
     ]:
         parts.append([name, form, len(raw)])

@@ -53,6 +53,41 @@ def test_what_widgets_say_is_passed_on(host):
     assert buffers == [b"ab"]
 
 
+@pytest.mark.parametrize(
+    ("value", "stored"),
+    [
+        ("float('nan')", "nan"),
+        ("[1, -float('inf')]", [1, "-inf"]),
+        ("{'a': (float('nan'), b'ab', {3})}", {"a": ["nan", "YWI=", [3]]}),
+        ("datetime.datetime(2020, 1, 2, tzinfo=datetime.timezone.utc)", "2020-01-02T00:00:00Z"),
+        ("datetime.date(2020, 1, 2)", "2020-01-02"),
+        ("{7}", [7]),
+        ("range(2)", [0, 1]),
+        ("b'ab'", "YWI="),
+        ("fractions.Fraction(1, 2)", 0.5),
+        ("{2: 3.5}", {"2": 3.5}),
+    ],
+)
+def test_state_is_stored_as_jupyter_stores_it(host, value, stored):
+    """Issue 21, 13."""
+    events = host.run(
+        "import datetime, fractions\nfrom comm import create_comm\n"
+        f"c = create_comm(target_name='jupyter.widget', data={{'state': {{'v': {value}}}}})"
+    )
+    ((_, content),) = comms(events)
+    assert content["data"]["state"] == {"v": stored}
+
+
+def test_state_that_json_cannot_hold_is_an_error(host):
+    """Issue 21, 13."""
+    events = host.run(
+        "from comm import create_comm\ncreate_comm(target_name='jupyter.widget', data={'state': {'v': 1j}})"
+    )
+    (error,) = [event[1] for event in events if event[0] == "error"]
+    assert error["ename"] == "ValueError" and "1j" in error["evalue"]
+    assert comms(events) == []
+
+
 def test_an_output_captures_what_is_written_inside(host):
     host.run(OUTPUT)
     events = host.run(
