@@ -75,7 +75,7 @@ mod tests {
         let failed = guarded(&BROKEN, desk.desk.clone(), Value::Null, context()).await;
         let error = failed.expect_err("it failed");
         assert_eq!(error.kind, Kind::Internal);
-        assert!(error.message.contains("inside of broken"), "{error:?}");
+        assert!(error.message.contains("internal error in broken"), "{error:?}");
         desk.put("a.txt", "seen");
         let arguments = serde_json::json!({"path": "a.txt"});
         let spec = find("read").expect("a tool");
