@@ -3,7 +3,8 @@
 //! Owns which signals are handled, and how often the user asked for an end. The process ends by the same signal
 //! after its cleanup. A thread receives them, so that a command without an async runtime hears them, too.
 
-use std::io::{self, PipeReader, Read as _};
+use std::io::Read as _;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -42,7 +43,7 @@ impl SignalThread {
             if ignored & (1 << (number - 1)) != 0 {
                 continue;
             }
-            let (read, write) = io::pipe().map_err(failed)?;
+            let (read, write) = UnixStream::pair().map_err(failed)?;
             signal_hook::low_level::pipe::register(number, write).map_err(failed)?;
             end_on(number).map_err(failed)?;
             pipes.push((number, read));
@@ -109,7 +110,7 @@ impl Signals {
 }
 
 /// The next signal; none after `patience`.
-fn next(pipes: &mut [(i32, PipeReader)], patience: Option<Duration>) -> Option<i32> {
+fn next(pipes: &mut [(i32, UnixStream)], patience: Option<Duration>) -> Option<i32> {
     let until = patience.map(|patience| Instant::now() + patience);
     loop {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
