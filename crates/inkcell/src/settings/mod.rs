@@ -346,7 +346,7 @@ fn make_ours(dir: &Path) -> bool {
     found.is_dir()
 }
 
-/// Returns whether everything below a folder belongs to this user, and nobody else can change the folders there.
+/// Returns whether everything below a folder belongs to this user, and no other user can change the folders there.
 fn holds_only_files_of(user: u32, dir: &Path) -> bool {
     let is_theirs = |entry: std::io::Result<DirEntry>| {
         let Ok((path, found)) = entry.and_then(|entry| Ok((entry.path(), entry.metadata()?)))

@@ -387,7 +387,7 @@ fn roots_are_those_of_the_command_or_of_the_settings() {
     assert_eq!(roots(&["z"], "nb"), ["/p/z"].map(PathBuf::from));
 }
 
-/// Issue 21, 26: the default state folder is closed to others if nobody else has used it. If somebody has, it stays
+/// Issue 21, 26: the default state folder is closed to others if it holds only files of its user. Otherwise it stays
 /// open, and the code that needs it refuses it.
 #[test]
 fn a_state_folder_that_others_have_used_is_not_trusted() {

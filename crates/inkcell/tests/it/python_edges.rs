@@ -307,6 +307,13 @@ fn the_umask_decides_nothing_about_our_folders() {
     }
 }
 
+/// An environment with a runner of its own: the tests share one, which must stay whole.
+fn env_with_own_runner() -> TestEnv {
+    let env = env();
+    std::fs::remove_file(env.state().join("runner")).expect("the link to the shared runner");
+    env
+}
+
 /// Replaces the content of all compiled Python files of the runner; Python checks the first 16 bytes.
 fn replace_compiled(env: &TestEnv, content: &[u8]) {
     let mut folders = vec![env.state().join("runner")];
@@ -332,7 +339,7 @@ fn replace_compiled(env: &TestEnv, content: &[u8]) {
 /// no restart.
 #[test]
 fn damaged_compiled_files_of_the_runner_are_made_anew() {
-    let env = env();
+    let env = env_with_own_runner();
     run_py(&env, &["1"]).ok();
     // What Python reads as a code object without any code.
     let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
@@ -348,7 +355,7 @@ fn damaged_compiled_files_of_the_runner_are_made_anew() {
 /// The same for Jupyter kernels, which load files of the runner.
 #[test]
 fn damaged_compiled_files_do_not_stop_jupyter_kernels() {
-    let env = env();
+    let env = env_with_own_runner();
     let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
     let test = "damaged_compiled_files_do_not_stop_jupyter_kernels";
     if !need::python_package(test, &python, "ipykernel") {
