@@ -5,10 +5,7 @@ against the standard library of CPython 3.9 and newer, and modules that a plain 
 imported when they are first needed: the start of a kernel is mostly imports.
 """
 
-import sys
-
-if sys.dont_write_bytecode:
-    from . import bytecode  # noqa: F401
+from . import bytecode  # noqa: F401
 
 _current = None
 

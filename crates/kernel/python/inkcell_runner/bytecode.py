@@ -1,12 +1,13 @@
-"""Lets Python write the compiled files of the runner itself, even if `PYTHONDONTWRITEBYTECODE` is set.
+"""Reads and writes the compiled files of the runner itself.
 
-Owns that the variable is about the user's files.  Those of the runner lie in a folder of inkcell's own, and to compile
-them again would be most of the start of a kernel.  Imported only if the variable is set.
+Owns two rules. `PYTHONDONTWRITEBYTECODE` is about the user's files: those of the runner lie in a folder of inkcell's
+own, and to compile them again would be most of the start of a kernel. And a damaged compiled file, as a power failure
+leaves it, is made anew: Python alone would fail each time that it imports the module.
 """
 
 import os
 import sys
-from _frozen_importlib_external import FileFinder, SourceFileLoader
+from _frozen_importlib_external import FileFinder, SourceFileLoader, cache_from_source
 
 _OWN = os.path.dirname(__file__)
 
@@ -16,6 +17,10 @@ class _Loader(SourceFileLoader):
         # Nothing else is imported meanwhile.
         kept, sys.dont_write_bytecode = sys.dont_write_bytecode, False
         try:
+            return super().get_code(fullname)
+        except (EOFError, ImportError, MemoryError, TypeError, ValueError):
+            # All of these come from the bytes after a valid header.
+            os.unlink(cache_from_source(self.path))
             return super().get_code(fullname)
         finally:
             sys.dont_write_bytecode = kept

@@ -1,5 +1,6 @@
 """The environment and the working folder at the start of a runner."""
 
+import compileall
 import os
 import shutil
 import subprocess
@@ -81,6 +82,29 @@ def test_the_runners_own_files_are_compiled_once(tmp_path):
         host.close()
     assert (ours / "inkcell_runner" / "__pycache__").is_dir()
     assert not (theirs / "__pycache__").exists()
+
+
+def test_damaged_compiled_files_are_made_anew(tmp_path):
+    """Issue 21, 27: also those of modules that are loaded long after the start."""
+    shutil.copytree(
+        os.path.join(ROOT, "inkcell_runner"), tmp_path / "inkcell_runner", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    compileall.compile_dir(str(tmp_path), quiet=1)
+    compiled = [path for path in tmp_path.rglob("*.pyc") if "__init__." not in path.name and "bytecode." not in path.name]
+    assert len(compiled) > 50
+    damaged = {}
+    for number, path in enumerate(compiled):
+        header, code = path.read_bytes()[:16], path.read_bytes()[16:]
+        damaged[path] = header + (b"", b"\xff" * 40, b"N", code[:-40])[number % 4]
+        path.write_bytes(damaged[path])
+    host = Host(root=str(tmp_path), prelude="full")
+    try:
+        assert "Wall time" in host.text("%time sum(range(10))")
+        assert host.text("!echo there") == "there\n"
+    finally:
+        host.close()
+    left = [path.name for path in compiled if path.read_bytes() == damaged[path]]
+    assert not any(name.startswith(("session.", "execute.", "timing.")) for name in left), left
 
 
 def test_user_site_is_left_out_where_it_is_not_wanted(tmp_path):
