@@ -1,39 +1,61 @@
-//! Makes interrupts work again in a command that a shell started in the background.
+//! Makes signals work again that the starter of this command ignores.
 //!
-//! Such a shell (`cargo xtask test &` in a script) ignores SIGINT, and every program below inherits that: a test that
-//! interrupts a command would wait for ever.
+//! A shell that starts a command in the background (`cargo xtask test &` in a script) ignores SIGINT, and `nohup`
+//! ignores SIGHUP. Every program below inherits that: a test that sends such a signal would wait for ever.
 
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
 
-/// Starts its arguments with the usual signals. Python ignores two more signals for itself; they are reset too.
+/// Starts its arguments with the usual signals, of which the first argument names some more. Python ignores two
+/// signals for itself; they are reset too.
 const RESTORE: &str = "import os, signal, sys\n\
-     for name in ('SIGINT', 'SIGQUIT', 'SIGPIPE', 'SIGXFSZ'):\n    \
+     for name in ['SIGINT', 'SIGQUIT', 'SIGPIPE', 'SIGXFSZ'] + sys.argv[1].split():\n    \
          signal.signal(getattr(signal, name), signal.SIG_DFL)\n\
-     os.execv(sys.argv[1], sys.argv[1:])\n";
+     os.execv(sys.argv[2], sys.argv[2:])\n";
+
+/// The bits of these signals in a mask of ignored ones.
+const HANGUP: u64 = 1;
+const INTERRUPT: u64 = 1 << 1;
 
 /// Replaces this process with itself if interrupts are ignored, so that they are not.
 pub(crate) fn restore(arguments: impl Iterator<Item = OsString>) -> Result<()> {
-    // Only Linux tells which signals a process ignores.
-    let Ok(status) = fs::read_to_string("/proc/self/status") else { return Ok(()) };
-    if !ignores_interrupts(&status) {
+    if !ignores(INTERRUPT, &status()) {
         return Ok(());
     }
     let program = std::env::current_exe().context("cannot find the program itself")?;
-    let mut command = Command::new("python3");
-    command.args(["-I", "-c", RESTORE]).arg(program).args(arguments);
-    Err(command.exec()).context("cannot start python3, to restore interrupts")
+    Err(restored(&program, "").args(arguments).exec())
+        .context("cannot start python3, to restore interrupts")
 }
 
-/// Reads the mask of ignored signals, in which bit 1 is SIGINT.
-fn ignores_interrupts(status: &str) -> bool {
+/// A command for this program with the usual signals, also SIGHUP. This process itself keeps ignoring it, as the user
+/// wants.
+pub(crate) fn with_usual_signals(program: &Path) -> Command {
+    match ignores(HANGUP, &status()) {
+        true => restored(program, "SIGHUP"),
+        false => Command::new(program),
+    }
+}
+
+fn restored(program: &Path, more: &str) -> Command {
+    let mut command = Command::new("python3");
+    command.args(["-I", "-c", RESTORE, more]).arg(program);
+    command
+}
+
+/// The state of this process. Only Linux tells which signals a process ignores.
+fn status() -> String {
+    fs::read_to_string("/proc/self/status").unwrap_or_default()
+}
+
+fn ignores(signal: u64, status: &str) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask & 0b10 != 0)
+    mask.is_some_and(|mask| mask & signal != 0)
 }
 
 #[cfg(test)]
@@ -49,22 +71,23 @@ mod tests {
             ("SigIgn:\tnonsense\n", false),
             ("", false),
         ] {
-            assert_eq!(ignores_interrupts(status), expected, "{status:?}");
+            assert_eq!(ignores(INTERRUPT, status), expected, "{status:?}");
         }
     }
 
     /// The command line of a script's background job, down to the mask that a child of the new process sees.
     #[test]
     fn ignored_signals_are_restored_for_the_program() {
-        let started = Command::new("sh")
-            .args([
-                "-c",
-                "trap '' INT QUIT; exec python3 -I -c \"$0\" /bin/cat /proc/self/status",
-                RESTORE,
-            ])
-            .output()
-            .unwrap();
-        let status = String::from_utf8(started.stdout).unwrap();
-        assert!(status.contains("SigIgn:") && !ignores_interrupts(&status), "{status}");
+        for (more, is_ignored) in [("", true), ("SIGHUP", false)] {
+            let command = restored(Path::new("/bin/cat"), more);
+            let started = Command::new("sh")
+                .args(["-c", "trap '' HUP INT QUIT; exec python3 \"$@\" /proc/self/status", "sh"])
+                .args(command.get_args())
+                .output()
+                .unwrap();
+            let status = String::from_utf8(started.stdout).unwrap();
+            assert!(status.contains("SigIgn:") && !ignores(INTERRUPT, &status), "{status}");
+            assert_eq!(ignores(HANGUP, &status), is_ignored, "{status}");
+        }
     }
 }

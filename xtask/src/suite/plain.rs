@@ -19,6 +19,7 @@ use serde::Deserialize;
 use super::rules::{self, Need};
 use super::{Selection, TestTime};
 use crate::child;
+use crate::interrupts::with_usual_signals;
 use crate::workspace::Workspace;
 
 /// The time limit of a test; only a hang takes longer.
@@ -168,7 +169,7 @@ fn slice<T>(tests: Vec<T>, partition: Option<&str>) -> Result<Vec<T>> {
 }
 
 fn command(binary: &Binary, environment: &Environment) -> Command {
-    let mut command = Command::new(&binary.executable);
+    let mut command = with_usual_signals(&binary.executable);
     command.current_dir(&binary.folder).env("CARGO_MANIFEST_DIR", &binary.folder);
     for (name, value) in environment {
         match value {
