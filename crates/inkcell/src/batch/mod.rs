@@ -18,7 +18,7 @@ pub(crate) use junit::junit;
 pub(crate) use matrix::{Matrix, is_axis};
 pub(crate) use plan::{Naming, Row, Shared, rows, shared};
 pub(crate) use record::{Past, Record, RowKey, source};
-pub(crate) use report::{BatchReport, Fate, RowReport, StopReason, Trouble, Try};
+pub(crate) use report::{BatchReport, Fate, Note, RowReport, StopReason, Trouble, Try};
 pub(crate) use schedule::{Again, OnFailure, Retries, RowEnd, RowId, Schedule, Task};
 pub(crate) use template::Template;
 pub(crate) use width::{Machine, Parallelism, Width};

@@ -72,6 +72,21 @@ pub(crate) struct Try {
     /// The number of failed cells that the notebook does not allow to fail.
     pub(crate) failed_cells: usize,
     pub(crate) error: Option<Trouble>,
+    pub(crate) notes: Vec<Note>,
+}
+
+/// A remark about a run, beside its error.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Note {
+    pub(crate) text: String,
+    /// True if something that ran is not in the file.
+    pub(crate) is_loss: bool,
+}
+
+impl Serialize for Note {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&self.text)
+    }
 }
 
 /// The reason why a row did not end well.
@@ -223,7 +238,27 @@ impl BatchReport {
         }
         lines.push(format!("{} in {}", parts.join(", "), time(self.took)));
         lines.extend(self.notes.iter().map(|note| format!("note: {note}")));
+        lines.extend(self.notes_of_rows());
         lines
+    }
+
+    /// The notes about single notebooks: each text once, with the notebooks that it is about.
+    fn notes_of_rows(&self) -> Vec<String> {
+        let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
+        for row in &self.rows {
+            for Note { text, .. } in row.last().map_or(&[][..], |last| &last.notes) {
+                let known = told.iter().position(|(known, _)| known == text);
+                let at = known.unwrap_or_else(|| {
+                    told.push((text, Vec::new()));
+                    told.len() - 1
+                });
+                // Rows of one notebook follow each other.
+                if told[at].1.last() != Some(&&*row.row.input) {
+                    told[at].1.push(&row.row.input);
+                }
+            }
+        }
+        told.iter().map(|(text, notebooks)| words::batch::note(notebooks, text)).collect()
     }
 }
 
@@ -244,6 +279,7 @@ pub(super) mod tests {
                 cell: Some(2),
                 details: format!("Traceback\n{message}"),
             }),
+            notes: Vec::new(),
         }
     }
 
@@ -301,6 +337,23 @@ pub(super) mod tests {
             "note: a note",
         ];
         assert_eq!(all.lines(|time| format!("{} s", time.as_secs())), wanted);
+    }
+
+    /// Issue 21, 13: notes about the widgets, the kernel or the parameters of a notebook.
+    #[test]
+    fn a_note_is_told_once_with_its_notebooks() {
+        let noted = |name, texts: &[&str]| {
+            let note = |text: &&str| Note { text: (*text).to_owned(), is_loss: false };
+            let tried = Try { notes: texts.iter().map(note).collect(), ..tried(Exit::Ok, None) };
+            row(name, Fate::Ok, vec![tried])
+        };
+        let rows =
+            [("a", &["x"][..]), ("a", &["x", "y"]), ("b", &[]), ("c", &["x"]), ("d", &["x"])];
+        let mut all = report(rows.into_iter().map(|(name, texts)| noted(name, texts)).collect());
+        all.notes.clear();
+        let lines = all.lines(|_| String::new());
+        assert_eq!(lines[1..], ["note: a and 2 more: x", "note: a: y"]);
+        assert_eq!(all.to_json()["notebooks"][1]["tries"][0]["notes"], json!(["x", "y"]));
     }
 
     #[test]

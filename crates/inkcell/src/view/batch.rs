@@ -106,6 +106,13 @@ impl Board {
             let line = finished(&self.rows[row], (self.ended, self.rows.len()), tried, again);
             self.line(&line, output)?;
         }
+        if self.following == Following::Quiet {
+            // Quiet hides progress, but not outputs that are missing from the file.
+            let name = self.rows[row].name();
+            for loss in tried.notes.iter().filter(|note| note.is_loss) {
+                self.line(&words::batch::note(&[&name], &loss.text), output)?;
+            }
+        }
         Ok(())
     }
 
@@ -262,6 +269,7 @@ mod tests {
             cells: 3,
             failed_cells: 0,
             error: None,
+            notes: Vec::new(),
         };
         let line = finished(&row("a.ipynb"), (1, 3), &tried, Again::No);
         assert_eq!(line, "[1/3] ok 1.2 s  a.ipynb [y=1]");

@@ -6,9 +6,7 @@ use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use inkcell_engine::StaleReason;
-use inkcell_engine::api::{
-    CellReport, EndReport, NotebookCell, PythonReport, RunNote, State, WriteBack,
-};
+use inkcell_engine::api::{CellReport, EndReport, NotebookCell, PythonReport, State, WriteBack};
 use inkcell_engine::notebook::first_line;
 use serde_json::Value;
 
@@ -18,7 +16,7 @@ use crate::batch::Trouble;
 use crate::output::{Output, Stream, count, plain_json, visible};
 use crate::setup::quoted;
 use crate::words;
-use crate::words::run::{cell_name, missing, notes, notes_if, said_beside};
+use crate::words::run::{cell_name, missing, notes, notes_beside_errors, said_beside};
 
 mod json;
 mod status_line;
@@ -162,12 +160,7 @@ impl Progress {
         }
         let mut lines = table::of(told);
         lines.push(summary(told, took));
-        // An error above already says this. Do not repeat it as a note.
-        let notes = notes_if(told, |note| {
-            let is_error = matches!(note, RunNote::Exited { .. }) && told.state != State::Done;
-            note.unsaved().is_none() && !is_error
-        });
-        let notes = notes.into_iter().chain(said_beside(told));
+        let notes = notes_beside_errors(told).into_iter();
         lines.extend(notes.map(|note| format!("note: {note}")));
         if let Some(notebook) = &told.notebook
             && answer == Answer::File

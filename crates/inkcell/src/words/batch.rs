@@ -6,6 +6,15 @@ pub(crate) const NOT_RUN: &str = "it was not run";
 
 pub(crate) const SECOND_TRY: &str = " at the second try";
 
+/// A note about one or more notebooks.
+pub(crate) fn note(notebooks: &[&str], text: &str) -> String {
+    match notebooks {
+        [] => format!("note: {text}"),
+        [one] => format!("note: {one}: {text}"),
+        [first, more @ ..] => format!("note: {first} and {} more: {text}", more.len()),
+    }
+}
+
 /// The note about more notebooks at once than memory allows.
 pub(crate) fn too_wide(jobs: &dyn Display, megabytes: &dyn Display, room: &dyn Display) -> String {
     format!(

@@ -5,7 +5,7 @@
 use std::fmt::Display;
 
 use inkcell_engine::api::{
-    CellReport, NotebookCell, NotebookReport, PythonReport, RunNote, WriteBack,
+    CellReport, NotebookCell, NotebookReport, PythonReport, RunNote, State, WriteBack,
 };
 use inkcell_engine::session::CallNote;
 
@@ -17,15 +17,17 @@ pub(crate) fn notes(told: &PythonReport) -> Vec<String> {
     notes_if(told, |_| true)
 }
 
-/// Warnings about likely mistakes in the given parameters.
-pub(crate) fn doubts(told: &PythonReport) -> Vec<String> {
-    let notes = told.notebook.iter().flat_map(|notebook| &notebook.notes);
-    let is_doubt =
-        |note: &&RunNote| matches!(note, RunNote::NoDefaults | RunNote::UnknownParameters { .. });
-    notes.filter(is_doubt).map(note).collect()
+/// The remarks that no error of this run already says.
+pub(crate) fn notes_beside_errors(told: &PythonReport) -> Vec<String> {
+    let is_done = told.state == State::Done;
+    let is_error = |note: &RunNote| match note {
+        RunNote::Exited { .. } => !is_done,
+        note => note.unsaved().is_some(),
+    };
+    notes_if(told, |note| !is_error(note)).into_iter().chain(said_beside(told)).collect()
 }
 
-pub(crate) fn notes_if(told: &PythonReport, is_wanted: impl Fn(&RunNote) -> bool) -> Vec<String> {
+fn notes_if(told: &PythonReport, is_wanted: impl Fn(&RunNote) -> bool) -> Vec<String> {
     let Some(NotebookReport { notes, resumed, .. }) = &told.notebook else { return Vec::new() };
     let mut said: Vec<String> = notes.iter().filter(|note| is_wanted(note)).map(note).collect();
     if !resumed.is_empty() {

@@ -16,8 +16,8 @@ use super::super::unsaved;
 use super::files::{RecordFile, Reports, write_report};
 use super::prefix::Prefix;
 use crate::batch::{
-    Again, BatchReport, Fate, OnFailure, Past, Retries, Row, RowEnd, RowId, RowKey, RowReport,
-    Schedule, StopReason, Task, Trouble, Try, junit, source,
+    Again, BatchReport, Fate, Note, OnFailure, Past, Retries, Row, RowEnd, RowId, RowKey,
+    RowReport, Schedule, StopReason, Task, Trouble, Try, junit, source,
 };
 use crate::client::{self, AskHandle, Client, Exchange, Step};
 use crate::exit::{Exit, Failure};
@@ -25,7 +25,8 @@ use crate::host::{Answer, Ask, HostEvent, Refusal, RunAsk};
 use crate::log;
 use crate::view::ending::status;
 use crate::view::run::{trouble, trouble_of};
-use crate::words::{self, run::doubts};
+use crate::words;
+use crate::words::run::{missing, notes_beside_errors, said_beside};
 
 /// The interval at which signals are checked.
 const TICK: Duration = Duration::from_millis(100);
@@ -393,11 +394,6 @@ impl Conductor {
             return self.begin_in(OfRow::Own, row, running.began, (schedule, tell));
         }
         let took = running.began.elapsed();
-        if let Ok(report) = done {
-            for doubt in doubts(report) {
-                self.note(format!("{}: {doubt}", self.rows[row.0].input));
-            }
-        }
         let (tried, end) = match done {
             Ok(report) => ended(report, took),
             Err(refusal) => {
@@ -535,7 +531,23 @@ fn ended(report: &PythonReport, took: Duration) -> (Try, RowEnd) {
     };
     let status = if is_well && failed_cells > 0 { FAILED_CELLS } else { status(report.state) };
     let end = if is_well { RowEnd::Well } else { RowEnd::Failed };
-    (Try { status, exit, took, cells, failed_cells, error }, end)
+    (Try { status, exit, took, cells, failed_cells, error, notes: notes(report) }, end)
+}
+
+/// The remarks about a run, beside its error.
+fn notes(report: &PythonReport) -> Vec<Note> {
+    let losses: Vec<String> = missing(report).into_iter().chain(said_beside(report)).collect();
+    // The error of a row has room for one reason, which is what failed first.
+    let unsaved = unsaved(report).filter(|_| report.state != State::Done);
+    let unsaved = unsaved.map(|(problem, hint)| Note {
+        text: format!("{}; {hint}", words::file::not_in_file(problem)),
+        is_loss: true,
+    });
+    let said = notes_beside_errors(report).into_iter();
+    unsaved
+        .into_iter()
+        .chain(said.map(|text| Note { is_loss: losses.contains(&text), text }))
+        .collect()
 }
 
 fn position(cell: &CellReport) -> Option<usize> {
@@ -578,6 +590,7 @@ fn refused(refusal: &Refusal, took: Duration) -> Try {
         cells: 0,
         failed_cells: 0,
         error: Some(Trouble { kind: kind.name().to_owned(), message: first, cell: None, details }),
+        notes: Vec::new(),
     }
 }
 
