@@ -42,10 +42,10 @@ pub(super) fn trip(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
     let mut table =
         Table::measure("trip", title, columns, || arena.ask_in_turn(&clients, size.rounds(3, 1)))?;
     for (name, what) in OURS {
-        let (to_plain, to_peer) =
-            (table.times("us", name, INTERACTIVE), table.times("us", IPYKERNEL, name));
+        let (to_loop, to_peer) =
+            (table.times("us", name, LOOP), table.times("us", IPYKERNEL, name));
         table.goals.extend([
-            Goal::at_most(format!("{what}, time to python3 -i"), to_plain, 2.0),
+            Goal::at_most(format!("{what}, time to a minimal loop"), to_loop, 3.0),
             Goal::at_least(format!("{what}, quicker than ipykernel"), to_peer, 30.0),
         ]);
     }
