@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::output::ModelOutput;
 use crate::types::{CallNote, KernelFate, Kind, SessionName};
 
+pub use crate::output::Excerpt;
 pub use crate::types::{ExecutionId, KernelName, State};
 
 mod inspect;
@@ -83,14 +84,19 @@ impl PythonRequest {
 }
 
 /// Whether a report holds the output of its cells.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reading {
     /// The report holds the output within limits; the rest is stored.
-    #[default]
-    Bounded,
+    Bounded(Excerpt),
     /// The caller reads all output as it comes, so nothing is kept or stored.
     Elsewhere,
+}
+
+impl Default for Reading {
+    fn default() -> Reading {
+        Reading::Bounded(Excerpt::default())
+    }
 }
 
 /// One cell of a call.

@@ -31,6 +31,9 @@ pub enum ResultRequest {
         /// Cleaned as a reader sees it, or exactly as it was written.
         #[serde(default)]
         form: ArtifactForm,
+        /// Bytes of the content that the answer holds at most; the default is 50 KiB.
+        #[serde(default)]
+        max_bytes: Option<usize>,
     },
 }
 

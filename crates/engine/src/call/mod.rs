@@ -25,7 +25,9 @@ use crate::api::{
 };
 use crate::call::tap::{TapState, a_while_after, closed};
 use crate::error::{EngineError, SessionError};
-use crate::output::{CallBudget, Content, ModelOutput, OutputLimits, OutputSink, Spill, SpillFile};
+use crate::output::{
+    CallBudget, Content, Extent, ModelOutput, OutputLimits, OutputSink, Part, Spill, SpillFile,
+};
 use crate::session::feeds::{Feed, SessionEvent};
 use crate::session::{
     CellEnd, CellRequest, NotRun, ResetEnd, RunEnd, RunOutcome, STUCK, Session, Turn, Waiting,
@@ -102,7 +104,9 @@ impl Call {
         let last = self.cells.len().saturating_sub(1);
         let close = session.close_heard(listener);
         let mut sink = match (self.reading, self.cells.last()) {
-            (Reading::Bounded, Some(cell)) => Some(OutputSink::new(self.limits, self.spill(cell))),
+            (Reading::Bounded(_), Some(cell)) => {
+                Some(OutputSink::new(self.limits, self.spill(cell)))
+            }
             _ => None,
         };
         let hear = async {
@@ -159,10 +163,7 @@ impl Call {
         }
         self.record.change(|report| report.state = State::Running);
         let deadline = self.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let mut budget = match beside.notebook {
-            Some(_) => CallBudget::for_notebook(self.budget_bytes),
-            None => CallBudget::new(self.budget_bytes),
-        };
+        let mut budget = CallBudget::new(self.budget_bytes, self.cells.len());
         for (index, source) in self.cells.iter().enumerate() {
             if source.kernel == CellKernel::Fresh && turn.reset().await == ResetEnd::Refused {
                 let name = self.record.report().session;
@@ -251,7 +252,7 @@ impl Call {
         });
         let began = Instant::now();
         let mut sink = match self.reading {
-            Reading::Bounded => {
+            Reading::Bounded(_) => {
                 Some(OutputSink::new(budget.limits(self.limits), self.spill(source)))
             }
             Reading::Elsewhere => None,
@@ -446,12 +447,18 @@ impl Call {
     /// Puts the end of the text so far into the report.
     fn show(&self, index: usize, sink: &OutputSink, took: Duration) {
         let preview = sink.preview();
+        let shown = Extent::of(&preview.text);
         self.change_cell(index, |cell| {
             cell.duration = took;
-            cell.output.parts = vec![crate::output::Part::Text(preview.text)];
-            cell.output.counts.total_bytes = preview.total_bytes;
-            cell.output.counts.total_lines = preview.total_lines;
-            cell.output.artifact = preview.artifact;
+            let output = &mut cell.output;
+            output.counts.total_bytes = preview.total_bytes;
+            output.counts.total_lines = preview.total_lines;
+            output.counts.open_bytes = preview.open_bytes;
+            (output.counts.output_bytes, output.counts.output_lines) = (shown.bytes, shown.lines());
+            output.parts = vec![Part::Text(preview.text)];
+            output.artifact = preview.artifact;
+            output.is_truncated = preview.elided.is_some();
+            output.notices = preview.elided.into_iter().collect();
         });
     }
 

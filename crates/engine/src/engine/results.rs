@@ -16,9 +16,6 @@ use crate::store::{
     Artifact, ArtifactError, ArtifactState, GrepLimits, JsonFound, JsonPath, Scope, SearchPattern,
 };
 
-/// The limits of one answer.
-const PAGE: PageLimits = PageLimits::STANDARD;
-
 /// The limits of one answer to a search: the matching lines, and the bytes of each.
 const GREP: GrepLimits = GrepLimits { max_hits: 200, max_hit_bytes: 500 };
 
@@ -30,10 +27,12 @@ impl Engine {
                 let report = self.find_call(&id)?.wait(wait.unwrap_or(Duration::ZERO)).await;
                 Ok(ResultReport::Execution(Box::new(report)))
             }
-            ResultRequest::Artifact { id, part, form } => {
+            ResultRequest::Artifact { id, part, form, max_bytes } => {
+                let max_bytes = max_bytes.unwrap_or(PageLimits::STANDARD.max_bytes);
+                let page = PageLimits { max_bytes, ..PageLimits::STANDARD };
                 let artifacts = self.artifacts().clone();
                 let read = move || -> Result<ArtifactReport, ArtifactError> {
-                    report(&artifacts.find_reference(&id, Scope::All)?, &part, form)
+                    report(&artifacts.find_reference(&id, Scope::All)?, &part, (form, page))
                 };
                 // Searching a large file takes a while, and other callers must not wait.
                 let read = tokio::task::spawn_blocking(read).await.map_err(|error| {
@@ -49,7 +48,7 @@ impl Engine {
 fn report(
     artifact: &Artifact,
     part: &ArtifactPart,
-    form: ArtifactForm,
+    how: (ArtifactForm, PageLimits),
 ) -> Result<ArtifactReport, ArtifactError> {
     let info = artifact.info();
     Ok(ArtifactReport {
@@ -63,26 +62,26 @@ fn report(
             ArtifactState::Incomplete(incomplete) => Some(incomplete.to_string()),
         },
         path: info.path.clone(),
-        found: read_part(artifact, part, form)?,
+        found: read_part(artifact, part, how)?,
     })
 }
 
 fn read_part(
     artifact: &Artifact,
     part: &ArtifactPart,
-    form: ArtifactForm,
+    (form, page): (ArtifactForm, PageLimits),
 ) -> Result<ArtifactFound, ArtifactError> {
     Ok(match part {
         ArtifactPart::Whole { offset } => {
-            let read = artifact.bytes(*offset, PAGE.max_bytes, Form::Text)?;
+            let read = artifact.bytes(*offset, page.max_bytes, Form::Text)?;
             let (offset, bytes, next_offset) = (read.offset, read.bytes, read.next_offset);
             ArtifactFound::Bytes { offset, bytes, next_offset }
         }
         ArtifactPart::Lines { start, end } => {
             let range = LineRange { start: *start, end: *end };
             let read = match form {
-                ArtifactForm::Clean => artifact.cleaned().lines(&[range], PAGE)?,
-                ArtifactForm::Raw => artifact.lines(&[range], PAGE)?,
+                ArtifactForm::Clean => artifact.cleaned().lines(&[range], page)?,
+                ArtifactForm::Raw => artifact.lines(&[range], page)?,
             };
             let piece = |piece: crate::store::Piece| LinesPiece {
                 first: piece.first,
@@ -113,14 +112,19 @@ fn read_part(
                 text: hit.text,
                 is_cut: hit.is_cut,
             };
+            let mut room = page.max_bytes;
+            let fits = |hit: &LineHit| {
+                room = room.saturating_sub(hit.text.len());
+                room > 0
+            };
             ArtifactFound::Grep {
-                hits: read.hits.into_iter().map(hit).collect(),
+                hits: read.hits.into_iter().map(hit).take_while(fits).collect(),
                 matching_lines: read.matching_lines,
                 total_lines: read.total_lines,
             }
         }
         ArtifactPart::Json { path } => {
-            match artifact.json(&JsonPath::parse(path)?, PAGE.max_bytes)? {
+            match artifact.json(&JsonPath::parse(path)?, page.max_bytes)? {
                 JsonFound::Value(read) => ArtifactFound::Json {
                     kind: read.kind.name().to_owned(),
                     bytes: read.bytes,

@@ -13,7 +13,9 @@ use tokio::sync::mpsc;
 
 use super::Engine;
 use super::session_file::SessionFile;
-use crate::api::{CellKernel, CellReport, CellSource, KernelMode, PythonReport, PythonRequest};
+use crate::api::{
+    CellKernel, CellReport, CellSource, KernelMode, PythonReport, PythonRequest, Reading,
+};
 use crate::call::{Call, CallExtras, CallHandle, Conductor, Participants, Record, Tap, TapEvent};
 use crate::error::{EngineError, SessionError};
 use crate::kernels::ResolvedKernel;
@@ -134,6 +136,13 @@ impl Engine {
                 SessionFile::place(&shared.config.kernels.state_dir, (shared.config.random)())
             }
         };
+        let (limits, budget_bytes) = match request.reading {
+            Reading::Bounded(excerpt) => {
+                let budget = excerpt.max_bytes.unwrap_or(shared.config.call_bytes);
+                (shared.config.output.excerpt(excerpt), budget)
+            }
+            Reading::Elsewhere => (shared.config.output, shared.config.call_bytes),
+        };
         let call = Call {
             record: Arc::clone(&record),
             cells: request.cells,
@@ -144,8 +153,8 @@ impl Engine {
             reading: request.reading,
             // A call without a listener cannot be asked for input.
             input: if beside.tap.is_some() { request.input } else { InputMode::Refuse },
-            limits: shared.config.output,
-            budget_bytes: shared.config.call_bytes,
+            limits,
+            budget_bytes,
             artifacts: shared.artifacts.clone(),
             owner: owner_of_artifacts,
             feed: (request.mode == KernelMode::Session)

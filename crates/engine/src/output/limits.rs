@@ -2,6 +2,8 @@
 //!
 //! Owns the numbers (B:O-05, B:O-06). It must not know how they are enforced.
 
+use serde::{Deserialize, Serialize};
+
 use super::keep::spill::ArtifactLimit;
 use super::keep::window::Repeats;
 use super::model::ModelOutput;
@@ -22,6 +24,15 @@ impl Default for TextLimit {
     }
 }
 
+/// How much of the output an answer holds, where its caller says so.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Excerpt {
+    /// Bytes of text of all cells together; the default is the engine's.
+    pub max_bytes: Option<usize>,
+    /// Only the end of each output is wanted.
+    pub is_end: bool,
+}
+
 /// Limits for the output of one execution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OutputLimits {
@@ -38,8 +49,6 @@ pub struct OutputLimits {
     /// Bytes held in memory before an artifact is opened in any case. Progress bars write much and show little, so this
     /// exceeds the budget.
     pub held_bytes: usize,
-    /// Bytes of the live view (B:O-20).
-    pub live_bytes: usize,
     /// Limits for pictures, JSON and status events.
     pub rich: RichLimits,
     /// A limit for the artifact itself (B:O-13).
@@ -48,8 +57,10 @@ pub struct OutputLimits {
 
 /// Default text budget of an execution (B:O-05).
 const MAX_BYTES: usize = 51_200;
-/// Bytes that every execution may show, even after the call has used up its budget.
-const LEAST_BYTES: usize = 2048;
+/// Bytes that a cell may show after the call has used up its budget.
+const LEAST_BYTES: usize = 256;
+/// Bytes that are kept for each later cell of a call.
+const LATER_BYTES: usize = 2048;
 
 impl OutputLimits {
     /// Keeps beginning and end, and counts repeated lines (B:O-06).
@@ -61,7 +72,6 @@ impl OutputLimits {
             line_bytes: None,
             repeats: Repeats::Count,
             held_bytes: 1024 * 1024,
-            live_bytes: 2 * MAX_BYTES,
             rich: RichLimits::default(),
             artifact: None,
         }
@@ -70,6 +80,16 @@ impl OutputLimits {
     /// Keeps only the end, as the compatible tools do.
     pub fn tail_only() -> OutputLimits {
         OutputLimits { head_bytes: 0, repeats: Repeats::Keep, ..OutputLimits::head_and_tail() }
+    }
+
+    /// The same limits for a caller that says how much it wants to see.
+    pub(crate) fn excerpt(self, Excerpt { max_bytes, is_end }: Excerpt) -> OutputLimits {
+        let head_bytes = if is_end { 0 } else { self.head_bytes };
+        let limits = OutputLimits { head_bytes, ..self };
+        match max_bytes {
+            Some(most) => OutputLimits { display_bytes: most, ..limits }.with_max_bytes(most),
+            None => limits,
+        }
     }
 
     /// The same limits with another number of bytes, the beginning in proportion.
@@ -84,61 +104,76 @@ impl OutputLimits {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct CallBudget {
     remaining: usize,
-    /// Bytes that every cell may show in any case.
-    least: usize,
+    /// Cells that are still to come.
+    cells: usize,
 }
 
 impl CallBudget {
-    /// A budget of `max_bytes` of text in all.
-    pub(crate) fn new(max_bytes: usize) -> CallBudget {
-        CallBudget { remaining: max_bytes, least: LEAST_BYTES }
+    /// A budget of `max_bytes` of text for so many cells in all.
+    pub(crate) fn new(max_bytes: usize, cells: usize) -> CallBudget {
+        CallBudget { remaining: max_bytes, cells }
     }
 
-    /// A budget for cells of a notebook: they are many, and their outputs are in the file.
-    pub(crate) fn for_notebook(max_bytes: usize) -> CallBudget {
-        CallBudget { remaining: max_bytes.min(MAX_BYTES), least: LEAST_BYTES / 8 }
-    }
-
-    /// The limits for the next cell.
+    /// The limits for the next cell. Up to half of the budget is kept for the cells after it.
     pub(crate) fn limits(&self, limits: OutputLimits) -> OutputLimits {
-        let max_bytes = limits.max_bytes.min(self.remaining.max(self.least));
-        limits.with_max_bytes(max_bytes)
+        let later = self.cells.saturating_sub(1).saturating_mul(LATER_BYTES);
+        let most = (self.remaining - later.min(self.remaining / 2)).max(LEAST_BYTES);
+        limits.with_max_bytes(limits.max_bytes.min(most))
     }
 
     /// Subtracts the output of a cell.
     pub(crate) fn spend(&mut self, output: &ModelOutput) {
         let shown = usize::try_from(output.counts.output_bytes).unwrap_or(usize::MAX);
         self.remaining = self.remaining.saturating_sub(shown);
+        self.cells = self.cells.saturating_sub(1);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::super::model::Counts;
     use super::*;
 
-    /// B:O-06 and W-18: many cells do not multiply the budget, and each may still show some text.
+    fn written(bytes: usize) -> ModelOutput {
+        let counts = Counts { output_bytes: bytes as u64, ..Counts::default() };
+        ModelOutput { counts, ..ModelOutput::default() }
+    }
+
+    /// B:O-06 and W-18: an early cell leaves room for later ones, and what it does not use is theirs.
     #[test]
     fn a_call_has_one_budget() {
-        let mut call = CallBudget::new(60_000);
-        let first = call.limits(OutputLimits::head_and_tail());
+        let usual = OutputLimits::head_and_tail();
+        let mut call = CallBudget::new(60_000, 3);
+        let first = call.limits(usual);
         assert_eq!((first.max_bytes, first.head_bytes), (51_200, 10_240));
-        let shown = Counts { output_bytes: 50_000, ..Counts::default() };
-        let output = ModelOutput { counts: shown, ..ModelOutput::default() };
-        call.spend(&output);
-        let second = call.limits(OutputLimits::head_and_tail());
-        assert_eq!(
-            (second.max_bytes, second.head_bytes, second.display_bytes),
-            (10_000, 2000, 10_000)
-        );
-        call.spend(&output);
-        assert_eq!(call.limits(OutputLimits::tail_only()).max_bytes, LEAST_BYTES);
-        assert_eq!(call.limits(OutputLimits::tail_only()).head_bytes, 0);
+        call.spend(&written(50_000));
+        let second = call.limits(usual);
+        let bytes = (second.max_bytes, second.head_bytes, second.display_bytes);
+        assert_eq!(bytes, (7952, 1590, 7952));
+        call.spend(&written(0));
+        assert_eq!(call.limits(OutputLimits::tail_only()).max_bytes, 10_000);
+        call.spend(&written(10_000));
+        let over = call.limits(OutputLimits::tail_only());
+        assert_eq!((over.max_bytes, over.head_bytes), (LEAST_BYTES, 0));
 
-        let mut run = CallBudget::for_notebook(60_000);
-        run.spend(&output);
-        assert_eq!(run.limits(OutputLimits::head_and_tail()).max_bytes, 1200);
-        run.spend(&output);
-        assert_eq!(run.limits(OutputLimits::head_and_tail()).max_bytes, 256);
+        assert_eq!(CallBudget::new(20_000, 1).limits(usual).max_bytes, 20_000);
+        assert_eq!(CallBudget::new(20_000, 100).limits(usual).max_bytes, 10_000);
+    }
+
+    proptest! {
+        /// Cells that write without end share the budget: only cells after it is used up get the least.
+        #[test]
+        fn loud_cells_stay_within_the_budget(bytes in 0usize..300_000, cells in 1usize..200) {
+            let mut call = CallBudget::new(bytes, cells);
+            let (mut all, mut least) = (0, 0);
+            for _ in 0..cells {
+                let given = call.limits(OutputLimits::head_and_tail()).max_bytes;
+                if given == LEAST_BYTES { least += LEAST_BYTES } else { all += given }
+                call.spend(&written(given));
+            }
+            prop_assert!(all <= bytes, "{all} of {bytes} beside {least}");
+        }
     }
 }

@@ -15,7 +15,7 @@ pub use clean::sanitize::Cleaner;
 pub use keep::spill::{ArtifactLimit, Content, Spill, SpillFile};
 pub use keep::window::{Extent, Repeats};
 pub(crate) use limits::CallBudget;
-pub use limits::{OutputLimits, TextLimit};
+pub use limits::{Excerpt, OutputLimits, TextLimit};
 pub use model::{
     ArtifactRef, Counts, ImageItem, JsonItem, Mark, ModelOutput, Notice, Part, RichItem, RichKind,
     Truncation, guarded, size,

@@ -169,6 +169,9 @@ pub struct Counts {
     pub dropped_lines: u64,
     /// Number of rich items, shown or not.
     pub rich: u64,
+    /// Bytes of the last line while the program still writes it. They are not in `total_bytes`.
+    #[serde(default)]
+    pub open_bytes: u64,
 }
 
 /// The shown parts of a text that exceeds the budget.

@@ -24,16 +24,20 @@ use super::rich::{RichList, mime};
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Preview {
-    /// The end of the text, cut to whole characters.
+    /// The end of the text, in whole lines unless one line alone is too long.
     pub text: String,
-    /// Bytes of cleaned text so far.
+    /// Bytes of cleaned text so far, without the line that may still change.
     pub total_bytes: u64,
+    /// Bytes of that line.
+    pub open_bytes: u64,
     /// Lines of the text so far, shown or not.
     pub total_lines: u64,
     /// Number of rich items so far.
     pub rich: u64,
     /// The artifact with the text, if it does not fit.
     pub artifact: Option<ArtifactRef>,
+    /// What is missing before the end, if anything is.
+    pub elided: Option<Notice>,
 }
 
 /// Number of displays that are remembered for updates.
@@ -283,17 +287,33 @@ impl OutputSink {
 
     /// The end of the text so far.
     pub fn preview(&self) -> Preview {
-        let mut text = self.text.window.recent(self.limits.live_bytes);
-        for cleaner in &self.cleaners {
-            text.push_str(&cleaner.pending());
+        let most = self.limits.max_bytes;
+        let mut text = self.text.window.recent(most);
+        let pending: String = self.cleaners.iter().map(Cleaner::pending).collect();
+        text.push_str(&pending);
+        let mut total = self.text.total();
+        total += Extent::of(&pending);
+        let window = &self.text.window;
+        let mut shown = tail(&text, most);
+        let is_cut = (shown.len() as u64) < total.bytes - window.cleared().bytes;
+        // The first line is a part of one, unless it is the only line.
+        if let (true, Some(feed)) = (is_cut, shown[..shown.len().saturating_sub(1)].find('\n')) {
+            shown = &shown[feed + 1..];
         }
-        let total = self.text.total();
+        let artifact = self.raw.so_far();
+        let elided = is_cut.then(|| {
+            let last = window.line_bytes() + pending.len() as u64;
+            let id = artifact.as_ref().map(|stored| stored.id.clone());
+            Notice::Truncated { truncation: end_of(shown, total, last, most), artifact: id }
+        });
         Preview {
-            text: tail(&text, self.limits.live_bytes).to_owned(),
-            total_bytes: total.bytes,
+            text: shown.to_owned(),
+            total_bytes: self.text.total().bytes,
+            open_bytes: pending.len() as u64,
             total_lines: total.lines(),
             rich: self.rich.count(),
-            artifact: self.raw.so_far(),
+            artifact,
+            elided,
         }
     }
 
@@ -356,6 +376,7 @@ impl OutputSink {
             dropped_bytes: self.text.cap.dropped.bytes,
             dropped_lines: self.text.cap.dropped_lines,
             rich: rich_count,
+            open_bytes: 0,
         };
         ModelOutput {
             parts: kept.parts,
@@ -367,6 +388,20 @@ impl OutputSink {
             stdin_requested: self.stdin_requested,
             has_markdown: self.has_markdown,
         }
+    }
+}
+
+/// The line range of a shown end. `last_bytes` are the bytes of the last line.
+fn end_of(shown: &str, total: Extent, last_bytes: u64, max_bytes: usize) -> Truncation {
+    let (extent, total_lines) = (Extent::of(shown), total.lines());
+    let is_part = extent.feeds == 0 && extent.bytes < last_bytes;
+    Truncation {
+        head: None,
+        tail: (extent.bytes > 0).then_some((total_lines - extent.feeds, total_lines)),
+        total_lines,
+        limit_bytes: max_bytes as u64,
+        partial_line: is_part.then_some((extent.bytes, last_bytes)),
+        scattered_lines: None,
     }
 }
 

@@ -240,7 +240,7 @@ pub(crate) fn request(cwd: &Path, cells: &[&str]) -> PythonRequest {
         mode: KernelMode::Session,
         timeout: Some(LONG),
         wait: Some(LONG),
-        reading: Reading::Bounded,
+        reading: Reading::default(),
         input: InputMode::Refuse,
     }
 }

@@ -96,7 +96,7 @@ impl Desk {
             mode: KernelMode::Session,
             timeout: Some(Duration::from_secs(60)),
             wait: Some(Duration::from_secs(60)),
-            reading: Reading::Bounded,
+            reading: Reading::default(),
             input: InputMode::Refuse,
         }
     }

@@ -83,7 +83,7 @@ impl Rig {
             session: None,
             wanted: KernelWishes::default(),
             mode: KernelMode::Session,
-            reading: Reading::Bounded,
+            reading: Reading::default(),
             start: RunStart::First,
             stamps: Stamps::Nothing,
             on_open: OnOpen::Refuse,

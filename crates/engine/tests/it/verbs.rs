@@ -345,6 +345,7 @@ async fn a_call_is_asked_for_and_its_stored_output_read() {
         id: format!("artifact://{id}"),
         part,
         form: ArtifactForm::Clean,
+        max_bytes: None,
     };
     let found = |report: ResultReport| match report {
         ResultReport::Artifact(report) => report.found,
@@ -380,6 +381,7 @@ async fn a_call_is_asked_for_and_its_stored_output_read() {
         id: "../x".to_owned(),
         part: ArtifactPart::Whole { offset: 0 },
         form: ArtifactForm::Clean,
+        max_bytes: None,
     };
     assert_eq!(stored(bad).await.expect_err("no id").kind(), Kind::Invalid);
 

@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
         wait: None,
         reading: match is_streamed && mode == KernelMode::PerCall {
             true => Reading::Elsewhere,
-            false => Reading::Bounded,
+            false => Reading::default(),
         },
         input,
     };

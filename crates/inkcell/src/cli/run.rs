@@ -207,7 +207,7 @@ fn request(
         session,
         wanted,
         mode: if args.is_kept() { KernelMode::Session } else { KernelMode::PerCall },
-        reading: if args.is_kept() { Reading::Bounded } else { Reading::Elsewhere },
+        reading: if args.is_kept() { Reading::default() } else { Reading::Elsewhere },
         start: if args.resume { RunStart::Resume } else { RunStart::First },
         stamps: args.record.map_or(Stamps::Nothing, Stamps::from),
         parameters: Parameters::default(),

@@ -21,6 +21,8 @@ pub(crate) struct CallSettings {
     pub(crate) timeout: Option<Duration>,
     pub(crate) kernel_mode: KernelMode,
     pub(crate) text: TextLimit,
+    /// Bytes of text in one answer.
+    pub(crate) call_bytes: usize,
     pub(crate) images: Images,
 }
 
@@ -102,6 +104,7 @@ impl Settings {
                 max_bytes: read.size(Key::OutputBytes).unwrap_or(usize::MAX),
                 max_lines: read.count(Key::OutputLines),
             },
+            call_bytes: read.size(Key::OutputCallBytes).unwrap_or(usize::MAX),
             images: match read.word(Key::OutputImages) {
                 "path" => Images::Path,
                 "off" => Images::Off,

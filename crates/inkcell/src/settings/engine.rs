@@ -57,7 +57,7 @@ pub(crate) fn engine_config(settings: &Settings, profile: Profile) -> EngineConf
         },
         artifacts: artifacts_config(settings),
         output: output(&read, profile),
-        call_bytes: read.size(Key::OutputCallBytes).unwrap_or(usize::MAX),
+        call_bytes: read.size(Key::OutputCallBytes).map_or(usize::MAX, output_bytes),
         keep_results: read.time(Key::ResultsKeep).unwrap_or(Duration::ZERO),
         random: system_random,
     }
@@ -109,6 +109,11 @@ fn list(setting: &Setting) -> Option<Vec<String>> {
     }
 }
 
+/// The bytes of output in an answer of so many bytes: headings and remarks need the others.
+pub(crate) fn output_bytes(answer_bytes: usize) -> usize {
+    answer_bytes / 6 * 5
+}
+
 fn output(read: &SettingsReader<'_>, profile: Profile) -> OutputLimits {
     let kept = match profile {
         Profile::Compat => OutputLimits::tail_only(),
@@ -124,7 +129,6 @@ fn output(read: &SettingsReader<'_>, profile: Profile) -> OutputLimits {
         // The shown part of one display may be as large as that of the cell.
         display_bytes: max_bytes,
         line_bytes: read.size(Key::OutputLineBytes),
-        live_bytes: max_bytes.saturating_mul(2),
         rich: RichLimits { images, ..kept.rich },
         ..kept.with_max_bytes(max_bytes)
     }

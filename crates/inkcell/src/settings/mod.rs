@@ -36,7 +36,9 @@ mod variables;
 
 #[allow(unused_imports, reason = "commands that run code are about to use them")]
 pub(crate) use calls::{CallSettings, GatewaySettings, Images, LogSettings, ToolMode, TraceSwitch};
-pub(crate) use engine::{artifacts_config, engine_config, kernel_pool, runner_config, size_policy};
+pub(crate) use engine::{
+    artifacts_config, engine_config, kernel_pool, output_bytes, runner_config, size_policy,
+};
 pub(crate) use resolve::{ResolvedSettings, Setting, Source, anchored};
 pub(crate) use runtime_folder::RuntimeFolder;
 pub(crate) use surroundings::Surroundings;

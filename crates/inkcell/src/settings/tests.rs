@@ -287,9 +287,9 @@ fn what_is_set_reaches_the_engine() {
         };
         assert_eq!(config.limits.idle, idle);
         let output = config.output;
-        assert_eq!((output.max_bytes, output.display_bytes, output.live_bytes), (1000, 1000, 2000));
+        assert_eq!((output.max_bytes, output.display_bytes), (1000, 1000));
         assert_eq!((output.line_bytes, output.rich.images.max_bytes), (Some(100), 5000));
-        assert_eq!((config.call_bytes, config.keep_results), (4000, Duration::from_secs(4)));
+        assert_eq!((config.call_bytes, config.keep_results), (3330, Duration::from_secs(4)));
         let stored = config.artifacts.limits;
         assert_eq!((stored.session_bytes, stored.total_bytes), (1, 2));
         assert_eq!(stored.max_age, Duration::from_secs(3));

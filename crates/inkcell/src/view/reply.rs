@@ -3,6 +3,7 @@
 //! Owns the order of the text, after the source documents (B: ). The sentences are in
 //! `words`. Pictures are only named here; the face sends them.
 
+mod fit;
 mod notebook;
 
 use std::io;
@@ -10,7 +11,7 @@ use std::io;
 use inkcell_engine::api::{CellReport, EndReport, PythonReport, State};
 use inkcell_engine::kernel::PyError;
 use inkcell_engine::notebook::{visible_controls, visible_line};
-use inkcell_engine::output::{ImageItem, RichItem, RichKind, guarded, size};
+use inkcell_engine::output::{ImageItem, RichItem, RichKind, guarded};
 use inkcell_engine::session::KernelFate;
 
 use super::ending::{self, Summary};
@@ -19,6 +20,8 @@ use crate::output::{Stream, cleaned, visible_text};
 use crate::view::paint::Colour;
 use crate::words;
 use crate::words::reply::{never_run, next_step};
+use fit::Block;
+pub(crate) use fit::{Room, cut};
 
 /// The answer for a reader.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,44 +53,57 @@ pub(crate) fn of(summary: &Summary) -> Reply {
 
 /// The same from a report alone.
 pub(crate) fn of_report(report: &PythonReport) -> Reply {
-    of_report_with(report, Afterwards::of(report))
+    of_report_with(report, Terms { kernel: Afterwards::of(report), room: Room::UNBOUNDED, told: 0 })
 }
 
-/// The same for a caller that knows the kernel's future.
-pub(crate) fn of_report_with(report: &PythonReport, kernel: Afterwards) -> Reply {
-    let failed = report.cells.iter().filter(|cell| ending::exception(cell).is_some()).count();
-    let terms = Terms { kernel, error_bytes: (ERRORS_BYTES / failed.max(1)).max(ERROR_BYTES) };
-    let text = match (&report.notebook, &*report.cells) {
+/// The same on a caller's terms.
+pub(crate) fn of_report_with(report: &PythonReport, terms: Terms) -> Reply {
+    let cells = report.cells.get(terms.told..).unwrap_or_default();
+    let failed = cells.iter().filter(|cell| ending::exception(cell).is_some()).count();
+    let errors_bytes = ERRORS_BYTES.min(terms.room.max_bytes / 2);
+    let error_bytes = (errors_bytes / failed.max(1)).max(ERROR_BYTES);
+    let room = terms.room;
+    let terms = CellTerms { kernel: terms.kernel, error_bytes, told: terms.told };
+    let mut blocks = match (&report.notebook, &*report.cells) {
         (Some(_), _) => notebook::cells(report, terms),
-        (None, [one]) => single(one, terms),
+        (None, [one]) if terms.told == 0 => single(one, terms),
+        (None, [_]) => Vec::new(),
         (None, several) => many(several, report.state, terms),
     };
     let is_error = !matches!(report.state, State::Done | State::Queued | State::Running)
         || notebook::is_unsaved(report);
-    let mut text = text.trim_end().to_owned();
     let after = without_blank_edges(&report.after.block(None));
     if !after.is_empty() {
-        text.push_str(&format!("\n\n{}\n{after}", words::output::AFTER_LAST_CELL));
+        blocks.push(Block::output(format!("{}\n{after}", words::output::AFTER_LAST_CELL)));
     }
-    for line in asides(report) {
-        text.push_str(&format!("\n\n{line}"));
-    }
+    blocks.extend(asides(report).into_iter().map(Block::remark));
     // Outputs are clean. The program chose titles, exceptions and the kernel's last words, so they need the
     // filter.
-    let text = visible_controls(text.trim_start_matches('\n')).into_owned();
-    Reply { text, is_error }
+    let visible = |block: Block| block.map(|text| visible_controls(text).into_owned());
+    let text = fit::joined(blocks.into_iter().map(visible).collect(), room);
+    Reply { text: text.trim_start_matches('\n').trim_end().to_owned(), is_error }
 }
 
 /// Bytes of all tracebacks together, and the least for a single one.
 const ERRORS_BYTES: usize = 24 << 10;
 const ERROR_BYTES: usize = 1 << 10;
 
+/// What a caller knows, and how much it wants to see.
+#[derive(Clone, Copy)]
+pub(crate) struct Terms {
+    pub(crate) kernel: Afterwards,
+    pub(crate) room: Room,
+    /// How many cells from the first on it has been told about.
+    pub(crate) told: usize,
+}
+
 /// Settings shared by all cells of a call.
 #[derive(Clone, Copy)]
-struct Terms {
+struct CellTerms {
     kernel: Afterwards,
     /// Bytes kept of one traceback.
     error_bytes: usize,
+    told: usize,
 }
 
 /// Whether the kernel survives the call.
@@ -106,7 +122,7 @@ impl Afterwards {
 }
 
 /// The only cell of a call needs no heading.
-fn single(cell: &CellReport, terms: Terms) -> String {
+fn single(cell: &CellReport, terms: CellTerms) -> Vec<Block> {
     let output = output(cell, annotation(cell, terms.kernel).as_deref(), terms);
     let last = match cell.state {
         State::Error | State::InputRefused | State::KernelDied => {
@@ -117,28 +133,29 @@ fn single(cell: &CellReport, terms: Terms) -> String {
         State::Done if output.is_empty() => cell.output.placeholder(),
         _ => None,
     };
-    joined([Some(output), last])
+    [Some(of_state(cell.state, output)), last.map(Block::remark)].into_iter().flatten().collect()
 }
 
-fn many(cells: &[CellReport], state: State, terms: Terms) -> String {
+fn many(cells: &[CellReport], state: State, terms: CellTerms) -> Vec<Block> {
     let all = cells.len();
     let mut blocks = Vec::new();
-    for (number, cell) in (1..).zip(cells) {
+    for (number, cell) in (1..).zip(cells).skip(terms.told) {
         if matches!(cell.state, State::Queued | State::NeverRun) && cell.end.is_none() {
             continue;
         }
         let output = output(cell, annotation(cell, terms.kernel).as_deref(), terms);
         let title = cell.source.title.iter().map(|title| format!(" {}", visible_line(title)));
         let heading = format!("[{number}/{all}]{}", title.collect::<String>());
-        blocks.push(Some(match cell.state {
+        let block = match cell.state {
             State::Done if output.is_empty() => match &*cell.output.rich {
                 [] => format!("{heading} (ok)"),
                 _ => format!("{heading}\n{}", cell.output.placeholder().unwrap_or_default()),
             },
             _ if output.is_empty() => heading,
             _ => format!("{heading}\n{output}"),
-        }));
-        blocks.push(match cell.state {
+        };
+        blocks.push(of_state(cell.state, block));
+        let remark = match cell.state {
             State::KernelDied if matches!(cell.end, Some(EndReport::GivenUp)) => {
                 Some(words::reply::given_up(number))
             }
@@ -156,15 +173,24 @@ fn many(cells: &[CellReport], state: State, terms: Terms) -> String {
             }
             State::NeverRun => Some(words::reply::not_run(number, &never_run(cell))),
             State::Queued | State::Running | State::Done => None,
-        });
+        };
+        blocks.extend(remark.map(Block::remark));
     }
-    if blocks.is_empty() {
-        blocks.push(Some(match state {
+    if blocks.is_empty() && terms.told == 0 {
+        blocks.push(Block::remark(match state {
             State::Cancelled => words::reply::ABORTED.to_owned(),
             other => format!("({})", other.name()),
         }));
     }
-    joined(blocks)
+    blocks
+}
+
+/// A failure needs more room than the output of cells that ended well.
+fn of_state(state: State, text: String) -> Block {
+    match state {
+        State::Queued | State::Running | State::Done => Block::output(text),
+        _ => Block::remark(text),
+    }
 }
 
 /// The remark before the output of a cell that was stopped (B:X-22). A cancelled cell gets none, since the
@@ -184,7 +210,7 @@ fn annotation(cell: &CellReport, kernel: Afterwards) -> Option<String> {
 }
 
 /// The output of a cell, its exception, and remarks about both.
-fn output(cell: &CellReport, note: Option<&str>, terms: Terms) -> String {
+fn output(cell: &CellReport, note: Option<&str>, terms: CellTerms) -> String {
     let mut text = cell.output.block(note);
     // A picture is not text, so its placeholder follows the words that report the lack of text.
     let pictures = cell.output.rich.iter().any(|item| matches!(item.kind, RichKind::Image(_)));
@@ -192,9 +218,10 @@ fn output(cell: &CellReport, note: Option<&str>, terms: Terms) -> String {
         text.push_str(&placeholder);
     }
     let rich = cell.output.rich.iter().filter_map(rich);
-    let error = ending::exception(cell)
-        .filter(|_| cell.state != State::Cancelled)
-        .map(|error| guarded(&bounded(without_colours(error), terms.error_bytes)));
+    let error = ending::exception(cell).filter(|_| cell.state != State::Cancelled).map(|error| {
+        // The mark is ours, so it is set after the guard. An exception's message may be as long as its data.
+        cut(guarded(&without_colours(error)), Room { max_bytes: terms.error_bytes, is_end: false })
+    });
     for more in rich.chain(error) {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
@@ -209,18 +236,6 @@ fn output(cell: &CellReport, note: Option<&str>, terms: Terms) -> String {
 fn without_colours(error: &PyError) -> String {
     let text = traceback(error, Colour::Off);
     if error.plain.is_empty() { cleaned(&text) } else { text }
-}
-
-/// The beginning and the end of a long traceback. An exception's message may be as long as its data.
-fn bounded(text: String, most: usize) -> String {
-    if text.len() <= most {
-        return text;
-    }
-    let head = text.floor_char_boundary(most / 3);
-    let tail = text.ceil_char_boundary(text.len() - (most - head));
-    let left_out = size((tail - head) as u64);
-    let mark = words::output::traceback_left_out(&left_out);
-    format!("{}\n{mark}\n{}", &text[..head], &text[tail..])
 }
 
 /// Drops empty lines at both ends. Leading spaces stay, since a table stands in columns.
@@ -269,11 +284,6 @@ fn asides(report: &PythonReport) -> Vec<String> {
         _ => {}
     }
     lines
-}
-
-fn joined(parts: impl IntoIterator<Item = Option<String>>) -> String {
-    let parts = parts.into_iter().flatten().filter(|part| !part.is_empty());
-    parts.collect::<Vec<_>>().join("\n\n")
 }
 
 #[cfg(test)]

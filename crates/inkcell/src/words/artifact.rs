@@ -64,11 +64,13 @@ pub(crate) fn lines_of(first: u64, last: u64, total: u64, next: u64) -> String {
     format!("[Showing lines {first}-{last} of {total}. Use :{next} to continue]")
 }
 
-pub(crate) fn is_execution(name: &str, id: &str) -> String {
-    format!("{name}: {id} is an execution; only artifacts have parts")
+/// The mark in place of a last line that is longer than a page.
+pub(crate) fn line_too_long(line: usize) -> String {
+    format!("[Line {line}, the last one, is too long; max_bytes shows more]")
 }
 
-pub(crate) const LEAVE_PART_OUT: &str = "leave it out; a truncated output names its artifact";
+/// What is said of an answer that should be an artifact.
+pub(crate) const NO_ARTIFACT: &str = "the answer is no artifact, which is a fault of inkcell";
 
 pub(crate) const MORE_THAN_ONE_PART: &str = "this asks for more than one part";
 

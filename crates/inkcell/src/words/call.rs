@@ -165,9 +165,28 @@ pub(crate) fn in_background(id: &str) -> String {
 }
 
 /// How a model gets the rest of a call that goes on.
-pub(crate) fn ask_for_it(id: &str) -> String {
-    format!("ask for it with result, id: \"{id}\"")
+pub(crate) fn ask_for_news(id: &str, since: &dyn Display) -> String {
+    format!("ask for what is new with result, id: \"{id}\", since: \"{since}\"")
 }
+
+/// What a caller gets that has been told everything.
+pub(crate) const NO_NEW_OUTPUT: &str = "(no new output)";
+
+/// Why a mark is refused.
+pub(crate) fn not_since(given: &str) -> String {
+    format!(
+        "since: {given:?} is not a mark; give the one that the last answer names, such as 0:1234"
+    )
+}
+
+/// Why a part of a call's output cannot be read.
+pub(crate) fn nothing_stored(id: &str) -> String {
+    format!("execution {id} has no stored output: what it wrote is short")
+}
+
+/// The next step for it.
+pub(crate) const LEAVE_PART_OUT: &str =
+    "ask for the execution without lines, grep, json_path and offset";
 
 pub(crate) const LEFT_BEHIND: &str = "processes that the command left behind were ended";
 

@@ -42,9 +42,14 @@ pub(crate) fn undelivered(bytes: u64) -> String {
     format!("{bytes} bytes of output were dropped, because nobody read them")
 }
 
-/// The mark in place of the middle of a traceback. `left_out` is its size.
-pub(crate) fn traceback_left_out(left_out: &str) -> String {
-    format!("[… {left_out} of the traceback left out …]")
+/// The mark in place of a part of an answer. `left_out` is its size.
+pub(crate) fn left_out(left_out: &str) -> String {
+    format!("[… {left_out} left out …]")
+}
+
+/// The mark in place of whole parts of an answer.
+pub(crate) fn blocks_left_out(number: usize) -> String {
+    format!("[… {} of the answer left out; max_bytes shows more …]", count(number, "part"))
 }
 
 /// Where a model finds all of a value that is shown in part.

@@ -2,6 +2,11 @@
 
 use std::fmt::Display;
 
+/// Why a number of bytes is refused.
+pub(crate) fn max_bytes_out_of_range(given: u64, least: u64, most: u64) -> String {
+    format!("max_bytes: {given} is out of range; give {least} to {most}")
+}
+
 /// The refusal of an unknown tool. `near` asks whether another one is meant.
 pub(crate) fn not_found(name: &str, near: &str) -> String {
     format!("there is no tool {name}{near}")

@@ -29,6 +29,7 @@ mod http_guard;
 mod http_life;
 mod jupyter_kernels;
 mod logging;
+mod loud_calls;
 mod mcp_agent;
 mod mcp_end;
 mod mcp_folders;

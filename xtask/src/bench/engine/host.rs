@@ -116,7 +116,7 @@ impl Task {
             mode: KernelMode::Session,
             timeout: Some(LIMIT),
             wait: Some(LIMIT),
-            reading: Reading::Bounded,
+            reading: Reading::default(),
         };
         let resolved = engine.resolve(&request.session_ref(), request.mode).await?;
         let options = CallOptions::of(OwnerId(1));

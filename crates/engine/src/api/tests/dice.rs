@@ -132,7 +132,13 @@ impl Dice {
             mode: self.one(&[KernelMode::Session, KernelMode::PerCall]),
             timeout: self.maybe(Dice::time),
             wait: self.maybe(Dice::time),
-            reading: self.one(&[Reading::Bounded, Reading::Elsewhere]),
+            reading: match self.flag() {
+                true => Reading::Bounded(Excerpt {
+                    max_bytes: self.maybe(|dice| dice.below(100_000) as usize),
+                    is_end: self.flag(),
+                }),
+                false => Reading::Elsewhere,
+            },
             input: self.one(&[InputMode::Refuse, InputMode::Ask]),
         }
     }
@@ -174,7 +180,12 @@ impl Dice {
                 };
                 let forms = [ArtifactForm::Clean, ArtifactForm::Raw];
                 let form = forms[usize::from(self.text().len().is_multiple_of(2))];
-                AnyRequest::Result(ResultRequest::Artifact { id: self.text(), part, form })
+                AnyRequest::Result(ResultRequest::Artifact {
+                    id: self.text(),
+                    part,
+                    form,
+                    max_bytes: self.maybe(|dice| dice.below(100_000) as usize),
+                })
             }
         }
     }

@@ -119,6 +119,16 @@ impl Window {
         self.total
     }
 
+    /// The extent of the text that the program cleared or replaced.
+    pub(crate) fn cleared(&self) -> Extent {
+        self.cleared
+    }
+
+    /// The bytes of the last line so far.
+    pub(crate) fn line_bytes(&self) -> u64 {
+        self.line_bytes
+    }
+
     /// Returns true if more text came than fits.
     pub(crate) fn is_over(&self) -> bool {
         self.total.bytes > self.budget as u64

@@ -421,11 +421,30 @@ fn giant_forms_are_stored() {
 /// B:O-20, B:X-10: the preview is the end of the text so far, with the current line.
 #[test]
 fn a_preview_shows_the_end() {
-    let limits = OutputLimits { live_bytes: 10, ..OutputLimits::head_and_tail() };
+    let limits = OutputLimits::head_and_tail().with_max_bytes(10);
     let mut sink = OutputSink::new(limits, Spill::none());
-    sink.push(&out("0123456789\n10%\r20%"));
-    assert_eq!(sink.preview().text, "456789\n20%"[..].to_owned());
-    assert_eq!(sink.preview().total_bytes, 11);
+    sink.push(&out("012345\n10%\r20%"));
+    let whole = sink.preview();
+    assert_eq!((&*whole.text, whole.total_bytes, whole.elided), ("012345\n20%", 7, None));
+
+    // It begins with a whole line, and says which lines it shows.
+    sink.push(&out("\nlast"));
+    let end = sink.preview();
+    assert_eq!((&*end.text, end.total_bytes, end.total_lines), ("20%\nlast", 11, 3));
+    let said = end.elided.unwrap().to_string();
+    assert_eq!(said, "[Showing lines 2-3 of 3 (10B limit)]");
+
+    // Only a line that is too long by itself begins in the middle.
+    sink.push(&out("0123456789"));
+    let part = sink.preview();
+    assert_eq!(part.text, "0123456789");
+    let said = part.elided.unwrap().to_string();
+    assert_eq!(said, "[Showing last 10B of line 3 (line is 14B)]");
+
+    // What the program cleared is not missing.
+    sink.push(&ExecEvent::ClearOutput { wait: false });
+    sink.push(&out("new\n"));
+    assert_eq!((sink.preview().text.as_str(), sink.preview().elided), ("new\n", None));
 }
 
 proptest! {

@@ -145,7 +145,7 @@ fn make(world: &World, dice: &mut Dice) -> (Made, PythonRequest) {
         mode,
         timeout,
         wait,
-        reading: Reading::Bounded,
+        reading: Reading::default(),
         input: inkcell_engine::kernel::InputMode::Refuse,
     };
     let (losses, jumps) =

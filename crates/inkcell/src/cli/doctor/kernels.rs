@@ -146,7 +146,7 @@ impl<'a> Probe<'a> {
             mode: KernelMode::PerCall,
             timeout: Some(CODE_LIMIT),
             wait: None,
-            reading: Reading::Bounded,
+            reading: Reading::default(),
             input: InputMode::Refuse,
         };
         let resolved = engine.resolve(&request.session_ref(), request.mode).await?;

@@ -3,7 +3,7 @@
 //! Owns the shapes of contents and errors. The protocol owns how they are sent.
 
 use bytes::Bytes;
-use inkcell_engine::api::State;
+use inkcell_engine::api::{ExecutionId, State};
 use inkcell_engine::{EngineError, Kind};
 use serde_json::{Value, json};
 
@@ -42,6 +42,8 @@ pub(crate) struct ToolReply {
     pub(crate) is_error: bool,
     /// The kind of failure, for a caller that has to answer with a number.
     pub(crate) fault: Option<Fault>,
+    /// The call that goes on after this answer.
+    pub(crate) goes_on: Option<ExecutionId>,
 }
 
 /// The kind of failure that an answer reports.

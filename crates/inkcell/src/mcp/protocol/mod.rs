@@ -5,6 +5,7 @@
 
 mod answer;
 mod arrivals;
+mod executions;
 mod http;
 mod instructions;
 mod lines;

@@ -24,6 +24,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::executions::{self, Awaited};
 use super::order::Ticket;
 use super::resources::ResourceError;
 use super::roots::ClientRoots;
@@ -43,6 +44,7 @@ pub(crate) struct Server {
     tools: Arc<Vec<Tool>>,
     calls: Calls,
     roots: ClientRoots,
+    awaited: Awaited,
 }
 
 /// The calls of all clients that end together. Clones share them.
@@ -82,7 +84,7 @@ impl Server {
     /// A server that counts its calls among these.
     pub(crate) fn new(desk: Desk, owner: OwnerId, calls: Calls) -> Server {
         let tools = Arc::new(offer::offered(&desk.exposure));
-        Server { desk, owner, tools, calls, roots: ClientRoots::new() }
+        Server { desk, owner, tools, calls, roots: ClientRoots::new(), awaited: Awaited::default() }
     }
 
     async fn call(
@@ -138,7 +140,13 @@ impl Server {
             () = giving_up => return ToolReply::default(),
         };
         self.calls.settle();
-        done.unwrap_or_else(ToolError::into_reply)
+        let reply = done.unwrap_or_else(ToolError::into_reply);
+        if let Some(call) =
+            reply.goes_on.as_ref().and_then(|id| self.desk.engine.find_call(id).ok())
+        {
+            self.awaited.tell_end(call, context.peer.clone(), self.calls.ending.clone());
+        }
+        reply
     }
 }
 
@@ -230,6 +238,11 @@ impl ServerHandler for Server {
         request: ReadResourceRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
+        if let Some(id) = request.uri.strip_prefix(executions::SCHEME) {
+            let missing = |error| ErrorData::resource_not_found(answer::cleaned(error), None);
+            let contents = executions::read(&self.desk, id).map_err(missing)?;
+            return Ok(ReadResourceResult::new(vec![contents]).into());
+        }
         let artifacts = self.desk.engine.artifacts().clone();
         let (uri, exposure) = (request.uri.clone(), self.desk.exposure.clone());
         let read = move || resources::read(&artifacts, &uri, &exposure);

@@ -5,22 +5,29 @@
 
 use inkcell_engine::Kind;
 use inkcell_engine::api::{
-    CellReport, EndReport, KernelStep, NotebookReport, Problem, PythonReport, State,
+    CellReport, EndReport, KernelStep, NotebookCell, NotebookReport, Problem, PythonReport, State,
 };
 use inkcell_engine::artifact::Scope;
 use inkcell_engine::output::{ArtifactRef, ImageItem, RichItem, RichKind};
 
 use super::details::{self, Language};
+use super::news::Since;
 use super::running::CallProgress;
 use super::session::profile;
 use super::{Content, Desk, Fault, ToolError, ToolReply, weight};
 use crate::settings::Images;
-use crate::view::reply::{self, Afterwards, Reply};
+use crate::view::reply::{self, Afterwards, Reply, Room, Terms, cut};
 use crate::words;
 use crate::words::step::Audience;
 
 /// How many pictures one answer shows; the others are stored.
 const MAX_IMAGES: usize = 8;
+
+/// How many links to whole outputs one answer has; the text names the others.
+const MAX_LINKS: usize = 8;
+
+/// The part of the text that remarks about the call may take: one of so many.
+const LINES: usize = 8;
 
 /// What is kept free of pictures for notes and links.
 const SPARE_BYTES: usize = 32 << 10;
@@ -55,34 +62,57 @@ pub(crate) async fn off_thread<T: Send + 'static>(
 }
 
 fn make(desk: &Desk, followed: CallProgress, readers: Readers) -> Result<ToolReply, ToolError> {
-    let CallProgress { report, asides } = followed;
+    let CallProgress { mut report, asides, wanted, since } = followed;
+    let next_mark = Since::after(&report);
+    let mut told = 0;
+    if let Some(since) = since {
+        since.apply(&mut report);
+        let is_told = report.cells.iter().take(since.cell);
+        told = is_told.filter(|cell| !is_left_out(cell)).count();
+    }
     let report = report.without_left_out().into_owned();
     if let Some(error) = not_begun(&report) {
         return Err(error);
     }
-    let Reply { mut text, is_error } = reply::of_report_with(&report, kernel_after(desk, &report));
+    let room = wanted.room(desk);
+    let lines_bytes = room.max_bytes / LINES;
+    let most = Room { max_bytes: room.max_bytes - lines_bytes, ..room };
+    let kernel = kernel_after(desk, &report);
+    let terms = Terms { kernel, room: most, told };
+    let Reply { mut text, is_error } = reply::of_report_with(&report, terms);
+    if text.is_empty() && since.is_some() {
+        text.push_str(words::call::NO_NEW_OUTPUT);
+    }
     let structured = match readers {
         Readers::Programs(language) => Some(details::of(desk, &report, language)),
         Readers::Model => None,
     };
     let words = weight::of_text(&text) + structured.as_ref().map_or(0, weight::of_json);
-    let room = weight::MOST_BYTES.saturating_sub(SPARE_BYTES + words);
-    let pictures = Pictures::of(desk, &report, room);
-    for line in asides.iter().map(|aside| format!("[{aside}]")).chain(pictures.lines) {
-        text.push_str(&format!("\n\n{line}"));
-    }
-    if let Some(next) = next_step(desk, &report) {
-        text.push_str(&format!("\nNext: {next}"));
-    }
+    let left = weight::MOST_BYTES.saturating_sub(SPARE_BYTES + words);
+    let pictures = Pictures::of(desk, &report.cells[told..], left);
+    let next = next_step(desk, &report, next_mark)
+        .map(|next| format!("\nNext: {next}"))
+        .unwrap_or_default();
+    let lines = asides.iter().map(|aside| format!("[{aside}]")).chain(pictures.lines);
+    let lines: String = lines.map(|line| format!("\n\n{line}")).collect();
+    let left = Room { max_bytes: lines_bytes.saturating_sub(next.len()), is_end: false };
+    text.push_str(&cut(lines, left));
+    text.push_str(&next);
     let mut content = vec![Content::Text(text.trim_start_matches('\n').to_owned())];
     content.extend(pictures.content);
-    content.extend(report.cells.iter().filter_map(whole_output));
+    content.extend(report.cells[told..].iter().filter_map(whole_output).take(MAX_LINKS));
     let fault = is_error.then_some(Fault::Ended(report.state));
-    let reply = ToolReply { content, is_error, fault, ..ToolReply::default() };
+    let is_asked_again = !report.state.is_end() && desk.exposure.can_ask_again();
+    let goes_on = is_asked_again.then(|| report.execution.clone());
+    let reply = ToolReply { content, is_error, fault, goes_on, ..ToolReply::default() };
     Ok(match structured {
         Some(structured) => reply.with_structured(structured),
         None => reply,
     })
+}
+
+fn is_left_out(cell: &CellReport) -> bool {
+    cell.notebook.as_ref().is_some_and(NotebookCell::is_left_out)
 }
 
 /// Why nothing was run, if that is so.
@@ -114,9 +144,9 @@ fn kernel_after(desk: &Desk, report: &PythonReport) -> Afterwards {
 }
 
 /// What to do next, where the text does not say so itself.
-fn next_step(desk: &Desk, report: &PythonReport) -> Option<String> {
+fn next_step(desk: &Desk, report: &PythonReport, mark: Since) -> Option<String> {
     if !report.state.is_end() && desk.exposure.can_ask_again() {
-        return Some(words::call::ask_for_it(&report.execution.0));
+        return Some(words::call::ask_for_news(&report.execution.0, &mark));
     }
     if let (Some(run), true) = (&report.notebook, report.state.is_end())
         && let Some(step) = after_run(report, run, kernel_after(desk, report))
@@ -171,12 +201,12 @@ struct Pictures {
 
 impl Pictures {
     /// As many as there is room for; where the files of the others are.
-    fn of(desk: &Desk, report: &PythonReport, mut room: usize) -> Pictures {
+    fn of(desk: &Desk, cells: &[CellReport], mut room: usize) -> Pictures {
         let images = desk.settings.calls(profile(desk)).images;
         let mut pictures = Pictures::default();
         let mut shown = 0;
         let mut left_out = 0;
-        for (item, image) in report.cells.iter().flat_map(of_cell) {
+        for (item, image) in cells.iter().flat_map(of_cell) {
             let stored = image.artifact.as_ref();
             match (images, &image.data) {
                 (Images::Inline, Some(_)) if shown == MAX_IMAGES => left_out += 1,

@@ -23,11 +23,12 @@ use super::answer::off_thread;
 use super::details;
 use super::seconds::{Seconds, TimeLimit, Zero};
 use super::session::{folder, profile};
+use super::shown::Wanted;
 use super::{
     Alias, CallContext, Content, Desk, Fault, Hints, Order, ToolError, ToolReply, ToolSpec, decode,
     lean,
 };
-use crate::settings::engine_config;
+use crate::settings::{engine_config, output_bytes};
 use crate::words;
 use command::{Command, CommandEnd, End};
 
@@ -55,10 +56,14 @@ struct Arguments {
     timeout: Option<Seconds>,
     /// Working folder.
     cwd: Option<String>,
+    max_bytes: Option<u64>,
+    #[serde(default)]
+    tail: bool,
 }
 
 async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolReply, ToolError> {
-    let Arguments { command, timeout, cwd } = decode(given, &ALIASES)?;
+    let Arguments { command, timeout, cwd, max_bytes, tail } = decode(given, &ALIASES)?;
+    let (room, is_given) = (Wanted::of(max_bytes, tail)?.room(desk), max_bytes.is_some());
     let limited = match timeout {
         None => TimeLimit { limit: Some(USUAL), notice: None },
         Some(given) => given.within("timeout", 1, MOST, Zero::TooSmall),
@@ -73,8 +78,10 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
     let kept = engine_config(&desk.settings, profile(desk)).output;
     let owner = ArtifactSession::new("bash", &[cwd.as_os_str().as_encoded_bytes()]);
     let spill = spill(desk.engine.artifacts().clone(), owner, command.clone());
-    // The documents keep only the end (B:O-06).
-    let limits = OutputLimits { head_bytes: 0, ..kept };
+    // The documents keep only the end (B:O-06), whether or not the caller asks for it.
+    let max_bytes = output_bytes(room.max_bytes);
+    let max_bytes = if is_given { max_bytes } else { max_bytes.min(kept.max_bytes) };
+    let limits = OutputLimits { head_bytes: 0, ..kept }.with_max_bytes(max_bytes);
     let sink = OutputSink::new(limits, spill);
     let command = Command { text: command, cwd, env: env.vars, timeout, ladder: python.ladder };
     let ran = command.run(sink, context).await.map_err(|source| {

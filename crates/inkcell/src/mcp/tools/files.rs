@@ -9,6 +9,7 @@ use inkcell_engine::{EngineError, Kind, Notebooks};
 use serde::{Deserialize as _, Deserializer};
 use serde_json::Value;
 
+use super::shown::Wanted;
 use super::{CallContext, Desk, ToolError};
 use crate::output::{count, visible};
 use crate::words;
@@ -20,23 +21,25 @@ pub(crate) const PAGE: PageLimits = PageLimits::STANDARD;
 /// Who reads what a tool shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reader {
-    /// A model, a page of so many lines at a time.
-    Model { lines: usize },
+    /// A model, a page at a time: the first one, or the last.
+    Model { page: PageLimits, is_end: bool },
     /// Code that called the tool: it takes all there is, and nothing besides.
     Code,
 }
 
 impl Reader {
-    pub(crate) fn at(desk: &Desk) -> Reader {
+    pub(crate) fn at(desk: &Desk, wanted: Wanted) -> Reader {
         if desk.bridge.is_for_code() {
             return Reader::Code;
         }
-        Reader::Model { lines: desk.settings.calls(desk.exposure.profile()).text.max_lines }
+        let max_lines = desk.settings.calls(desk.exposure.profile()).text.max_lines;
+        let page = PageLimits { max_lines, max_bytes: wanted.page_bytes(desk) };
+        Reader::Model { page, is_end: wanted.is_end }
     }
 
     fn page(self) -> PageLimits {
         match self {
-            Reader::Model { lines } => PageLimits { max_lines: lines, ..PAGE },
+            Reader::Model { page, .. } => page,
             Reader::Code => PageLimits { max_lines: usize::MAX, max_bytes: usize::MAX },
         }
     }
@@ -90,6 +93,9 @@ pub(crate) struct FileText {
 /// is more than that is cut: there is always a bound.
 pub(crate) fn shown(text: &str, selector: &Selector, reader: Reader) -> FileText {
     let limits = reader.page();
+    if let (Reader::Model { is_end: true, .. }, []) = (reader, &*selector.ranges) {
+        return last_page(text, limits);
+    }
     let mut paged = page(text, selector, limits);
     if paged.is_empty() && !text.is_empty() {
         let lines = count(text.split_inclusive('\n').count(), "line");
@@ -110,6 +116,29 @@ pub(crate) fn shown(text: &str, selector: &Selector, reader: Reader) -> FileText
         return FileText { text: paged, is_whole: false };
     }
     FileText { text: paged, is_whole }
+}
+
+/// The last lines of a text, as many as a page holds.
+fn last_page(text: &str, limits: PageLimits) -> FileText {
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let mut bytes = 0;
+    let fits = |line: &&&str| {
+        bytes += line.len();
+        bytes <= limits.max_bytes
+    };
+    let shown = lines.iter().rev().take(limits.max_lines).take_while(fits).count();
+    let (first, all) = (lines.len() - shown, lines.len());
+    if first == 0 {
+        return FileText { text: text.to_owned(), is_whole: true };
+    }
+    let mark = match shown {
+        0 => words::artifact::line_too_long(all),
+        _ => format!("[Showing lines {}-{all} of {all}]", first + 1),
+    };
+    FileText {
+        text: format!("{}\n\n{mark}", lines[first..].concat().trim_end_matches('\n')),
+        is_whole: false,
+    }
 }
 
 /// A list of cells as a text; models also write a number, or a list of numbers and ids.
@@ -168,7 +197,7 @@ pub(crate) fn told(error: &EngineError) -> ToolError {
 mod tests {
     use super::*;
 
-    const MODEL: Reader = Reader::Model { lines: PAGE.max_lines };
+    const MODEL: Reader = Reader::Model { page: PAGE, is_end: false };
 
     /// B:V-22, B:O-31: an answer has a bound, whatever the text is, and says how to go on.
     #[test]
@@ -193,5 +222,11 @@ mod tests {
 
         let (_, beyond) = inkcell_engine::notebook::split_selector("x:9").unwrap();
         assert_eq!(shown("a\nb\n", &beyond, MODEL).text, "[The text has 2 lines]");
+
+        let end = Reader::Model { page: PAGE, is_end: true };
+        let last = shown(&text, &all, end).text;
+        assert!(last.starts_with("line 1001\n"), "{}", &last[..50]);
+        assert!(last.ends_with("line 4000\n\n[Showing lines 1001-4000 of 4000]"));
+        assert!(shown("a\nb\n", &all, end).is_whole);
     }
 }

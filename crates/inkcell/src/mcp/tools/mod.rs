@@ -12,6 +12,7 @@ pub(super) mod files;
 pub(super) mod inspect;
 pub(super) mod kernel;
 pub(super) mod lean;
+mod news;
 pub(super) mod notebook_edit;
 pub(super) mod notebook_read;
 pub(super) mod notebook_run;
@@ -21,6 +22,7 @@ pub(super) mod result;
 mod running;
 mod seconds;
 mod session;
+pub(crate) mod shown;
 #[cfg(test)]
 pub(crate) mod tests;
 mod wanted;

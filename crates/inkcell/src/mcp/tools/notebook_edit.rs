@@ -24,6 +24,7 @@ use serde_json::{Map, Value, json};
 use super::files::{self, joined, on_disk};
 use super::running::LONGEST_WAIT;
 use super::seconds::Seconds;
+use super::shown::Wanted;
 use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec, decode, lean};
 use crate::mcp::exposure::Exposure;
 use crate::view::report;
@@ -91,6 +92,9 @@ struct Args {
     #[serde(default)]
     run: RunArg,
     wait: Option<Seconds>,
+    max_bytes: Option<u64>,
+    #[serde(default)]
+    tail: bool,
 }
 
 /// The fields of one operation beside the path, as the table of operations names them.
@@ -185,6 +189,7 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
         mode: Mode::Write,
     };
     let (path, run, wait) = (args.path.clone(), args.run, args.wait);
+    let shown = Wanted::of(args.max_bytes, args.tail)?;
     if let (true, Some(refusal)) = (run != RunArg::None, desk.exposure.refusal(RUN_TOOL)) {
         let next = Some(words::edit::LEAVE_RUN_OUT.to_owned());
         return Err(ToolError { kind: Kind::Unavailable, message: refusal, next });
@@ -199,7 +204,7 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
         RunArg::None => Ok(edited.reply),
         _ => {
             let wait = wait.map(|wait| wait.at_most(LONGEST_WAIT));
-            after::run(desk, (path, wait), edited, context).await
+            after::run(desk, (path, wait, shown), edited, context).await
         }
     }
 }

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::files::{self, Reader, joined, on_disk, shown};
+use super::shown::Wanted;
 use super::{Alias, CallContext, Content, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{decode, lean};
 use crate::output::count;
@@ -49,6 +50,9 @@ struct Args {
     outputs: OutputsArg,
     /// Only lines that match this regular expression (also of full outputs)
     search: Option<String>,
+    max_bytes: Option<u64>,
+    #[serde(default)]
+    tail: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
@@ -74,7 +78,8 @@ enum OutputsArg {
 async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolReply, ToolError> {
     let args: Args = decode(given, ALIASES)?;
     let (notebooks, ids) = (files::notebooks(desk), desk.settings.marker_ids);
-    let (reader, engine) = (Reader::at(desk), desk.engine.clone());
+    let (reader, engine) =
+        (Reader::at(desk, Wanted::of(args.max_bytes, args.tail)?), desk.engine.clone());
     on_disk(&context, move || read(&args, &notebooks, &engine, (ids, reader))).await
 }
 

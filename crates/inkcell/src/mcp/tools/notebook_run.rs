@@ -13,6 +13,7 @@ use super::answer::Readers;
 use super::python::kernel;
 use super::running::LONGEST_WAIT;
 use super::seconds::{Seconds, Zero};
+use super::shown::Wanted;
 use super::wanted::{BackendArg, wanted};
 use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{answer, decode, files, lean, running};
@@ -68,6 +69,9 @@ struct Arguments {
     backend: Option<BackendArg>,
     /// Installed Jupyter kernel, if not the notebook's own
     kernel: Option<String>,
+    max_bytes: Option<u64>,
+    #[serde(default)]
+    tail: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
@@ -81,6 +85,7 @@ enum OnErrorArg {
 
 async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolReply, ToolError> {
     let arguments: Arguments = decode(given, &ALIASES)?;
+    let shown = Wanted::of(arguments.max_bytes, arguments.tail)?;
     let timeout = arguments.timeout;
     let limited = timeout.map(|given| given.within("timeout", 1, MOST, Zero::NoLimit));
     let (cell_timeout, notice) =
@@ -107,7 +112,7 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
         wanted: wanted(desk, arguments.backend.as_ref(), arguments.kernel.as_deref())?,
         ..RunRequest::of(arguments.path)
     };
-    let mut followed = running::run_notebook(desk, request, context).await?;
+    let mut followed = running::run_notebook(desk, request, shown, context).await?;
     followed.asides.extend(notice);
     answer::of(desk, followed, Readers::Model).await
 }

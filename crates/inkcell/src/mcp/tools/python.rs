@@ -22,6 +22,7 @@ use super::files::{notebooks, on_disk};
 use super::running::{self, Code, LONGEST_WAIT};
 use super::seconds::{Seconds, TimeLimit, Zero};
 use super::session::{place, profile};
+use super::shown::Wanted;
 use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{answer, decode, lean};
 use crate::mcp::exposure::Exposure;
@@ -73,6 +74,9 @@ struct Arguments {
     #[serde(default)]
     reset: bool,
     backend: Option<BackendArg>,
+    max_bytes: Option<u64>,
+    #[serde(default)]
+    tail: bool,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -122,6 +126,7 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
         .await?,
         timeout,
         wait: arguments.wait.map(|wait| wait.at_most(LONGEST_WAIT)),
+        shown: Wanted::of(arguments.max_bytes, arguments.tail)?,
     };
     let mut followed = running::run(desk, code, context).await?;
     followed.asides.extend(notices);

@@ -18,9 +18,11 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::answer::Readers;
+use super::news::Since;
 use super::running::{self, CallProgress, GivenUp, LONGEST_WAIT};
 use super::seconds::Seconds;
 use super::session::profile;
+use super::shown::Wanted;
 use super::{Alias, CallContext, Content, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{answer, decode, lean, weight};
 use crate::settings::{Images, engine_config};
@@ -55,7 +57,15 @@ struct Arguments {
     raw: bool,
     /// Seconds to wait for the end of an execution, default 45.
     wait: Option<Seconds>,
+    /// Only what is new since an answer that named this.
+    since: Option<String>,
+    max_bytes: Option<u64>,
+    #[serde(default)]
+    tail: bool,
 }
+
+/// With less room than this, no further part is shown.
+const LEAST_PART_BYTES: usize = 200;
 
 /// Which part of stored output is wanted.
 enum PartChoice {
@@ -68,13 +78,20 @@ enum PartChoice {
 async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolReply, ToolError> {
     let arguments: Arguments = decode(given, &ALIASES)?;
     let (id, selector) = split_selector(arguments.id.trim()).map_err(EngineError::from)?;
-    if is_execution(desk, id) {
-        return execution(desk, id, &arguments, context).await;
+    let mut id = id.to_owned();
+    if is_execution(desk, &id) {
+        let Arguments { lines, grep, json_path, offset, .. } = &arguments;
+        let is_part = lines.is_some() || grep.is_some() || json_path.is_some() || offset.is_some();
+        if !is_part && selector.ranges.is_empty() {
+            return execution(desk, &id, &arguments, context).await;
+        }
+        id = artifact_of(desk, &id)?;
     }
+    let shown = Wanted::of(arguments.max_bytes, arguments.tail)?;
     let is_raw = arguments.raw || selector.form == Form::Raw;
     let form = if is_raw { ArtifactForm::Raw } else { ArtifactForm::Clean };
     let wanted = wanted(&arguments, selector.ranges)?;
-    artifact(desk, id, wanted, form).await
+    artifact(desk, &id, wanted, (form, shown)).await
 }
 
 /// Whether a reference names a call. Calls have short names, so that only what looks like neither is left to
@@ -91,23 +108,25 @@ async fn execution(
     arguments: &Arguments,
     context: CallContext,
 ) -> Result<ToolReply, ToolError> {
-    let parts = [
-        ("lines", arguments.lines.is_some()),
-        ("grep", arguments.grep.is_some()),
-        ("json_path", arguments.json_path.is_some()),
-        ("offset", arguments.offset.is_some()),
-    ];
-    if let Some((name, _)) = parts.iter().find(|(_, is_given)| *is_given) {
-        let problem = words::artifact::is_execution(name, id);
-        return Err(ToolError::argument(problem).with_next(words::artifact::LEAVE_PART_OUT));
-    }
     let wait = arguments.wait.map_or(running::WAIT, |wait| wait.at_most(LONGEST_WAIT));
     let until = Instant::now().checked_add(wait);
+    let since = arguments.since.as_deref().map(Since::parse).transpose()?;
+    let wanted = Wanted::of(arguments.max_bytes, arguments.tail)?;
     let id = ExecutionId(id.to_owned());
     let call = desk.engine.find_call(&id)?;
     let report = running::follow(&call, until, GivenUp::GoesOn, context).await;
-    let followed = CallProgress { report, asides: Vec::new() };
+    let followed = CallProgress { report, asides: Vec::new(), wanted, since };
     answer::of(desk, followed, Readers::Model).await
+}
+
+/// The artifact with the output of a call, of which a part is asked for: that of its last cell that has one.
+fn artifact_of(desk: &Desk, id: &str) -> Result<String, ToolError> {
+    let report = desk.engine.find_call(&ExecutionId(id.to_owned()))?.report();
+    let stored = report.cells.iter().rev().find_map(|cell| cell.output.artifact.as_ref());
+    stored.map(|stored| stored.id.clone()).ok_or_else(|| {
+        let problem = words::call::nothing_stored(id);
+        ToolError::argument(problem).with_next(words::call::LEAVE_PART_OUT)
+    })
 }
 
 fn wanted(arguments: &Arguments, ranges: Vec<LineRange>) -> Result<PartChoice, ToolError> {
@@ -143,14 +162,18 @@ async fn artifact(
     desk: &Desk,
     id: &str,
     wanted: PartChoice,
-    form: ArtifactForm,
+    (form, shown): (ArtifactForm, Wanted),
 ) -> Result<ToolReply, ToolError> {
+    let max_bytes = shown.page_bytes(desk);
+    let mut left = max_bytes;
     let parts = match wanted {
         PartChoice::Whole => {
             if let Some(reply) = not_text(desk, id).await? {
                 return Ok(reply);
             }
-            vec![ArtifactPart::Lines { start: 1, end: None }]
+            let start =
+                if shown.is_end { last_page(desk, id, (form, max_bytes)).await? } else { 1 };
+            vec![ArtifactPart::Lines { start, end: None }]
         }
         PartChoice::Lines(ranges) => {
             let part = |LineRange { start, end }| ArtifactPart::Lines { start, end };
@@ -160,18 +183,49 @@ async fn artifact(
     };
     let mut text = String::new();
     for part in parts {
-        let request = ResultRequest::Artifact { id: id.to_owned(), part, form };
-        let ResultReport::Artifact(report) = desk.engine.stored(request).await? else { continue };
         if !text.is_empty() {
             text.push('\n');
         }
-        let shown = shown(&report)?;
+        let shown = part_text(&stored(desk, id, part, (form, left)).await?)?;
         text.push_str(&shown.text);
-        if shown.is_full {
+        left = left.saturating_sub(shown.text.len());
+        if shown.is_full || left < LEAST_PART_BYTES {
             break;
         }
     }
     Ok(ToolReply::text(text))
+}
+
+async fn stored(
+    desk: &Desk,
+    id: &str,
+    part: ArtifactPart,
+    (form, max_bytes): (ArtifactForm, usize),
+) -> Result<Box<ArtifactReport>, ToolError> {
+    let (id, max_bytes) = (id.to_owned(), Some(max_bytes));
+    match desk.engine.stored(ResultRequest::Artifact { id, part, form, max_bytes }).await? {
+        ResultReport::Artifact(report) => Ok(report),
+        ResultReport::Execution(_) => Err(ToolError::argument(words::artifact::NO_ARTIFACT)),
+    }
+}
+
+/// The first line of the last page. The text without escape sequences is never longer than the bytes.
+async fn last_page(
+    desk: &Desk,
+    id: &str,
+    (form, max_bytes): (ArtifactForm, usize),
+) -> Result<usize, ToolError> {
+    let count = ArtifactPart::Lines { start: usize::MAX, end: None };
+    let report = stored(desk, id, count, (form, max_bytes)).await?;
+    let ArtifactFound::Lines { total_lines, .. } = report.found else { return Ok(1) };
+    let offset = report.total_bytes.saturating_sub(max_bytes as u64);
+    let end = stored(desk, id, ArtifactPart::Whole { offset }, (form, max_bytes)).await?;
+    let ArtifactFound::Bytes { bytes, .. } = end.found else { return Ok(1) };
+    let lines = bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+    // The first line in these bytes is a part of one.
+    let first = if offset == 0 { 1 } else { (total_lines + 2).saturating_sub(lines) };
+    let first = first.clamp(1, total_lines.max(1));
+    Ok(usize::try_from(first).unwrap_or(usize::MAX))
 }
 
 /// A part in words.
@@ -181,7 +235,7 @@ struct PartText {
     is_full: bool,
 }
 
-fn shown(report: &ArtifactReport) -> Result<PartText, ToolError> {
+fn part_text(report: &ArtifactReport) -> Result<PartText, ToolError> {
     let mut text = String::new();
     let mut notes: Vec<String> =
         report.problem.iter().map(|problem| format!("[{problem}]")).collect();

@@ -17,8 +17,10 @@ use inkcell_engine::{
 };
 use tokio::time::Instant;
 
+use super::news::Since;
 use super::progress::Teller;
 use super::session::{Place, notebook};
+use super::shown::Wanted;
 use super::{CallContext, Desk, StartedCall, ToolError, Turn, files};
 use crate::settings::size_policy;
 use crate::words;
@@ -41,12 +43,17 @@ pub(crate) struct Code {
     pub(crate) timeout: Option<Duration>,
     /// How long the caller waits, if it says so.
     pub(crate) wait: Option<Duration>,
+    /// How much of the output the caller wants to see.
+    pub(crate) shown: Wanted,
 }
 
 /// A call as far as it has come, with what its caller must be told besides.
 pub(crate) struct CallProgress {
     pub(crate) report: PythonReport,
     pub(crate) asides: Vec<String>,
+    pub(crate) wanted: Wanted,
+    /// What the caller was told before.
+    pub(crate) since: Option<Since>,
 }
 
 /// What becomes of a call whose caller does not want to hear of it any more.
@@ -64,27 +71,29 @@ pub(crate) async fn run(
     code: Code,
     context: CallContext,
 ) -> Result<CallProgress, ToolError> {
-    let wait = patience(desk, code.wait, code.timeout);
+    let (wait, shown) = (patience(desk, code.wait, code.timeout), code.shown);
     let begin = begin(desk, code, context.owner);
-    begun_and_followed(begin, wait, context, |turn| drop(turn.take())).await
+    begun_and_followed(begin, (wait, shown), context, |turn| drop(turn.take())).await
 }
 
 /// Runs cells of a notebook in the same way.
 pub(crate) async fn run_notebook(
     desk: &Desk,
     request: RunRequest,
+    shown: Wanted,
     context: CallContext,
 ) -> Result<CallProgress, ToolError> {
     let wait = patience(desk, request.wait, request.timeout);
+    let request = RunRequest { reading: Reading::Bounded(shown.excerpt()), ..request };
     let begin = begin_notebook(desk, request, context.owner);
     // The outputs are not in the file yet: requests for the file wait for the answer.
     let begun = |turn: &mut Option<Turn>| turn.iter().for_each(Turn::begin);
-    begun_and_followed(begin, wait, context, begun).await
+    begun_and_followed(begin, (wait, shown), context, begun).await
 }
 
 async fn begun_and_followed(
     begin: impl Future<Output = Result<StartedCall, ToolError>>,
-    wait: Option<Duration>,
+    (wait, wanted): (Option<Duration>, Wanted),
     mut context: CallContext,
     begun: impl FnOnce(&mut Option<Turn>),
 ) -> Result<CallProgress, ToolError> {
@@ -97,7 +106,7 @@ async fn begun_and_followed(
     // The call has its place in the session, so the next request may take its own.
     begun(&mut context.turn);
     let report = follow(&call, until, GivenUp::TakenBack, context).await;
-    Ok(CallProgress { report, asides })
+    Ok(CallProgress { report, asides, wanted, since: None })
 }
 
 /// How long the answer is waited for. Where no answer can be asked for again, it is the whole one.
@@ -124,7 +133,7 @@ async fn begin(desk: &Desk, code: Code, owner: OwnerId) -> Result<StartedCall, T
         mode: desk.kernel_mode(),
         timeout: code.timeout,
         wait: code.wait,
-        reading: Reading::Bounded,
+        reading: Reading::Bounded(code.shown.excerpt()),
         input: InputMode::Refuse,
     };
     let resolved = desk.engine.resolve(&request.session_ref(), request.mode).await?;
@@ -148,7 +157,7 @@ async fn begin_notebook(
         cheap_save: CHEAP_SAVE,
     };
     let path = request.path.clone();
-    let request = RunRequest { mode: desk.kernel_mode(), reading: Reading::Bounded, ..request };
+    let request = RunRequest { mode: desk.kernel_mode(), ..request };
     let opened = opened_run(request, &files).await?;
     let resolved = desk.engine.resolve(&opened.session_ref(), opened.mode()).await?;
     let Resolution { key, chosen } = resolved;

@@ -335,9 +335,10 @@ pub(crate) static TABLE: [Row; 49] = [
         Key::OutputCallBytes,
         "output.call_bytes",
         Kind::Bytes,
-        "204800",
-        "How much text of all cells of a call together.",
-    ),
+        "24576",
+        "How much text an answer shows of all cells of a call together.",
+    )
+    .elsewhere(&[(Profile::Compat, "102400"), (Profile::CommandLine, "204800")]),
     row(
         Key::OutputLineBytes,
         "output.line_bytes",

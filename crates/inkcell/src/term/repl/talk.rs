@@ -65,7 +65,7 @@ impl Talk {
             mode: KernelMode::Session,
             timeout: None,
             wait: None,
-            reading: Reading::Bounded,
+            reading: Reading::default(),
             input: InputMode::Ask,
         };
         let kernel = self.kernel.clone();

@@ -104,7 +104,7 @@ pub(crate) fn stored_lines(
     let number = |line: u64| usize::try_from(line).unwrap_or(usize::MAX);
     let part = ArtifactPart::Lines { start: number(first), end: Some(number(last)) };
     let (id, form) = (artifact.to_owned(), ArtifactForm::Clean);
-    let request = ResultRequest::Artifact { id, part, form };
+    let request = ResultRequest::Artifact { id, part, form, max_bytes: None };
     let Ok(Answer::Result(ResultReport::Artifact(report))) = host(Ask::Result(request)) else {
         return None;
     };

@@ -5,7 +5,8 @@
 use inkcell_engine::api::{CellReport, NotebookReport, PythonReport, State};
 use inkcell_engine::notebook::visible_line;
 
-use super::{Terms, annotation, joined, output};
+use super::fit::Block;
+use super::{CellTerms, annotation, of_state, output};
 use crate::output::count;
 use crate::view::run::reason;
 use crate::words::{self, reply::ending, run::cell_name, run::notes};
@@ -17,9 +18,9 @@ const MANY: usize = 3;
 const NAMED: usize = 20;
 
 /// The output of the cells, in order.
-pub(super) fn cells(report: &PythonReport, terms: Terms) -> String {
+pub(super) fn cells(report: &PythonReport, terms: CellTerms) -> Vec<Block> {
     let is_told = |cell: &&CellReport| !(is_waiting(cell.state) && cell.end.is_none());
-    let told = report.cells.iter().filter(is_told).map(|cell| {
+    let told = report.cells.iter().skip(terms.told).filter(is_told).map(|cell| {
         let said = annotation(cell, terms.kernel);
         (cell, output(cell, said.as_deref(), terms))
     });
@@ -32,12 +33,12 @@ pub(super) fn cells(report: &PythonReport, terms: Terms) -> String {
             [(first, _), .., (last, _)] if group.len() >= MANY => {
                 let (first, last) = (cell_name(first), cell_name(last));
                 let last = last.trim_start_matches("cell ");
-                blocks.push(Some(format!("[{first} to {last}] (ok)")));
+                blocks.push(Block::output(format!("[{first} to {last}] (ok)")));
             }
             group => blocks.extend(group.iter().flat_map(|told| block(told, report.state))),
         }
     }
-    joined(blocks)
+    blocks
 }
 
 fn is_waiting(state: State) -> bool {
@@ -49,7 +50,7 @@ fn is_silent((cell, output): &(&CellReport, String)) -> bool {
     cell.state == State::Done && cell.output.rich.is_empty() && output.is_empty()
 }
 
-fn block(told: &(&CellReport, String), run: State) -> [Option<String>; 2] {
+fn block(told: &(&CellReport, String), run: State) -> impl Iterator<Item = Block> + use<> {
     let (cell, output) = told;
     let named = cell_name(cell);
     let name = match reason(cell) {
@@ -64,7 +65,8 @@ fn block(told: &(&CellReport, String), run: State) -> [Option<String>; 2] {
         _ if output.is_empty() => format!("[{name}]"),
         _ => format!("[{name}]\n{output}"),
     };
-    [Some(head), ending(cell, run).map(|words| format!("{} {words}", capital(&named)))]
+    let ending = ending(cell, run).map(|words| format!("{} {words}", capital(&named)));
+    [Some(of_state(cell.state, head)), ending.map(Block::remark)].into_iter().flatten()
 }
 
 fn capital(name: &str) -> String {

@@ -11,6 +11,7 @@ use inkcell_engine::notebook::{Action, CellKind, CellView, EditNote, EditReport,
 
 use super::super::answer::{self, Readers};
 use super::super::running;
+use super::super::shown::Wanted;
 use super::super::{CallContext, Content, Desk, ToolError, ToolReply};
 use super::{EditResult, RunArg};
 use crate::words;
@@ -68,7 +69,7 @@ fn named(cell: &CellView<'_>, notebook: &Notebook) -> String {
 /// Runs the cells and answers with both: the edit is made, whatever becomes of the run.
 pub(super) async fn run(
     desk: &Desk,
-    (path, wait): (String, Option<Duration>),
+    (path, wait, shown): (String, Option<Duration>, Wanted),
     edited: EditResult,
     context: CallContext,
 ) -> Result<ToolReply, ToolError> {
@@ -79,7 +80,7 @@ pub(super) async fn run(
         return Ok(reply);
     };
     let request = RunRequest { cells, wait, ..RunRequest::of(path) };
-    let ran = match running::run_notebook(desk, request, context).await {
+    let ran = match running::run_notebook(desk, request, shown, context).await {
         Ok(followed) => answer::of(desk, followed, Readers::Model).await,
         Err(error) => Err(error),
     };

@@ -53,6 +53,8 @@ impl From<Arguments> for super::Arguments {
             wait: None,
             reset,
             backend: None,
+            max_bytes: None,
+            tail: false,
         }
     }
 }

@@ -1,0 +1,71 @@
+//! Calls that go on after their answer, as resources: `execution://ID`.
+//!
+//! Owns the notification at their end, which the client gets without asking for it: a call whose answer came before
+//! its end has nobody else who waits. The text is that of `result`.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use inkcell_engine::api::ExecutionId;
+use inkcell_engine::{CallHandle, EngineError};
+use rmcp::model::{ResourceContents, ResourceUpdatedNotificationParam};
+use rmcp::service::{Peer, RoleServer};
+use tokio_util::sync::CancellationToken;
+
+use super::answer::cleaned;
+use crate::mcp::desk::Desk;
+use crate::view::reply;
+
+/// The scheme of their addresses.
+pub(super) const SCHEME: &str = "execution://";
+
+/// How many calls of one client are waited for; it hears nothing of further ones.
+const MOST: usize = 256;
+
+/// The calls of one client that it is to hear of. Clones share them.
+#[derive(Clone, Default)]
+pub(super) struct Awaited(Arc<Mutex<HashSet<ExecutionId>>>);
+
+impl Awaited {
+    /// Tells the client once when this call is over, unless everything ends before.
+    pub(super) fn tell_end(
+        &self,
+        call: CallHandle,
+        client: Peer<RoleServer>,
+        ending: CancellationToken,
+    ) {
+        let id = call.id().clone();
+        {
+            let mut awaited = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if awaited.len() == MOST || !awaited.insert(id.clone()) {
+                return;
+            }
+        }
+        let awaited = Arc::clone(&self.0);
+        tokio::spawn(async move {
+            tokio::select! {
+                _ = call.settled() => {
+                    let uri = format!("{SCHEME}{}", id.0);
+                    // A client that is gone needs no notification.
+                    let told = ResourceUpdatedNotificationParam::new(uri);
+                    let _ = client.notify_resource_updated(told).await;
+                }
+                () = ending.cancelled() => {}
+            }
+            awaited.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        });
+    }
+}
+
+/// The call of this address as far as it is, in the words of `result`.
+pub(super) fn read(desk: &Desk, id: &str) -> Result<ResourceContents, EngineError> {
+    let report = desk.engine.find_call(&ExecutionId(id.to_owned()))?.report();
+    let room = reply::Room {
+        max_bytes: desk.settings.calls(desk.exposure.profile()).call_bytes,
+        is_end: false,
+    };
+    let kernel = reply::Afterwards::of(&report);
+    let reply = reply::of_report_with(&report, reply::Terms { kernel, room, told: 0 });
+    let contents = ResourceContents::text(cleaned(&reply.text), format!("{SCHEME}{id}"));
+    Ok(contents.with_mime_type("text/plain"))
+}
