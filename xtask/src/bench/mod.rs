@@ -3,6 +3,7 @@
 //! Owns the list of families. Nothing here is a test: a missed goal is printed, and only `--check` turns it into a
 //! failure. Must not know how a figure is taken.
 
+mod agent;
 mod arena;
 mod batch;
 mod build;
@@ -31,7 +32,7 @@ use anyhow::{Result, bail};
 /// Name of a family, what it measures, and the function that runs it.
 type Row = (&'static str, &'static str, fn(&[String]) -> Result<()>);
 
-const FAMILIES: [Row; 10] = [
+const FAMILIES: [Row; 11] = [
     (
         "notebook",
         "one-cell edit and outline of 1, 10 and 100 MB notebooks, beside the peers",
@@ -40,6 +41,11 @@ const FAMILIES: [Row; 10] = [
     ("kernel", "starts, round trips, output and memory of kernels, beside the peers", kernel::run),
     ("engine", "a cell's way, output through sink and artifact, many sessions", engine::run),
     ("mcp", "start, a call and memory of the server for agents, beside the peers", mcp::run),
+    (
+        "agent",
+        "calls and bytes that ten tasks of an agent take, beside an earlier edition",
+        agent::run,
+    ),
     (
         "run",
         "notebooks that are run, from the command line and by an agent, beside the peers",

@@ -26,6 +26,8 @@ pub(super) struct Column(pub(super) &'static str, pub(super) Statistic);
 #[derive(Clone, Copy)]
 pub(super) enum Statistic {
     Count(&'static str),
+    /// The median of a figure that is a count itself.
+    Whole(&'static str),
     Median(&'static str),
     Least(&'static str),
     Most(&'static str),
@@ -135,6 +137,9 @@ impl Table {
     fn shown(&self, name: &str, row: &Row, shown: Statistic) -> String {
         match shown {
             Statistic::Count(figure) => row.count(figure).to_string(),
+            Statistic::Whole(figure) => {
+                row.median(figure).map_or_else(|| cell(None, ""), |count| format!("{count:.0}"))
+            }
             Statistic::Median(figure) => cell(row.median(figure), ""),
             Statistic::Least(figure) => cell(row.least(figure), ""),
             Statistic::Most(figure) => cell(row.most(figure), ""),
