@@ -233,7 +233,7 @@ fn output(cell: &CellReport, note: Option<&str>, terms: CellTerms) -> String {
 
 /// A traceback as text. If the kernel gives only a coloured one, the escape sequences for colours are removed.
 /// Any other sequence is part of the exception's message, so it becomes visible.
-fn without_colours(error: &PyError) -> String {
+pub(crate) fn without_colours(error: &PyError) -> String {
     let text = traceback(error, Colour::Off);
     if error.plain.is_empty() { cleaned(&text) } else { text }
 }

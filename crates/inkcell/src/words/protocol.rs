@@ -20,6 +20,11 @@ pub(crate) fn token_counts(file: &dyn Display) -> String {
 pub(crate) const OPEN_TO_OTHERS: &str = "warning: other machines can reach this server, anyone with a \
      token can run any code here, and nothing is encrypted; put an encrypting proxy in front";
 
+/// The kinds of resources, as clients describe them to a model.
+pub(crate) const ARTIFACT: &str = "All of an output, by the id that an answer names";
+
+pub(crate) const CELL: &str = "A cell of a notebook with its outputs, by its id or position";
+
 pub(crate) const TOKEN_UNKNOWN: &str = "nobody has this token";
 
 pub(crate) const TOO_MANY_SESSIONS: &str =

@@ -109,6 +109,8 @@ async def runs(session):
     assert "total" in names, names
     failed = await refused(session, "python", {"code": "total / 0"})
     assert "ZeroDivisionError: division by zero" in text(failed), text(failed)
+    facts = failed.meta["details"]["cells"][0]
+    assert (facts["ename"], facts["evalue"]) == ("ZeroDivisionError", "division by zero"), facts
 
 
 async def edits_and_runs(session):
@@ -154,6 +156,8 @@ async def shows_a_picture(session):
     assert "artifact://" + word_after(words, "artifact://") in links, answer
     assert answer.structured_content is None
     assert pictures[0].data[:40] not in words
+    facts = answer.meta["details"]
+    assert facts["cells"][0]["state"] == "ok" and facts["isError"] is False, facts
     # What the link leads to is the picture as Python made it.
     stored = (await session.read_resource(links[0])).contents[0]
     whole = Image.open(io.BytesIO(base64.b64decode(stored.blob)))
@@ -234,6 +238,11 @@ async def fetches_the_rest(session):
     assert "line 49999\nline 50000" in part and "line 50001" not in part, part
     found = await said(session, "result", {"id": uri, "grep": "line 44444$"})
     assert "line 44444" in found and "line 44445" not in found, found
+    templates = (await session.list_resource_templates()).resource_templates
+    forms = [template.uri_template for template in templates]
+    assert forms == ["artifact://{id}", "notebook:{+path}?cell={cell}"], forms
+    cell = (await session.read_resource("notebook:sales.ipynb?cell=load")).contents[0]
+    assert "total = 21" in cell.text and cell.mime_type == "text/plain", cell
     listed = {str(resource.uri): resource for resource in (await session.list_resources()).resources}
     assert uri in listed, listed
     assert listed[uri].mime_type == "text/plain" and listed[uri].size > 600_000, listed[uri]

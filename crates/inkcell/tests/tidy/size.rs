@@ -2,9 +2,9 @@
 
 use super::sources;
 
-/// The most lines, comments and blank lines included. 118,618 were counted when this was written, which includes notes of
-/// a batch about its notebooks; a change that needs more raises the number and says why.
-const MOST: usize = 118_700;
+/// The most lines, comments and blank lines included. 119,131 were counted when this was written, which includes the
+/// measurement of an agent's tasks and the facts about calls; a change that needs more raises the number and says why.
+const MOST: usize = 119_150;
 
 /// Lines outside of items that are compiled for tests alone. As in an editor, a final line end begins another line.
 fn lines_outside_tests(text: &str) -> usize {

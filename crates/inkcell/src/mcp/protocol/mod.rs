@@ -5,6 +5,8 @@
 
 mod answer;
 mod arrivals;
+mod cells;
+mod escapes;
 mod executions;
 mod http;
 mod instructions;

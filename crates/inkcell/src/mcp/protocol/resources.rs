@@ -1,4 +1,4 @@
-//! Artifacts as resources of the protocol.
+//! Artifacts as resources of the protocol, and the templates for the addresses of all resources.
 //!
 //! Owns how much of an artifact, and of a list of artifacts, is sent at once. Parts of an artifact
 //! are the business of a tool.
@@ -11,11 +11,13 @@ use inkcell_engine::artifact::{
 use inkcell_engine::notebook::Form;
 use inkcell_engine::output::size;
 use inkcell_engine::{EngineError, Kind};
-use rmcp::model::{Resource, ResourceContents};
+use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 
 use super::answer::cleaned;
-use crate::mcp::desk::weight;
+use super::cells::{self, CellAddress};
+use crate::mcp::desk::{Desk, weight};
 use crate::mcp::exposure::Exposure;
+use crate::mcp::tools::files::notebooks;
 use crate::words;
 
 /// The most content bytes of one answer, without the JSON around them.
@@ -92,16 +94,26 @@ fn resource(info: &ArtifactInfo) -> Resource {
         .with_size(info.bytes)
 }
 
-/// The content of one artifact: all of it, or the beginning of a text.
-pub(super) fn read(
-    artifacts: &Artifacts,
-    uri: &str,
-    exposure: &Exposure,
-) -> Result<ResourceContents, ResourceError> {
+/// The forms of addresses, with the parts that a client fills in.
+pub(super) fn templates() -> Vec<ResourceTemplate> {
+    let artifact = ResourceTemplate::new("artifact://{id}", "artifact");
+    let cell = ResourceTemplate::new(cells::TEMPLATE, "cell").with_mime_type("text/plain");
+    vec![
+        artifact.with_description(words::protocol::ARTIFACT),
+        cell.with_description(words::protocol::CELL),
+    ]
+}
+
+/// The content of a cell, or of one artifact: all of it, or the beginning of a text.
+pub(super) fn read(desk: &Desk, uri: &str) -> Result<ResourceContents, ResourceError> {
+    if let Some(cell) = CellAddress::parse(uri) {
+        let text = cell.read(&notebooks(desk), MOST_BYTES)?;
+        return Ok(ResourceContents::text(text, uri));
+    }
     let id = ArtifactId::from_reference(uri).map_err(EngineError::from)?;
-    let artifact = artifacts.find(&id, Scope::All).map_err(EngineError::from)?;
+    let artifact = desk.engine.artifacts().find(&id, Scope::All).map_err(EngineError::from)?;
     let kind = artifact.info().kind.clone();
-    let mut contents = of(&artifact, uri, exposure, MOST_BYTES)?;
+    let mut contents = of(&artifact, uri, &desk.exposure, MOST_BYTES)?;
     // Stored text is unfiltered output of a program.
     if let ResourceContents::TextResourceContents { text, .. } = &mut contents {
         *text = cleaned(&*text);

@@ -13,6 +13,8 @@ use rmcp::model::Root;
 use rmcp::service::{Peer, RoleServer};
 use tokio::sync::watch;
 
+use super::escapes::unescaped;
+
 /// How long a call waits for the folders, and the time limit for the client's answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -92,18 +94,7 @@ fn folder(uri: &str) -> Option<PathBuf> {
     if !path.starts_with('/') {
         return None;
     }
-    let path = path.split(['?', '#']).next().unwrap_or_default().as_bytes();
-    let digit = |at: usize| path.get(at).and_then(|byte| char::from(*byte).to_digit(16));
-    let (mut bytes, mut at) = (Vec::new(), 0);
-    while let Some(byte) = path.get(at) {
-        let escaped = (*byte == b'%').then(|| digit(at + 1).zip(digit(at + 2))).flatten();
-        let (byte, length) = match escaped {
-            Some((high, low)) => (u8::try_from(high * 16 + low).ok()?, 3),
-            None => (*byte, 1),
-        };
-        bytes.push(byte);
-        at += length;
-    }
+    let bytes = unescaped(path.split(['?', '#']).next().unwrap_or_default());
     (!bytes.contains(&0)).then(|| PathBuf::from(std::ffi::OsString::from_vec(bytes)))
 }
 

@@ -14,9 +14,9 @@ use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, ErrorData,
     GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
-    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities,
-    ServerConfig, Tool,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProgressNotificationParam, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use serde_json::Value;
@@ -87,6 +87,11 @@ impl Server {
         Server { desk, owner, tools, calls, roots: ClientRoots::new(), awaited: Awaited::default() }
     }
 
+    /// The desk, with the folders that the client says it works in.
+    async fn desk_in_roots(&self) -> Desk {
+        Desk { roots: self.roots.known().await, ..self.desk.clone() }
+    }
+
     async fn call(
         &self,
         request: CallToolRequestParams,
@@ -119,7 +124,7 @@ impl Server {
             cancel.cancel();
             std::future::pending::<()>().await;
         };
-        let desk = Desk { roots: self.roots.known().await, ..self.desk.clone() };
+        let desk = self.desk_in_roots().await;
         let progress = token.is_some().then_some(progress);
         let work = self.calls.under_way.track_future(async {
             if let Some(turn) = &turn {
@@ -233,6 +238,14 @@ impl ServerHandler for Server {
         Ok(list)
     }
 
+    async fn list_resource_templates(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
+    }
+
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
@@ -243,9 +256,8 @@ impl ServerHandler for Server {
             let contents = executions::read(&self.desk, id).map_err(missing)?;
             return Ok(ReadResourceResult::new(vec![contents]).into());
         }
-        let artifacts = self.desk.engine.artifacts().clone();
-        let (uri, exposure) = (request.uri.clone(), self.desk.exposure.clone());
-        let read = move || resources::read(&artifacts, &uri, &exposure);
+        let (desk, uri) = (self.desk_in_roots().await, request.uri);
+        let read = move || resources::read(&desk, &uri);
         let read = tokio::task::spawn_blocking(read).await;
         let contents = read.map_err(internal)?.map_err(|error| {
             if error.is_missing() {

@@ -1,7 +1,7 @@
 //! The answer to a call of code: one text, pictures, and where to find what did not fit.
 //!
 //! Owns which part of a report goes into which part of the answer. The words are in `view/reply.rs`, the form for
-//! programs is in `details.rs`.
+//! programs is in `facts.rs` and `details.rs`.
 
 use inkcell_engine::Kind;
 use inkcell_engine::api::{
@@ -9,8 +9,10 @@ use inkcell_engine::api::{
 };
 use inkcell_engine::artifact::Scope;
 use inkcell_engine::output::{ArtifactRef, ImageItem, RichItem, RichKind};
+use serde_json::json;
 
 use super::details::{self, Language};
+use super::facts::Facts;
 use super::news::Since;
 use super::running::CallProgress;
 use super::session::profile;
@@ -35,7 +37,7 @@ const SPARE_BYTES: usize = 32 << 10;
 /// Who gets the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Readers {
-    /// A model alone: clients show it the structured form in place of the text, which is made for it.
+    /// A model: clients show it structured content in place of the text, which is made for it, so there is none.
     Model,
     /// Programs too, as the source documents have it (B:X-09).
     Programs(Language),
@@ -83,11 +85,14 @@ fn make(desk: &Desk, followed: CallProgress, readers: Readers) -> Result<ToolRep
     if text.is_empty() && since.is_some() {
         text.push_str(words::call::NO_NEW_OUTPUT);
     }
-    let structured = match readers {
-        Readers::Programs(language) => Some(details::of(desk, &report, language)),
-        Readers::Model => None,
+    let facts = Facts::of(&report, told, is_error);
+    let (structured, details) = match readers {
+        Readers::Programs(language) => (Some(details::of(desk, &report, &facts, language)), None),
+        // Beside the answer: no client shows them in place of the text.
+        Readers::Model => (None, Some(json!(facts))),
     };
-    let words = weight::of_text(&text) + structured.as_ref().map_or(0, weight::of_json);
+    let forms = structured.iter().chain(&details).map(weight::of_json);
+    let words = weight::of_text(&text) + forms.sum::<usize>();
     let left = weight::MOST_BYTES.saturating_sub(SPARE_BYTES + words);
     let pictures = Pictures::of(desk, &report.cells[told..], left);
     let next = next_step(desk, &report, next_mark)
@@ -104,7 +109,7 @@ fn make(desk: &Desk, followed: CallProgress, readers: Readers) -> Result<ToolRep
     let fault = is_error.then_some(Fault::Ended(report.state));
     let is_asked_again = !report.state.is_end() && desk.exposure.can_ask_again();
     let goes_on = is_asked_again.then(|| report.execution.clone());
-    let reply = ToolReply { content, is_error, fault, goes_on, ..ToolReply::default() };
+    let reply = ToolReply { content, details, is_error, fault, goes_on, ..ToolReply::default() };
     Ok(match structured {
         Some(structured) => reply.with_structured(structured),
         None => reply,

@@ -9,6 +9,7 @@ use inkcell_engine::output::{ModelOutput, Notice, RichKind};
 use serde_json::{Map, Value, json};
 
 use super::Desk;
+use super::facts::{Facts, TruncationFacts};
 use crate::view::fold::cell::Status;
 
 /// How much of a truncated output is in the details themselves.
@@ -18,21 +19,25 @@ const MAX_FULL_BYTES: u64 = 256 << 10;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Language(pub(crate) &'static str);
 
-/// The details of a call.
-pub(crate) fn of(desk: &Desk, report: &PythonReport, language: Language) -> Value {
-    let records: Vec<Value> =
-        (0..).zip(&report.cells).map(|(index, cell)| record(index, cell, language)).collect();
+/// The details of a call: its facts, and what the documents want besides.
+pub(crate) fn of(desk: &Desk, report: &PythonReport, facts: &Facts, language: Language) -> Value {
     let outputs = || report.cells.iter().map(|cell| &cell.output);
-    let is_error = !matches!(report.state, State::Done | State::Queued | State::Running);
-    let mut details = json!({
-        "cells": records,
-        "jsonOutputs": outputs().flat_map(json_outputs).collect::<Vec<_>>(),
-        "images": outputs().flat_map(images).collect::<Vec<_>>(),
-        "statusEvents": outputs().flat_map(status_events).collect::<Vec<_>>(),
-        "isError": is_error,
-        "session": report.session.0,
-        "execution": report.execution.0,
-    });
+    let mut details = json!(facts);
+    if let Some(Value::Array(records)) = details.get_mut("cells") {
+        for (record, cell) in records.iter_mut().zip(&report.cells) {
+            if let Value::Object(record) = record {
+                complete(record, cell, language);
+            }
+        }
+    }
+    if let Value::Object(details) = &mut details {
+        let lists: [(&str, Vec<Value>); 3] = [
+            ("jsonOutputs", outputs().flat_map(json_outputs).collect()),
+            ("images", outputs().flat_map(images).collect()),
+            ("statusEvents", outputs().flat_map(status_events).collect()),
+        ];
+        details.extend(lists.map(|(name, list)| (name.to_owned(), list.into())));
+    }
     // The last truncated cell is the one whose text is cut at the end of the answer.
     let truncated = outputs().rfind(|output| output.is_truncated);
     if let (Some(output), Value::Object(details)) = (truncated, &mut details) {
@@ -43,16 +48,7 @@ pub(crate) fn of(desk: &Desk, report: &PythonReport, language: Language) -> Valu
 
 /// The fields that tell of output that did not fit.
 pub(crate) fn add_truncation(desk: &Desk, output: &ModelOutput, details: &mut Map<String, Value>) {
-    let counts = &output.counts;
-    let truncation = json!({
-        "truncated": true,
-        "totalLines": counts.total_lines,
-        "totalBytes": counts.total_bytes,
-        "outputLines": counts.output_lines,
-        "outputBytes": counts.output_bytes,
-        "artifactId": output.artifact.as_ref().map(|stored| stored.id.clone()),
-    });
-    details.insert("truncation".to_owned(), truncation);
+    details.insert("truncation".to_owned(), json!(TruncationFacts::of(output)));
     let notices: Vec<String> = output.notices.iter().map(Notice::to_string).collect();
     details.insert("notice".to_owned(), notices.join("\n").into());
     let Some(stored) = &output.artifact else { return };
@@ -71,37 +67,36 @@ pub(crate) fn add_truncation(desk: &Desk, output: &ModelOutput, details: &mut Ma
     }
 }
 
-fn record(index: usize, cell: &CellReport, language: Language) -> Value {
+/// Adds to the facts of a cell what else a record of it has.
+fn complete(record: &mut Map<String, Value>, cell: &CellReport, language: Language) {
     let status = match Status::of(cell.state) {
         Status::Pending => "pending",
         Status::Running => "running",
         Status::Complete => "complete",
         Status::Error => "error",
     };
-    let mut record = json!({
-        "index": index,
-        "title": cell.source.title,
-        "code": cell.source.code,
-        "language": language.0,
-        "output": cell.output.text(),
-        "status": status,
-        "durationMs": u64::try_from(cell.duration.as_millis()).unwrap_or(u64::MAX),
-        "statusEvents": status_events(&cell.output),
-        "hasMarkdown": cell.output.has_markdown,
-    });
+    let fields: [(&str, Value); 7] = [
+        ("title", cell.source.title.clone().into()),
+        ("code", cell.source.code.clone().into()),
+        ("language", language.0.into()),
+        ("output", cell.output.text().into()),
+        ("status", status.into()),
+        ("statusEvents", status_events(&cell.output).into()),
+        ("hasMarkdown", cell.output.has_markdown.into()),
+    ];
+    record.extend(fields.map(|(name, value)| (name.to_owned(), value)));
     // A cell that was stopped has no exit code (B:X-20).
     let exit = match cell.state {
         State::Done => Some(0),
         State::Error | State::InputRefused | State::KernelDied => Some(1),
         _ => None,
     };
-    if let (Some(exit), Value::Object(record)) = (exit, &mut record) {
+    if let Some(exit) = exit {
         record.insert("exitCode".to_owned(), exit.into());
     }
-    if let (true, Value::Object(record)) = (cell.output.stdin_requested, &mut record) {
+    if cell.output.stdin_requested {
         record.insert("stdinRequested".to_owned(), true.into());
     }
-    record
 }
 
 fn status_events(output: &ModelOutput) -> Vec<Value> {

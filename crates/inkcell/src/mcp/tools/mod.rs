@@ -8,6 +8,7 @@ pub(super) mod bash;
 mod decode;
 mod details;
 pub(super) mod eval;
+mod facts;
 pub(super) mod files;
 pub(super) mod inspect;
 pub(super) mod kernel;

@@ -1,5 +1,6 @@
 //! `python` as each profile has it, with a real kernel.
 
+use inkcell_testkit::notebooks::jupyter;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -129,6 +130,42 @@ async fn details_travel_beside_an_image() {
     assert_eq!(details["cells"][0]["status"], "complete");
     assert_eq!(details["images"][0]["mimeType"], "image/png");
     desk.end().await;
+}
+
+/// Beside the answer for a model, and in the details of the documents' tool.
+#[tokio::test]
+async fn every_tool_that_runs_code_tells_the_same_facts() {
+    let code = "for n in range(12_000): print('line', n)\n1 / 0";
+    let desk = TestDesk::new(ToolSet::Default);
+    desk.put("nb.ipynb", jupyter(&[("code", "aaaa", code)]));
+    let again = format!("{code}  # again");
+    let edit = json!({"path": "nb.ipynb", "cell": 0, "source": again, "run": "changed"});
+    let mut told = Vec::new();
+    for (tool, given) in [
+        ("python", json!({"code": code})),
+        ("notebook_run", json!({"path": "nb.ipynb"})),
+        ("notebook_edit", edit),
+    ] {
+        let reply = desk.call(tool, given).await;
+        assert_eq!(reply.structured, None, "{tool}: no client must show it in place of the text");
+        told.push((tool, reply.details.unwrap()));
+    }
+    desk.end().await;
+    let desk = TestDesk::new(ToolSet::Compat);
+    let reply = desk.call("python", json!({"code": code})).await;
+    told.push(("python of the documents", reply.structured.unwrap()));
+    desk.end().await;
+    for (tool, facts) in told {
+        let cell = &facts["cells"][0];
+        assert_eq!([&facts["isError"], &facts["cancelled"]], [true, false], "{tool}: {facts}");
+        assert_eq!([&cell["cancelled"], &cell["timedOut"]], [false, false], "{tool}: {cell}");
+        assert_eq!(cell["ename"], "ZeroDivisionError", "{tool}");
+        assert_eq!(cell["evalue"], "division by zero", "{tool}");
+        let traceback = cell["traceback"].as_array().and_then(|lines| lines.last()?.as_str());
+        assert!(traceback.is_some_and(|line| line.contains("ZeroDivisionError")), "{tool}: {cell}");
+        assert!(cell["executionCount"].is_u64(), "{tool}: {cell}");
+        assert!(cell["truncation"]["artifactId"].is_string(), "{tool}: {cell}");
+    }
 }
 
 /// A backend that cannot be had is refused with why; there is no other.

@@ -1,0 +1,263 @@
+//! What became of a call, for programs: one shape for every tool that runs code.
+//!
+//! Owns the names of the fields. `details.rs` adds what the source documents want besides, and `answer.rs` decides
+//! where an answer has them.
+
+use inkcell_engine::api::{CellReport, NotebookReport, PythonReport, State};
+use inkcell_engine::kernel::PyError;
+use inkcell_engine::output::ModelOutput;
+use serde::Serialize;
+
+use super::weight;
+use crate::view::ending::{exception, status};
+use crate::view::reply::without_colours;
+
+/// The most bytes of the text of an exception and of a line of its traceback: both may be as long as the data.
+const TEXT_BYTES: usize = 2 << 10;
+
+/// The most bytes of a traceback. Its end says more than its beginning.
+const TRACEBACK_BYTES: usize = 8 << 10;
+
+// What is not there is left out, but for the id of an artifact, whose absence says that nothing is stored.
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Facts {
+    session: String,
+    execution: String,
+    state: &'static str,
+    /// As the answer itself says it.
+    is_error: bool,
+    #[serde(flatten)]
+    stop: StopFacts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notebook: Option<NotebookFacts>,
+    cells: Vec<CellFacts>,
+}
+
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+struct CellFacts {
+    /// The position in the call, from 0.
+    index: usize,
+    /// The position in the notebook and the id there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cell_index: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cell_id: Option<String>,
+    state: &'static str,
+    #[serde(flatten)]
+    stop: StopFacts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    execution_count: Option<u32>,
+    duration_ms: u64,
+    #[serde(flatten)]
+    error: Option<ErrorFacts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    truncation: Option<TruncationFacts>,
+}
+
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+struct StopFacts {
+    /// It was stopped before its end, by a caller or by its time limit.
+    cancelled: bool,
+    /// It was the time limit.
+    timed_out: bool,
+}
+
+#[derive(Serialize, Debug)]
+struct ErrorFacts {
+    ename: String,
+    evalue: String,
+    traceback: Vec<String>,
+}
+
+/// Where the outputs of a notebook's cells are.
+#[derive(Serialize, Debug)]
+struct NotebookFacts {
+    path: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+}
+
+/// Output that does not fit into an answer, with the artifact that has all of it.
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TruncationFacts {
+    truncated: bool,
+    total_lines: u64,
+    total_bytes: u64,
+    output_lines: u64,
+    output_bytes: u64,
+    artifact_id: Option<String>,
+}
+
+impl Facts {
+    /// The facts of a call whose answer is an error or not, without the first cells, which were told before.
+    pub(crate) fn of(report: &PythonReport, told: usize, is_error: bool) -> Facts {
+        Facts {
+            session: report.session.0.clone(),
+            execution: report.execution.0.clone(),
+            state: status(report.state),
+            is_error,
+            stop: StopFacts::of(report.state),
+            notebook: report.notebook.as_ref().map(NotebookFacts::of),
+            cells: report.cells.iter().enumerate().skip(told).map(CellFacts::of).collect(),
+        }
+    }
+}
+
+impl CellFacts {
+    fn of((index, cell): (usize, &CellReport)) -> CellFacts {
+        let place = cell.notebook.as_ref();
+        CellFacts {
+            index,
+            cell_index: place.map(|place| place.index),
+            cell_id: place.and_then(|place| place.id.clone()),
+            state: status(cell.state),
+            stop: StopFacts::of(cell.state),
+            execution_count: cell.count,
+            duration_ms: u64::try_from(cell.duration.as_millis()).unwrap_or(u64::MAX),
+            error: exception(cell).map(ErrorFacts::of),
+            truncation: cell.output.is_truncated.then(|| TruncationFacts::of(&cell.output)),
+        }
+    }
+}
+
+impl StopFacts {
+    fn of(state: State) -> StopFacts {
+        let timed_out = state == State::TimedOut;
+        StopFacts { cancelled: timed_out || state == State::Cancelled, timed_out }
+    }
+}
+
+impl ErrorFacts {
+    fn of(error: &PyError) -> ErrorFacts {
+        let text = without_colours(error);
+        let mut room = TRACEBACK_BYTES;
+        let kept = text.lines().rev().map_while(|line| {
+            let line = beginning(line);
+            room = room.checked_sub(line.len())?;
+            Some(line)
+        });
+        let mut traceback: Vec<String> = kept.collect();
+        traceback.reverse();
+        ErrorFacts { ename: beginning(&error.name), evalue: beginning(&error.value), traceback }
+    }
+}
+
+fn beginning(text: &str) -> String {
+    weight::beginning(text, TEXT_BYTES).to_owned()
+}
+
+impl NotebookFacts {
+    fn of(run: &NotebookReport) -> NotebookFacts {
+        NotebookFacts { path: run.written.clone(), version: run.version.clone() }
+    }
+}
+
+impl TruncationFacts {
+    pub(crate) fn of(output: &ModelOutput) -> TruncationFacts {
+        let counts = &output.counts;
+        TruncationFacts {
+            truncated: true,
+            total_lines: counts.total_lines,
+            total_bytes: counts.total_bytes,
+            output_lines: counts.output_lines,
+            output_bytes: counts.output_bytes,
+            artifact_id: output.artifact.as_ref().map(|stored| stored.id.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use inkcell_engine::api::EndReport;
+    use inkcell_engine::output::ArtifactRef;
+    use inkcell_engine::session::KernelFate;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::view::tests::samples;
+
+    fn facts(state: State, cells: Vec<CellReport>) -> Value {
+        json!(Facts::of(&samples::call(state, cells), 0, state != State::Done))
+    }
+
+    fn cell(state: State, end: Option<EndReport>) -> CellReport {
+        let duration = Duration::from_millis(20);
+        CellReport { end, count: Some(7), duration, ..samples::cell(samples::source("x"), state) }
+    }
+
+    fn error(name: &str, value: &str, plain: &[&str]) -> PyError {
+        let plain = plain.iter().map(ToString::to_string).collect();
+        PyError { name: name.to_owned(), value: value.to_owned(), plain, ..PyError::default() }
+    }
+
+    #[test]
+    fn a_failed_cell_has_its_exception_and_a_cut_one_its_artifact() {
+        let mut long = cell(State::Done, None);
+        long.output.is_truncated = true;
+        long.output.counts.total_lines = 9;
+        long.output.artifact = Some(ArtifactRef { id: "0123".to_owned(), bytes: 90 });
+        let error = error("ValueError", "no", &["Traceback:", "ValueError: no"]);
+        let failed = cell(State::Error, Some(EndReport::Exception(error)));
+        let never = samples::cell(samples::source("y"), State::NeverRun);
+        let wanted = json!({
+            "session": "default", "execution": "x1", "state": "error", "isError": true,
+            "cancelled": false, "timedOut": false,
+            "cells": [
+                {"index": 0, "state": "ok", "cancelled": false, "timedOut": false, "executionCount": 7,
+                 "durationMs": 20, "truncation": {"truncated": true, "totalLines": 9, "totalBytes": 0,
+                     "outputLines": 0, "outputBytes": 0, "artifactId": "0123"}},
+                {"index": 1, "state": "error", "cancelled": false, "timedOut": false, "executionCount": 7,
+                 "durationMs": 20, "ename": "ValueError", "evalue": "no",
+                 "traceback": ["Traceback:", "ValueError: no"]},
+                {"index": 2, "state": "never_run", "cancelled": false, "timedOut": false, "durationMs": 0},
+            ],
+        });
+        assert_eq!(facts(State::Error, vec![long, failed, never]), wanted);
+    }
+
+    #[test]
+    fn a_time_limit_is_told_apart_from_a_caller() {
+        for (state, cancelled, timed_out) in [
+            (State::Done, false, false),
+            (State::TimedOut, true, true),
+            (State::Cancelled, true, false),
+            (State::KernelDied, false, false),
+        ] {
+            let exception = Some(error("KeyboardInterrupt", "", &[]));
+            let end = EndReport::Stopped { after: None, fate: KernelFate::Kept, exception };
+            let end = cancelled.then_some(end);
+            let facts = facts(state, vec![cell(state, end)]);
+            for part in [&facts, &facts["cells"][0]] {
+                assert_eq!(part["cancelled"], cancelled, "{part}");
+                assert_eq!(part["timedOut"], timed_out, "{part}");
+            }
+            let ename = facts["cells"][0].get("ename");
+            assert_eq!(ename, cancelled.then(|| json!("KeyboardInterrupt")).as_ref());
+        }
+    }
+
+    /// The end of a traceback is kept, and a coloured one has no escape sequences.
+    #[test]
+    fn a_long_exception_is_cut() {
+        let line = "z".repeat(50_000);
+        let lines = vec!["first"; 10_000];
+        let mut error = error("ValueError", &line, &lines);
+        error.plain.push(line);
+        let end = EndReport::Exception(error.clone());
+        let facts = facts(State::Error, vec![cell(State::Error, Some(end))]);
+        assert!(weight::of_json(&facts) < 40 << 10, "{}", weight::of_json(&facts));
+        let told = &facts["cells"][0];
+        assert!(told["evalue"].as_str().unwrap().starts_with("zzz"));
+        let traceback = told["traceback"].as_array().unwrap();
+        assert!(traceback.last().unwrap().as_str().unwrap().starts_with("zzz"));
+        error.traceback = vec!["\u{1b}[31mValueError\u{1b}[0m: no".to_owned()];
+        error.plain.clear();
+        assert_eq!(ErrorFacts::of(&error).traceback, ["ValueError: no"]);
+    }
+}
