@@ -15,11 +15,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use inkcell_kernel::{Backend, BackendKind, Kernelspecs, Origin};
+use inkcell_notebook::visible_line;
 use tokio_util::task::TaskTracker;
 
 use crate::api::KernelWishes;
 use crate::call::{CallHandle, Executions, RunningRun};
 use crate::engine::resolve::unknown_session;
+use crate::engine::verbs::title_of;
 use crate::error::{EngineError, SessionError};
 use crate::kernels::{Backends, Kernels, KernelsConfig, ResolvedKernel};
 use crate::output::OutputLimits;
@@ -27,7 +29,7 @@ use crate::session::feeds::Feeds;
 use crate::session::registry::{Limits, Registry, SessionEntry};
 use crate::session::{Policy, Session};
 use crate::store::{ArtifactOwner, Artifacts, ArtifactsConfig};
-use crate::types::{ExecutionId, Keep, OwnerId, SessionKey, SessionName};
+use crate::types::{ExecutionId, Keep, OwnerId, SessionKey, SessionName, Suggestion};
 
 pub use resolve::Resolution;
 pub use submit::{Assignment, CallOptions, Request};
@@ -157,11 +159,23 @@ impl Engine {
         let unknown = || match executions.was_let_go(id) {
             true => SessionError::LetGo { id: id.clone() },
             false => {
-                let known = executions.latest().into_iter().map(|id| id.0).collect();
+                let known: Vec<Suggestion> =
+                    executions.latest().iter().filter_map(|id| self.described(id)).collect();
+                let known = Suggestion::choose(&known, &id.0);
                 SessionError::NoExecution { id: id.clone(), known }
             }
         };
         Ok(CallHandle::new(executions.find(id).ok_or_else(unknown)?))
+    }
+
+    /// A remembered call with its state and what it runs.
+    fn described(&self, id: &ExecutionId) -> Option<Suggestion> {
+        let what = self.shared.executions.find(id)?.look(|report| {
+            let source = report.cells.first().map(|cell| &cell.source);
+            let title = source.map(|it| it.title.clone().unwrap_or_else(|| title_of(&it.code)));
+            format!("{}: {}", report.state.name(), visible_line(&title.unwrap_or_default()))
+        });
+        Some(Suggestion { id: id.0.clone(), what })
     }
 
     /// The run of this notebook that is under way here, if there is one.

@@ -1,6 +1,6 @@
 //! Filters the parent's environment for a kernel: a list of names passes; secrets never do.
 //!
-//! Owns the filter and the sentence that tells how to pass a withheld variable. It is pure: the
+//! Owns the filter, and which variable code missed because of it. It is pure: the
 //! parent's environment comes in as a value. It must not know sessions or how a process starts.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -206,25 +206,14 @@ fn verdict(name: &str, rules: &EnvRules) -> Verdict {
     Verdict::Withhold
 }
 
-/// Tells how to pass a variable that code looked for and the filter withheld. `None` if the filter did
-/// not withhold it, or if it never passes.
-pub fn withheld_hint(withheld: &BTreeSet<String>, name: &str) -> Option<String> {
-    if !withheld.contains(name) || is_never_passed(name) {
-        return None;
-    }
-    Some(format!(
-        "{name} is set where inkcell was started, but the kernel does not get it. Pass it with \
-         `--env {name}`, or list it in `env.pass` of your user settings."
-    ))
-}
-
-/// As [`withheld_hint`], for a cell that failed with a `KeyError` on a withheld name.
-pub fn withheld_hint_for(withheld: &BTreeSet<String>, error: &PyError) -> Option<String> {
+/// The variable that a cell looked for when it failed with a `KeyError`, if the filter withheld it and may pass it.
+pub fn missed_variable(withheld: &BTreeSet<String>, error: &PyError) -> Option<String> {
     if error.name != "KeyError" {
         return None;
     }
     // Python sets the message of a `KeyError` to the `repr` of the key.
     let key = error.value.trim();
     let quoted = |quote: char| key.strip_prefix(quote).and_then(|key| key.strip_suffix(quote));
-    withheld_hint(withheld, quoted('\'').or_else(|| quoted('"'))?)
+    let name = quoted('\'').or_else(|| quoted('"'))?;
+    (withheld.contains(name) && !is_never_passed(name)).then(|| name.to_owned())
 }

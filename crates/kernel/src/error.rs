@@ -95,7 +95,7 @@ impl LaunchError {
     pub fn without_ipykernel(python: &str) -> LaunchError {
         let reason = format!(
             "ipykernel is not installed in {python}: install it there with `{python} -m pip install ipykernel`, or \
-             make an environment that has it with `inkcell env setup`"
+             a user makes an environment that has it with `inkcell env setup`"
         );
         LaunchError::Startup { reason }
     }

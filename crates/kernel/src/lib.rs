@@ -101,7 +101,7 @@ mod zmq;
 
 pub use environ::{
     ChildEnv, EnvMode, EnvPattern, EnvRules, MANAGED, ParentEnv, PatternError, child_environment,
-    withheld_hint, withheld_hint_for,
+    missed_variable,
 };
 pub use error::LaunchError;
 pub use error::gateway::{GatewayError, GatewayName, RefusalCause, TokenSent, Whose};

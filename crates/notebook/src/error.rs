@@ -178,6 +178,14 @@ fn join_and_count<T: std::fmt::Display>(first: &[T], count: usize) -> String {
     if more > 0 { format!("{}, and {more} more", shown.join(", ")) } else { shown.join(", ") }
 }
 
+fn nearest_cells(cells: &[CellCandidate]) -> String {
+    match cells {
+        [] => String::new(),
+        [one] => format!(", the nearest is {one}"),
+        some => format!(", the nearest are {}", join_first_twenty(some)),
+    }
+}
+
 /// The reason why a reference does not name exactly one cell.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -200,13 +208,13 @@ pub enum RefError {
     #[error(
         "no cell has the id {given:?}{}; a cell is named by its id, by the first four or more \
          characters of its id, or by its position (0 to {}, negative from the end)",
-        .nearest.as_ref().map(|c| format!(", the nearest is {c}")).unwrap_or_default(), .count - 1
+        nearest_cells(.nearest), .count - 1
     )]
     Unknown {
         /// The reference as given.
         given: String,
-        /// The cell whose id looks most like it.
-        nearest: Option<CellCandidate>,
+        /// The cells whose ids look most like it, the nearest first.
+        nearest: Vec<CellCandidate>,
         /// The number of cells in the notebook.
         count: usize,
     },
@@ -376,7 +384,10 @@ pub enum TextError {
         "expected first line to be \"# %% [code] cell:0\", \"# %% [markdown] cell:0\", or \
          \"# %% [raw] cell:0\"."
     )]
-    FirstLine,
+    FirstLine {
+        /// The first line, or its beginning.
+        found: String,
+    },
     /// A line begins a cell in scripts, but not in virtual text.
     #[error(
         "line {line} is {text:?}, which marks a cell in a script; in this text a cell begins with \"# %% [code]\", \

@@ -68,7 +68,7 @@ pub use json::{
     JsonFault, JsonKind, JsonLimits, JsonRole, JsonScanner, JsonToken, JsonTokens, SyntaxError,
     json_tokens,
 };
-pub use matching::{Alignment, align, nearest, unique_ids};
+pub use matching::{Alignment, align, nearest, nearest_few, unique_ids};
 pub use parameters::{
     Injection, InjectionWay, NoParameters, Parameter, ParameterError, ParameterLanguage,
     ParameterValue, Parameters, WholeNumber, parameters_cell,

@@ -191,8 +191,13 @@ pub enum EndReport {
     },
     /// The kernel ended while the code ran.
     Died(Death),
-    /// The session's kernels died too often in a row.
-    GivenUp,
+    /// The session's kernels died too often in a row. The next call starts a new one.
+    GivenUp {
+        /// The death of the last of them.
+        death: Option<Death>,
+        /// True if one of them had begun this code. Otherwise the code was not run.
+        has_begun: bool,
+    },
     /// The kernel could not be started.
     NoKernel(Problem),
 }
@@ -247,8 +252,8 @@ pub struct PythonReport {
     pub cells: Vec<CellReport>,
     /// The kernel of the call, once it had one.
     pub kernel: Option<KernelInfo>,
-    /// How to pass a withheld variable to the code, if the code missed one.
-    pub withheld_hint: Option<String>,
+    /// The variable that the code missed, if it is set where inkcell was started and withheld from the kernel.
+    pub missed_variable: Option<String>,
     /// The death of a kernel that ended with its call.
     pub death: Option<Death>,
     /// The output of a kernel that ended with its call, after the last cell.

@@ -45,8 +45,8 @@ const WATCHED_LATE: usize = 16;
 /// How many dropped calls are remembered as dropped.
 const LET_GO: usize = 4096;
 
-/// How many calls an error names when the requested one does not exist.
-const NAMED: usize = 10;
+/// How many calls are looked at for suggestions when the requested one does not exist.
+const NAMED: usize = 50;
 
 pub(crate) struct Record {
     pub(crate) execution: ExecutionId,
@@ -436,7 +436,7 @@ mod tests {
             state,
             cells: vec![cell],
             kernel: None,
-            withheld_hint: None,
+            missed_variable: None,
             death: None,
             after: ModelOutput::default(),
             undelivered_bytes: 0,

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use inkcell_kernel::{
     ExecEvent, History, InputMode, InputReply, KernelEvent, LaunchError, NamesWanted,
-    withheld_hint_for,
+    missed_variable,
 };
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -360,8 +360,8 @@ impl Call {
         let Some(RunOutcome { end: RunEnd { end, notes }, undelivered_bytes }) = ran else {
             return State::NeverRun;
         };
-        let hint = match &end {
-            CellEnd::PythonError(error) => withheld_hint_for(&self.withheld, error),
+        let missed = match &end {
+            CellEnd::PythonError(error) => missed_variable(&self.withheld, error),
             _ => None,
         };
         let (state, end) = report_end(end, time, self.timeout);
@@ -371,7 +371,7 @@ impl Call {
             cell.duration = took;
         });
         self.record.change(|report| {
-            report.withheld_hint = hint;
+            report.missed_variable = missed;
             report.undelivered_bytes += undelivered_bytes;
         });
         self.publish(|report| SessionEvent::Ended {
@@ -516,7 +516,9 @@ fn report_end(
         }
         CellEnd::InputRefused(error) => (State::InputRefused, error.map(EndReport::Exception)),
         CellEnd::KernelDied(death) => (State::KernelDied, Some(EndReport::Died(death))),
-        CellEnd::TooManyRestarts(_) => (State::KernelDied, Some(EndReport::GivenUp)),
+        CellEnd::TooManyRestarts { death, has_begun } => {
+            (State::KernelDied, Some(EndReport::GivenUp { death, has_begun }))
+        }
         CellEnd::NotRun(NotRun::Launch(LaunchError::Cancelled)) => (State::Cancelled, None),
         CellEnd::NotRun(NotRun::Launch(error)) => {
             (State::NeverRun, Some(EndReport::NoKernel(EngineError::from(error).problem())))

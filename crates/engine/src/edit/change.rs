@@ -171,20 +171,21 @@ impl Base {
         let (Some(known), Some(current)) = (&self.known, &self.current) else {
             return notebook.apply(ops, &mut self.ids()).map_err(edit);
         };
-        let carried = carry_over(ops, known, current).map_err(|error| match error {
-            CarryError::Ref(error) => edit(error),
-            CarryError::Metadata => EngineError::ConflictWhole {
-                path: self.path.clone(),
-                yours: known.version,
-                current: current.version,
-            },
-            CarryError::Conflict(cells) => EngineError::Conflict {
-                path: self.path.clone(),
-                yours: known.version,
-                current: current.version,
-                cells,
-            },
-        })?;
+        let carried =
+            carry_over(ops, known, (&*notebook, current)).map_err(|error| match error {
+                CarryError::Ref(error) => edit(error),
+                CarryError::Metadata => EngineError::ConflictWhole {
+                    path: self.path.clone(),
+                    yours: known.version,
+                    current: current.version,
+                },
+                CarryError::Conflict(cells) => EngineError::Conflict {
+                    path: self.path.clone(),
+                    yours: known.version,
+                    current: current.version,
+                    cells,
+                },
+            })?;
         notebook.apply(&carried, &mut self.ids()).map_err(edit)
     }
 

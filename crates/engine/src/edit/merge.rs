@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use inkcell_notebook::{
-    CellCandidate, CellNames, CellRef, EditError, EditOp, OpError, align, unique_ids,
+    CellCandidate, CellNames, CellRef, EditError, EditOp, Notebook, OpError, align, unique_ids,
 };
 
 use crate::error::{CellDifference, CellFate};
@@ -23,11 +23,14 @@ pub(crate) enum CarryError {
     Metadata,
 }
 
-/// Returns the operations with every cell named by its position on disk.
+/// The bytes of a changed source that a conflict shows.
+const SHOWN_BYTES: usize = 2000;
+
+/// Returns the operations with every cell named by its position on disk; `notebook` and `current` are what is there.
 pub(crate) fn carry_over(
     ops: &[EditOp],
     known: &Record,
-    current: &Record,
+    (notebook, current): (&Notebook, &Record),
 ) -> Result<Vec<EditOp>, CarryError> {
     let places = places(known, current);
     let names = CellNames::new(known.ids());
@@ -44,7 +47,11 @@ pub(crate) fn carry_over(
             })?;
             let fate = match places[old] {
                 None => CellFate::Gone,
-                Some(now) if !known.cells[old].is_same(&current.cells[now]) => CellFate::Changed,
+                Some(now) if !known.cells[old].is_same(&current.cells[now]) => {
+                    let has_other_text = !known.cells[old].has_text_of(&current.cells[now]);
+                    let source = has_other_text.then(|| source_at(notebook, now));
+                    CellFate::Changed { now, source }
+                }
                 Some(now) => {
                     *cell = CellRef::Index(now as i64);
                     continue;
@@ -58,6 +65,16 @@ pub(crate) fn carry_over(
         }
     }
     if differences.is_empty() { Ok(carried) } else { Err(CarryError::Conflict(differences)) }
+}
+
+/// The source of a cell, or its beginning.
+fn source_at(notebook: &Notebook, index: usize) -> String {
+    let mut source = notebook.cell(index).map(|cell| cell.source().text.into_owned());
+    if let Some(long) = source.as_mut().filter(|source| source.len() > SHOWN_BYTES) {
+        long.truncate(long.floor_char_boundary(SHOWN_BYTES));
+        long.push('…');
+    }
+    source.unwrap_or_default()
 }
 
 /// Current position of each known cell: by id if it is unique in both versions, otherwise by

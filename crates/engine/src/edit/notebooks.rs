@@ -334,7 +334,10 @@ impl Notebooks {
                 Some(current) if current == yours => (None, None),
                 Some(current) => match records.find(yours) {
                     Some(known) => (Some(known), Some(current)),
-                    None => return Err(EngineError::UnknownVersion { path, yours, current }),
+                    None => {
+                        let known = records.near(yours, current);
+                        return Err(EngineError::UnknownVersion { path, yours, current, known });
+                    }
                 },
             },
         };

@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 
 use super::operations::{Field, FieldKind, FieldValue, FieldValues, OPERATIONS, Operation};
 use crate::error::EngineError;
+use crate::types::meant_field;
 
 /// Reads operations: one object, a list of objects, or an object with a list `ops`. `outputs` is the default for
 /// operations that do not set it.
@@ -102,13 +103,16 @@ impl<'a> Fields<'a> {
             let own = operation.fields.iter().find(|field| field.name == name);
             let alias = || operation.fields.iter().find(|f| f.aliases.contains(&name.as_str()));
             let Some(field) = own.or_else(alias) else {
-                let known = || operation.fields.iter().map(|field| field.name);
-                return Err(format!(
-                    "{} takes no field {name:?}{}; it takes {}",
-                    operation.name,
-                    suggestion(known(), &name),
-                    known().collect::<Vec<_>>().join(", "),
-                ));
+                let known: Vec<&str> = operation.fields.iter().map(|field| field.name).collect();
+                let op = operation.name;
+                return Err(match meant_field(&known, &name) {
+                    Some(meant) => format!("`{name}` is not a field of {op}: use `{meant}`"),
+                    None => format!(
+                        "{op} takes no field {name:?}{}; it takes {}",
+                        suggestion(known.iter().copied(), &name),
+                        known.join(", "),
+                    ),
+                });
             };
             if matched.iter().any(|(known, _)| known.name == field.name) {
                 let name = field.name;
@@ -119,6 +123,11 @@ impl<'a> Fields<'a> {
         Ok(matched)
     }
 }
+
+/// The field that takes a word for a place, and what its error says to a caller who gave a cell.
+const AT: &str = "at";
+const BY_CELL: &str =
+    "; before takes a cell and puts this one in front of it, such as \"before\": 2";
 
 /// Reads a value as the field wants it.
 fn read(field: &Field, value: &RawValue) -> Result<FieldValue, String> {
@@ -138,11 +147,10 @@ fn read(field: &Field, value: &RawValue) -> Result<FieldValue, String> {
         }
         FieldKind::Source | FieldKind::Text => FieldValue::Text(string(name, value)?),
         FieldKind::Word(words) => {
-            let given = string(name, value)?;
-            let word = words.iter().find(|word| **word == given);
-            FieldValue::Word(
-                word.ok_or_else(|| format!("{name} is {given:?}; it is {}", either(words)))?,
-            )
+            let given: Option<String> = serde_json::from_str(value.get()).ok();
+            let word = words.iter().find(|word| given.as_deref() == Some(**word));
+            let hint = if name == AT { BY_CELL } else { "" };
+            FieldValue::Word(word.ok_or_else(|| wrong(&format!("it is {}{hint}", either(words))))?)
         }
         FieldKind::Switch => FieldValue::Switch(match value.get() {
             "true" => true,

@@ -13,7 +13,7 @@ use crate::files::is_notebook_path;
 use crate::kernels::{ChosenKernel, Insists, ResolvedKernel};
 use crate::session::registry::SessionEntry;
 use crate::session::{Session, SessionState};
-use crate::types::{KernelName, SessionKey, SessionName};
+use crate::types::{KernelName, SessionKey, SessionName, Suggestion};
 
 /// The session key and the kernel for a request.
 pub struct Resolution {
@@ -209,11 +209,22 @@ fn describe_kernel(key: &SessionKey) -> String {
     }
 }
 
-/// The error for a missing session. It names the existing ones: by name, and with the folder if that differs.
+/// The error for a missing session. It names existing ones, each with its state, and with its folder if that differs.
 pub(super) fn unknown_session(wanted: &SessionKey, all: &[SessionEntry]) -> EngineError {
-    let known = all.iter().map(|listed| match &listed.key {
-        key if key.cwd == wanted.cwd => key.name.0.clone(),
-        key => format!("{} in {}", key.name, key.cwd.display()),
-    });
-    SessionError::NoSession { name: wanted.name.clone(), known: known.collect() }.into()
+    let described = |listed: &SessionEntry| {
+        let SessionEntry { key, state, .. } = listed;
+        let phase = match (state.is_busy, &state.kernel) {
+            (true, _) => "busy",
+            (false, Some(_)) => "idle",
+            (false, None) => "without a kernel",
+        };
+        let folder = match key.cwd == wanted.cwd {
+            true => String::new(),
+            false => format!(", in {}", key.cwd.display()),
+        };
+        Suggestion { id: key.name.0.clone(), what: format!("{phase}{folder}") }
+    };
+    let known: Vec<Suggestion> = all.iter().map(described).collect();
+    let known = Suggestion::choose(&known, &wanted.name.0);
+    SessionError::NoSession { name: wanted.name.clone(), known }.into()
 }

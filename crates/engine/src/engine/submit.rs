@@ -119,7 +119,7 @@ impl Engine {
             state: State::Queued,
             cells: request.cells.iter().map(queue_cell).collect(),
             kernel: None,
-            withheld_hint: None,
+            missed_variable: None,
             death: None,
             after: ModelOutput::default(),
             undelivered_bytes: 0,

@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use crate::api::{
-    CellReport, EndReport, InterruptFate, KernelReport, KernelRequest, RunningReport, SessionPhase,
-    SessionRef, SessionReport,
+    CellReport, InterruptFate, KernelReport, KernelRequest, RunningReport, SessionPhase,
+    SessionRef, SessionReport, State,
 };
 use crate::call::AnswerHandle;
 use crate::engine::resolve::{LiveSession, unknown_session};
@@ -261,21 +261,14 @@ async fn start_once(session: &Session) -> Result<Vec<CallNote>, NotRun> {
 }
 
 /// The first line of some code that is not blank, up to [`TITLE_CHARS`] characters.
-fn title_of(code: &str) -> String {
+pub(super) fn title_of(code: &str) -> String {
     let first = code.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     first.trim().chars().take(TITLE_CHARS).collect()
 }
 
-/// Returns whether an interrupt ended a cell. Each language names it differently; code that awaits is cancelled.
+/// Returns whether an interrupt ended a cell, and its kernel lives on.
 fn is_interrupted(cell: &CellReport) -> bool {
-    match &cell.end {
-        Some(EndReport::Exception(error)) => {
-            let is_named = error.name.contains("Interrupt") || error.name == "CancelledError";
-            // Python's name for a system call that a signal interrupted.
-            is_named && error.name != "InterruptedError"
-        }
-        _ => false,
-    }
+    cell.state != State::KernelDied && cell.notes.contains(&CallNote::Interrupted)
 }
 
 fn start_error(why: NotRun) -> EngineError {

@@ -10,50 +10,23 @@ use inkcell_kernel::{
     BackendKind, FindError, KernelspecError, LaunchError, ModuleError, SetupError,
 };
 use inkcell_notebook::{
-    CellCandidate, EditError, NotebookError, Oddity, RefError, SelectorError, SubError, TextError,
-    visible_line,
+    EditError, NotebookError, Oddity, RefError, SelectorError, SubError, TextError, visible_line,
 };
 
 use crate::store::ArtifactError;
-use crate::types::{KernelName, Version};
+use crate::types::{KernelName, Suggestion, Version};
 
+mod conflict;
 mod inspect;
 mod kind;
 mod session;
 mod steps;
 
+pub use conflict::{CellDifference, CellFate};
 pub use inspect::InspectError;
 pub use session::SessionError;
+pub(crate) use session::elapsed;
 pub use steps::NextStep;
-
-/// A difference between the version that a caller knew and the file.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct CellDifference {
-    /// The cell as the caller knew it.
-    pub cell: CellCandidate,
-    /// The fate of the cell in the file.
-    pub fate: CellFate,
-}
-
-/// The fate of a cell that a caller named.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CellFate {
-    /// Its kind, source or metadata are different.
-    Changed,
-    /// The cell was removed, or cannot be told from others.
-    Gone,
-}
-
-impl std::fmt::Display for CellDifference {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let fate = match self.fate {
-            CellFate::Changed => "was changed",
-            CellFate::Gone => "is gone",
-        };
-        write!(f, "{} {fate}", self.cell)
-    }
-}
 
 fn named(kernel: Option<&KernelName>) -> String {
     kernel.map(|kernel| format!(" (kernel {kernel})")).unwrap_or_default()
@@ -61,10 +34,6 @@ fn named(kernel: Option<&KernelName>) -> String {
 
 fn there_are(known: &[String]) -> String {
     if known.is_empty() { String::new() } else { format!("; installed: {}", known.join(", ")) }
-}
-
-fn joined(differences: &[CellDifference]) -> String {
-    differences.iter().map(CellDifference::to_string).collect::<Vec<_>>().join(", ")
 }
 
 fn listed(folders: &[PathBuf]) -> String {
@@ -219,7 +188,7 @@ pub enum EngineError {
     #[error(transparent)]
     Selector(#[from] SelectorError),
     /// Another writer changed cells that this edit names.
-    #[error("{path} was changed by someone else since version {yours} (it is now {current}): {}", joined(.cells), path = visible_line(.path))]
+    #[error("{path} was changed by someone else since version {yours} (it is now {current}): {}", conflict::listed(.cells), path = visible_line(.path))]
     Conflict {
         /// The path as the caller gave it.
         path: String,
@@ -242,7 +211,8 @@ pub enum EngineError {
     },
     /// The caller's version was never read here.
     #[error(
-        "{path} has version {current}; version {yours} is not known here, so it cannot be told what changed", path = visible_line(.path)
+        "{path} has version {current}; version {yours} is not known here, so it cannot be told what changed{}",
+        Suggestion::words(.known), path = visible_line(.path)
     )]
     UnknownVersion {
         /// The path as the caller gave it.
@@ -251,6 +221,8 @@ pub enum EngineError {
         yours: Version,
         /// The current version of the file.
         current: Version,
+        /// Earlier versions that are known, the nearest first.
+        known: Vec<Suggestion>,
     },
     /// The file kept changing while it was being edited.
     #[error("{path} keeps being changed by someone else; nothing was written", path = visible_line(.path))]

@@ -6,7 +6,7 @@ use inkcell_kernel::NoCopies;
 use inkcell_notebook::visible_line;
 
 use crate::session::registry::AttachError;
-use crate::types::{CloseReason, ExecutionId, Kind, SessionName};
+use crate::types::{CloseReason, ExecutionId, Kind, SessionName, Suggestion};
 
 /// Why a session cannot be used as the caller asked.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -38,12 +38,12 @@ pub enum SessionError {
         path: String,
     },
     /// No session has this name.
-    #[error("there is no session {name}{}", listed("sessions", .known))]
+    #[error("there is no session {name}{}", known_or(.known, "; there are no sessions"))]
     NoSession {
         /// The name that the caller gave.
         name: SessionName,
-        /// The names of sessions that exist.
-        known: Vec<String>,
+        /// Some of the sessions that exist, the nearest first.
+        known: Vec<Suggestion>,
     },
     /// The session was closed.
     #[error("there is no session {name} any more: {} {}; a call begins a new one", closed(*.reason), elapsed(*.ago))]
@@ -62,12 +62,15 @@ pub enum SessionError {
     #[error("execution {} does not wait for input now", .0.0)]
     NothingAsked(ExecutionId),
     /// No call has this id.
-    #[error("no execution {}; results are kept only for a while{}", .id.0, latest(.known))]
+    #[error(
+        "no execution {}; results are kept only for a while{}", .id.0,
+        known_or(.known, "; no executions are known")
+    )]
     NoExecution {
         /// The id as the caller gave it.
         id: ExecutionId,
-        /// Some of the remembered ids.
-        known: Vec<String>,
+        /// Some of the remembered calls, the nearest first.
+        known: Vec<Suggestion>,
     },
     /// The call is over, and its result was dropped.
     #[error(
@@ -110,7 +113,8 @@ fn closed(reason: CloseReason) -> &'static str {
     }
 }
 
-fn elapsed(time: Duration) -> String {
+/// A time that has passed, in words.
+pub(crate) fn elapsed(time: Duration) -> String {
     match time.as_secs() {
         0..120 => format!("{} s ago", time.as_secs()),
         seconds @ 120..7200 => format!("{} min ago", seconds / 60),
@@ -118,16 +122,6 @@ fn elapsed(time: Duration) -> String {
     }
 }
 
-fn latest(names: &[String]) -> String {
-    match names {
-        [] => "; no executions are known".to_owned(),
-        some => format!("; the latest are {}", some.join(", ")),
-    }
-}
-
-fn listed(what: &str, names: &[String]) -> String {
-    match names {
-        [] => format!("; there are no {what}"),
-        some => format!("; there are {}", some.join(", ")),
-    }
+fn known_or(known: &[Suggestion], none: &str) -> String {
+    if known.is_empty() { none.to_owned() } else { Suggestion::words(known) }
 }

@@ -45,6 +45,8 @@ pub enum NextStep<'a> {
     LookAtCells(&'a str),
     /// Raise the limit of bytes.
     RaiseLimit,
+    /// Begin the text with a marker; this is its first line.
+    BeginWithMarker(&'a str),
     /// Confirm that this many cells are dropped.
     SayDropped(usize),
     /// Ask for every match instead of one.
@@ -140,6 +142,9 @@ impl EngineError {
             EngineError::Structure { path, .. } => NextStep::LookAtJson(path),
             EngineError::TooLarge { .. } => NextStep::RaiseLimit,
             EngineError::BadCell { path, .. } => NextStep::LookAtCells(path),
+            EngineError::BadText { error: TextError::FirstLine { found }, .. } => {
+                NextStep::BeginWithMarker(found)
+            }
             EngineError::LeavesOut { error: TextError::LeavesOut { missing, .. }, .. } => {
                 NextStep::SayDropped(missing.len())
             }

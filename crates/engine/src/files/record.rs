@@ -7,13 +7,15 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use inkcell_kernel::replace_file;
 use inkcell_notebook::{CellId, CellKind, Notebook, TextBase};
 use rustix::fs::{Dir, Mode, OFlags};
 
+use crate::error::elapsed;
 use crate::files::lock::{file_key, private_folder};
-use crate::types::Version;
+use crate::types::{Suggestion, Version};
 
 /// Versions kept of one file.
 const MAX_VERSIONS: usize = 64;
@@ -37,6 +39,11 @@ impl RecordedCell {
     /// Returns true if at most outputs and count differ.
     pub(crate) fn is_same(&self, other: &RecordedCell) -> bool {
         self.text == other.text && self.rest == other.rest
+    }
+
+    /// Returns true if neither kind nor source differ.
+    pub(crate) fn has_text_of(&self, other: &RecordedCell) -> bool {
+        self.text == other.text
     }
 
     pub(crate) fn digest(&self) -> (u64, u64) {
@@ -154,6 +161,25 @@ impl Records {
     pub(crate) fn find(&self, version: Version) -> Option<Record> {
         let text = std::fs::read_to_string(self.file(version)).ok()?;
         Record::from_text(version, &text)
+    }
+
+    /// The known versions that a caller may have meant, except the current one.
+    pub(crate) fn near(&self, yours: Version, current: Version) -> Vec<Suggestion> {
+        let mut seen: Vec<(SystemTime, Version)> = list(&self.folder)
+            .into_iter()
+            .filter_map(|path| {
+                let version = Version::parse(path.file_name()?.to_str()?)?;
+                Some((std::fs::metadata(&path).ok()?.modified().ok()?, version))
+            })
+            .filter(|(_, version)| *version != current)
+            .collect();
+        seen.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
+        let described = |(time, version): (SystemTime, Version)| {
+            let what = format!("seen {}", elapsed(time.elapsed().unwrap_or_default()));
+            Suggestion { id: version.to_string(), what }
+        };
+        let seen: Vec<Suggestion> = seen.into_iter().map(described).collect();
+        Suggestion::choose(&seen, &yours.to_string())
     }
 
     /// Keeps a record. If the state folder cannot be written, the record is lost and the caller's work goes on.

@@ -304,7 +304,7 @@ pub struct ModelOutput {
 }
 
 /// Beginnings of the lines that inkcell itself writes.
-const OWN_LINES: [&str; 17] = [
+const OWN_LINES: [&str; 18] = [
     "[… ",
     "[Showing ",
     "[stdin] Kernel requested",
@@ -312,7 +312,8 @@ const OWN_LINES: [&str; 17] = [
     "[Command timed out",
     "[Kernel requested stdin",
     "[the kernel",
-    "[the code was run",
+    "[the code was ",
+    "[Python kernel restarted",
     "[still running",
     "[waiting for its turn",
     "[session ",
@@ -338,7 +339,8 @@ fn is_like_ours(line: &str) -> bool {
     });
     let is_end = line.strip_prefix("Cell ").is_some_and(|rest| {
         let rest = &rest[number(rest)..];
-        [" failed (exit", " aborted:", " was not run:"].iter().any(|word| rest.starts_with(word))
+        let ends = [" failed (exit", " aborted:", " was not run:", " was interrupted from outside"];
+        ends.iter().any(|word| rest.starts_with(word))
     });
     is_heading || is_end || OWN_LINES.iter().any(|own| line.starts_with(own))
 }

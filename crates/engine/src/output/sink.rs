@@ -393,11 +393,12 @@ impl OutputSink {
 
 /// The line range of a shown end. `last_bytes` are the bytes of the last line.
 fn end_of(shown: &str, total: Extent, last_bytes: u64, max_bytes: usize) -> Truncation {
-    let (extent, total_lines) = (Extent::of(shown), total.lines());
+    let (extent, ends_a_line) = (Extent::of(shown), u64::from(shown.ends_with('\n')));
+    let total_lines = total.lines().saturating_sub(ends_a_line);
     let is_part = extent.feeds == 0 && extent.bytes < last_bytes;
     Truncation {
         head: None,
-        tail: (extent.bytes > 0).then_some((total_lines - extent.feeds, total_lines)),
+        tail: (extent.bytes > 0).then_some((total_lines + ends_a_line - extent.feeds, total_lines)),
         total_lines,
         limit_bytes: max_bytes as u64,
         partial_line: is_part.then_some((extent.bytes, last_bytes)),
@@ -405,13 +406,14 @@ fn end_of(shown: &str, total: Extent, last_bytes: u64, max_bytes: usize) -> Trun
     }
 }
 
-/// The shown line ranges of a text over its budget.
+/// The shown line ranges of a text over its budget. Lines have the numbers that they have in the artifact, where a line
+/// end at the end of the text begins no other line.
 fn truncation(kept: &Kepts, total: Extent, max_bytes: usize) -> Truncation {
-    let total_lines = total.lines();
+    let total_lines = total.lines().saturating_sub(u64::from(kept.ends_a_line));
     let first = kept.cleared.feeds + 1;
     let head_end = kept.cleared.feeds + kept.head.feeds + u64::from(kept.head_is_open);
     let head = (kept.head.bytes > 0).then_some((first, head_end));
-    let tail = (kept.tail.bytes > 0).then_some((total_lines - kept.tail.feeds, total_lines));
+    let tail = (kept.tail.bytes > 0).then_some((total.lines() - kept.tail.feeds, total_lines));
     let is_one_line = head.is_none() && kept.tail.feeds == 0 && kept.elided.bytes > 0;
     let (head, tail) = match (head, tail) {
         // The text between them is only counted, not left out.
@@ -425,7 +427,7 @@ fn truncation(kept: &Kepts, total: Extent, max_bytes: usize) -> Truncation {
         limit_bytes: max_bytes as u64,
         partial_line: is_one_line.then_some((kept.tail.bytes, kept.line_bytes)),
         scattered_lines: (kept.left_out.bytes > 0)
-            .then(|| total_lines - kept.elided.feeds - kept.left_out.feeds),
+            .then(|| total_lines.saturating_sub(kept.elided.feeds + kept.left_out.feeds)),
     }
 }
 

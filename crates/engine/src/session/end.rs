@@ -52,9 +52,13 @@ pub enum CellEnd {
     InputRefused(Option<PyError>),
     /// The kernel died during the run.
     KernelDied(Death),
-    /// The session's kernels died too often in a row. The value is the last kernel's death, if it died
-    /// in this run.
-    TooManyRestarts(Option<Death>),
+    /// The session's kernels died too often in a row.
+    TooManyRestarts {
+        /// The death of the last of them.
+        death: Option<Death>,
+        /// True if one of them had begun this code.
+        has_begun: bool,
+    },
     /// The code never began, for this reason.
     NotRun(NotRun),
 }

@@ -56,7 +56,7 @@ pub(crate) struct Machine {
     interrupted: Option<Ticket>,
     run: Option<Run>,
     asks: Vec<Ask>,
-    /// Kernels that were started since the last run that succeeded, without the first.
+    /// Kernels that were started since the last run that left its kernel alive, without the first.
     restarts: u32,
     had_kernel: bool,
     resets: u32,
@@ -144,7 +144,7 @@ impl Machine {
             out.push(MachineEffect::Interrupt);
         }
         match run {
-            Some(run) => run.is_interrupted = !run.is_sent,
+            Some(run) => (run.is_interrupted, run.was_interrupted) = (!run.is_sent, true),
             None => self.interrupted = self.holder.or(self.queue.front().copied()),
         }
     }
@@ -212,7 +212,9 @@ impl Machine {
         let deadline = request.patience.and_then(|patience| now.checked_add(patience));
         let is_interrupted =
             !request.is_empty && self.interrupted.take_if(|it| *it == ticket).is_some();
-        self.run = Some(Run { is_interrupted, ..Run::new(request, deadline) });
+        let was_interrupted = is_interrupted;
+        let run = Run::new(request, deadline);
+        self.run = Some(Run { is_interrupted, was_interrupted, ..run });
         self.provide(now, out);
     }
 
@@ -230,15 +232,27 @@ impl Machine {
                     self.restarts += 1;
                 }
                 if self.restarts > self.policy.max_restarts {
-                    // The next call starts with a fresh count of restarts.
-                    (self.restarts, self.had_kernel) = (0, false);
-                    self.resolve(CellEnd::TooManyRestarts(None), out);
+                    let begun = self.run.as_ref().and_then(|run| run.begun.clone());
+                    let has_begun = begun.is_some();
+                    self.give_up(begun, has_begun, out);
                     return;
                 }
                 self.kernel = Kernel::Starting;
                 out.push(MachineEffect::Launch);
             }
         }
+    }
+
+    /// Ends the run, as its kernels died again and again; `death` is the last one in this run.
+    fn give_up(&mut self, death: Option<Death>, has_begun: bool, out: &mut Vec<MachineEffect>) {
+        // The next call starts with a fresh count of restarts, and hears of the loss.
+        (self.restarts, self.had_kernel) = (0, false);
+        self.loss = death.map(Loss::Died).or(self.loss.take());
+        let death = match &self.loss {
+            Some(Loss::Died(death)) => Some(death.clone()),
+            _ => None,
+        };
+        self.resolve(CellEnd::TooManyRestarts { death, has_begun }, out);
     }
 
     fn execute(&mut self, now: Instant, out: &mut Vec<MachineEffect>) {
@@ -377,9 +391,8 @@ impl Machine {
             Fact::Finished(exec, outcome) => {
                 if let Some(run) = self.run.as_ref().filter(|run| of_run(run, exec)) {
                     let end = run.end_of(outcome);
-                    if matches!(end, CellEnd::Ok) {
-                        self.restarts = 0;
-                    }
+                    // Its kernel is alive, so it is not one that keeps dying.
+                    self.restarts = 0;
                     self.resolve(end, out);
                 }
             }
@@ -433,12 +446,11 @@ impl Machine {
             run.waits_for_line = false;
             self.provide(now, out);
         } else {
-            let is_again = is_rerun && self.restarts >= self.policy.max_restarts;
-            self.loss = Some(Loss::Died(death.clone()));
-            if is_again {
-                (self.restarts, self.had_kernel) = (0, false);
-                self.resolve(CellEnd::TooManyRestarts(Some(death)), out);
+            let has_begun = run.has_started || run.begun.is_some();
+            if is_rerun && self.restarts >= self.policy.max_restarts {
+                self.give_up(Some(death), has_begun, out);
             } else {
+                self.loss = Some(Loss::Died(death.clone()));
                 self.resolve(CellEnd::KernelDied(death), out);
             }
         }
@@ -490,6 +502,7 @@ impl Machine {
                 }
                 (end, _) => end,
             };
+            run.notes.extend(run.ended_by_interrupt(&end).then_some(CallNote::Interrupted));
             let end = RunEnd { end, notes: run.notes };
             out.push(MachineEffect::Resolve(run.request.exec, Box::new(end)));
         }

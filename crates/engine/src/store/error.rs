@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::id::ArtifactId;
-use crate::types::Kind;
+use crate::types::{Kind, Suggestion};
 
 /// Characters of the caller's input that an error repeats.
 const SHOWN_CHARS: usize = 40;
@@ -19,24 +19,24 @@ pub enum ArtifactError {
     /// The text does not have the form of an id.
     #[error(
         "{shown:?} is not an artifact id: an id is 16 characters of a-z and 0-9, as an answer gave it \
-         behind artifact://{}", near_words(.near)
+         behind artifact://{}", Suggestion::words(.near)
     )]
     BadId {
         /// The given text, shortened.
         shown: String,
         /// Ids that the caller may have meant.
-        near: Vec<ArtifactId>,
+        near: Vec<Suggestion>,
     },
     /// No artifact has this id.
     #[error(
         "there is no artifact {id}: it was removed because of its age or to make room, or it is of \
-         another session{}", near_words(.near)
+         another session{}", Suggestion::words(.near)
     )]
     Unknown {
         /// The id as the caller gave it.
         id: ArtifactId,
         /// Ids that the caller may have meant.
-        near: Vec<ArtifactId>,
+        near: Vec<Suggestion>,
     },
     /// Lines were requested of an artifact without lines.
     #[error("artifact {id} is {kind}, which has no lines; read all of it, or open {}", .path.display())]
@@ -145,17 +145,6 @@ impl From<ArtifactError> for io::Error {
             _ => io::ErrorKind::Other,
         };
         io::Error::new(kind, error)
-    }
-}
-
-fn near_words(near: &[ArtifactId]) -> String {
-    match near {
-        [] => String::new(),
-        [one] => format!("; the nearest is {one}"),
-        some => {
-            let ids: Vec<&str> = some.iter().map(ArtifactId::as_str).collect();
-            format!("; it may be one of {}", ids.join(", "))
-        }
     }
 }
 

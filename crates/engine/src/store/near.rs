@@ -2,15 +2,16 @@
 //!
 //! Owns the measure of similarity. It must not look beyond the caller's scope: an id of another session is never named.
 
-use inkcell_notebook::nearest;
+use inkcell_notebook::{nearest_few, visible_line};
 
 use super::entry::Entry;
-use super::error::ArtifactError;
+use super::error::{ArtifactError, shortened};
 use super::id::{ArtifactId, SCHEME};
+use super::record::ArtifactInfo;
 use super::{Artifacts, Scope};
+use crate::output::size;
+use crate::types::{SUGGESTIONS, Suggestion};
 
-/// Upper limit for the number of suggestions.
-const NAMED: usize = 5;
 /// Characters of an id that suffice as a prefix.
 const MIN_PREFIX: usize = 3;
 
@@ -30,22 +31,29 @@ impl Artifacts {
         ArtifactError::Unknown { id: id.clone(), near: self.near(id.as_str(), scope) }
     }
 
-    /// Ids with the given prefix, or else the most similar one. Folders that cannot be read are skipped: the caller is
+    /// Ids with the given prefix, or else the most similar ones. Folders that cannot be read are skipped: the caller is
     /// reporting an error already.
-    fn near(&self, given: &str, scope: Scope<'_>) -> Vec<ArtifactId> {
+    fn near(&self, given: &str, scope: Scope<'_>) -> Vec<Suggestion> {
         let folders = self.folders(scope).unwrap_or_default();
-        let mut ids: Vec<ArtifactId> = Vec::new();
+        let mut kept: Vec<ArtifactInfo> = Vec::new();
         for folder in &folders {
-            let is_kept = |entry: &Entry| matches!(entry.open(folder), Ok(Some(_)));
-            let kept = Entry::list(folder).unwrap_or_default().into_iter().filter(is_kept);
-            ids.extend(kept.map(|entry| entry.id));
+            let entries = Entry::list(folder).unwrap_or_default();
+            kept.extend(entries.iter().filter_map(|entry| Some(entry.open(folder).ok()??.0)));
         }
         let given = given.to_ascii_lowercase();
-        let begins = |id: &&ArtifactId| id.as_str().starts_with(&given);
-        if given.len() >= MIN_PREFIX && ids.iter().any(|id| begins(&id)) {
-            return ids.iter().filter(begins).take(NAMED).cloned().collect();
+        let begins = |info: &&ArtifactInfo| info.id.as_str().starts_with(&given);
+        if given.len() >= MIN_PREFIX && kept.iter().any(|info| begins(&info)) {
+            return kept.iter().filter(begins).take(SUGGESTIONS).map(described).collect();
         }
-        let nearest = nearest(ids.iter().map(ArtifactId::as_str), &given);
-        nearest.map(|at| ids[at].clone()).into_iter().collect()
+        let places = nearest_few(kept.iter().map(|info| info.id.as_str()), &given, SUGGESTIONS);
+        places.into_iter().map(|at| described(&kept[at])).collect()
     }
+}
+
+/// An artifact with its title, if it has one, its kind and its size.
+fn described(info: &ArtifactInfo) -> Suggestion {
+    let title = shortened(&visible_line(&info.title));
+    let what = [title, info.kind.clone(), size(info.bytes)];
+    let what = what.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ");
+    Suggestion { id: info.id.to_string(), what }
 }

@@ -68,6 +68,8 @@ pub enum CallNote {
     RanTwice(Death),
     /// A message from the kernel itself.
     Kernel(String),
+    /// An interrupt of the session ended the code; its own caller had not cancelled it.
+    Interrupted,
     /// An idle session was closed to make room for this one.
     MadeRoom {
         /// The session that was closed.

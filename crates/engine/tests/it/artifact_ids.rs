@@ -115,7 +115,7 @@ fn what_is_nearly_an_id_is_told_with_the_nearest() {
     let id = put(&store, &mine);
     let near = |given: &str, scope| match store.find_reference(given, scope).expect_err(given) {
         ArtifactError::BadId { near, .. } | ArtifactError::Unknown { near, .. } => {
-            near.iter().map(ToString::to_string).collect::<Vec<_>>()
+            near.into_iter().map(|near| near.id).collect::<Vec<_>>()
         }
         error => panic!("{given}: {error}"),
     };
@@ -127,6 +127,9 @@ fn what_is_nearly_an_id_is_told_with_the_nearest() {
         assert_eq!(near(given, Scope::Session(&other)), [""; 0], "{given}");
     }
     let error = store.find_reference(&slip, Scope::All).expect_err("a slip");
-    assert!(error.to_string().ends_with(&format!("; the nearest is {id}")), "{error}");
+    // The suggestion says what the artifact is.
+    let nearest = format!("; the nearest is {id} (");
+    assert!(error.to_string().contains(&nearest), "{error}");
+    assert!(error.to_string().ends_with("text/plain, 5B)"), "{error}");
     assert_eq!(near("../x", Scope::All), [""; 0]);
 }

@@ -167,6 +167,6 @@ fn a_named_cell_that_is_deleted_meanwhile_is_gone() {
     });
     let Err(EngineError::Conflict { cells, .. }) = done else { panic!("no conflict") };
     assert_eq!(cells.len(), 1);
-    assert_eq!((cells[0].cell.index, cells[0].fate), (2, CellFate::Gone));
+    assert_eq!((cells[0].cell.index, &cells[0].fate), (2, &CellFate::Gone));
     assert_eq!(std::fs::read(&path).expect("there"), fewer.to_bytes());
 }

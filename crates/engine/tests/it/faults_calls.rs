@@ -230,7 +230,7 @@ struct Model {
     values: BTreeMap<usize, u64>,
     count: u32,
     has_lost: bool,
-    /// Kernels since the last successful run (B:K-11).
+    /// Kernels since the last run that left one alive (B:K-11).
     restarts: u32,
     /// True if the previous call was given up.
     given_up: bool,
@@ -315,13 +315,14 @@ async fn step(desk: &Desk, session: &str, model: &mut Model, op: Op) -> Result<(
         if model.restarts > 1 {
             // The session is given up once, with a report. The next call starts a new kernel and hears of the loss.
             (model.restarts, model.has_lost) = (0, true);
-            let is_told = matches!(report.cells[0].end, Some(EndReport::GivenUp));
+            let end = &report.cells[0].end;
+            let is_told = matches!(end, Some(EndReport::GivenUp { has_begun: false, .. }));
             model.given_up = true;
             return if is_told { Ok(()) } else { Err(format!("not given up: {report:?}")) };
         }
     }
     model.count += 1;
-    if report.state == State::Done {
+    if report.state != State::KernelDied {
         model.restarts = 0;
     }
     let expected = match op {

@@ -174,7 +174,15 @@ fn what_does_not_fit_is_told_with_what_would() {
         (r#"{"op": "insert", "source": "x", "type": "heading"}"#,
          "operation 0: type is \"heading\"; it is \"code\", \"markdown\" or \"raw\"".to_owned()),
         (r#"{"op": "insert", "source": "x", "at": "top"}"#,
-         "operation 0: at is \"top\"; it is \"start\" or \"end\"".to_owned()),
+         "operation 0: at is \"top\"; it is \"start\" or \"end\"; before takes a cell and puts this one in front of \
+          it, such as \"before\": 2".to_owned()),
+        (r#"{"op": "insert", "source": "x", "at": 2}"#,
+         "operation 0: at is 2; it is \"start\" or \"end\"; before takes a cell and puts this one in front of it, \
+          such as \"before\": 2".to_owned()),
+        (r#"{"op": "insert", "code": "x"}"#,
+         "operation 0: `code` is not a field of insert: use `source`".to_owned()),
+        (r#"{"op": "replace", "cellId": 0, "source": "x"}"#,
+         "operation 0: `cellId` is not a field of replace: use `cell`".to_owned()),
         (r#"{"op": "insert", "source": "x", "at": "end", "after": 0}"#,
          "operation 0: give only one of after, before and at".to_owned()),
         (r#"{"op": "move", "cell": 0}"#,

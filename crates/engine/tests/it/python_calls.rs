@@ -417,7 +417,8 @@ async fn code_whose_kernel_dies_is_run_again_as_the_policy_says() {
             is_twice,
             "{what}"
         );
-        let is_given_up = matches!(report.cells[0].end, Some(EndReport::GivenUp));
+        let is_given_up =
+            matches!(report.cells[0].end, Some(EndReport::GivenUp { has_begun: true, .. }));
         assert_eq!(is_given_up, deaths.len() == 2, "{what}");
         let next = desk.run(&["'again'"]).await;
         assert_eq!(texts(&next), ["'again'\n"], "{next:?}");

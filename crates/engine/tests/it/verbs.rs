@@ -97,7 +97,7 @@ async fn a_session_is_started_seen_and_stopped() {
     assert_eq!(report.kernel, Some(kernel));
     let request = KernelRequest::Status(desk.session("work"));
     let Err(error) = answer(&desk.engine, request).await else { panic!("it is gone") };
-    assert_eq!(error.to_string(), "there is no session work; there are another");
+    assert_eq!(error.to_string(), "there is no session work; the nearest is another (idle)");
     desk.engine.shutdown().await;
 }
 
@@ -175,7 +175,8 @@ async fn what_runs_is_seen_interrupted_and_restarted() {
     // A start does not wait for the cell: the kernel exists.
     assert_eq!(desk.start("work").await.0.state, SessionPhase::Busy);
     assert_eq!(desk.interrupt("work").await, InterruptFate::Interrupted);
-    assert_eq!(desk.end(&begun).await.state, State::Error);
+    let ended = desk.end(&begun).await;
+    assert_eq!((ended.state, &*ended.cells[1].notes), (State::Error, &[CallNote::Interrupted][..]));
     assert_eq!(told(&queued.await.expect("the call")), "1", "and the kernel is the same");
 
     let before = pid(&desk.status("work").await);
@@ -316,7 +317,8 @@ async fn a_session_of_another_folder_is_another_one() {
         let EngineError::Session(SessionError::NoSession { known, .. }) = &error else {
             panic!("{error:?}")
         };
-        assert!(known[0].starts_with("work in /") && error.kind() == Kind::NotFound, "{known:?}");
+        let is_named = known[0].id == "work" && known[0].what.starts_with("idle, in /");
+        assert!(is_named && error.kind() == Kind::NotFound, "{known:?}");
     }
     // A session with an explicit interpreter is found without naming it.
     let python = desk.status("work").await.kernel.expect("a kernel").executable;

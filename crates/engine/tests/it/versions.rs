@@ -106,9 +106,28 @@ fn a_conflict_names_every_cell_that_differs() {
     let error = apply(&desk, Some(seen), &ops).err().expect("a conflict");
     let EngineError::Conflict { yours, current, cells, .. } = &error else { panic!("{error}") };
     assert_eq!((*yours, *current), (seen, Version::of(before.as_bytes())));
-    let listed: Vec<_> = cells.iter().map(|cell| (cell.cell.index, cell.fate)).collect();
-    assert_eq!(listed, [(1, CellFate::Changed), (2, CellFate::Gone)]);
+    let listed: Vec<_> = cells.iter().map(|cell| (cell.cell.index, cell.fate.clone())).collect();
+    let changed = CellFate::Changed { now: 1, source: Some("theirs".to_owned()) };
+    assert_eq!(listed, [(1, changed), (2, CellFate::Gone)]);
     assert_eq!(desk.get("nb.ipynb"), before);
+}
+
+/// F-064: a conflict shows what the other writer left, and where the cell is now.
+#[test]
+fn a_conflict_has_the_text_and_the_place_of_the_other_side() {
+    let (desk, seen) = desk_with(&small());
+    let ops = [insert(CellPlace::Start, "top"), replace(at(1), "theirs = 1\ntheirs")];
+    apply(&desk, None, &ops).expect("done");
+    let error = apply(&desk, Some(seen), &[replace(at(1), "mine")]).err().expect("a conflict");
+    let said = error.to_string();
+    let wanted = ": cell 1 (id aaaa1111) was changed and is cell 2 now\n\
+                  In the file, cell 2 (id aaaa1111) is:\n> theirs = 1\n> theirs";
+    assert!(said.ends_with(wanted), "{said}");
+    // A long source is shown from its beginning.
+    apply(&desk, None, &[replace(at(2), &"é".repeat(5000))]).expect("done");
+    let error = apply(&desk, Some(seen), &[replace(at(1), "mine")]).err().expect("a conflict");
+    let said = error.to_string();
+    assert!(said.ends_with(&format!("\n> {}…", "é".repeat(1000))), "{said}");
 }
 
 /// F-064: a run is not an edit, so new outputs are not a conflict.
@@ -123,7 +142,8 @@ fn outputs_that_came_meanwhile_are_no_conflict() {
     desk.put("nb.ipynb", small().replacen("\"metadata\": {}", "\"metadata\": {\"a\": 1}", 1));
     let error =
         apply(&desk, Some(seen), &[EditOp::Delete { cell: at(0) }]).err().expect("a conflict");
-    assert!(error.to_string().ends_with("cell 0 (id intro-md) was changed"), "{error}");
+    let wanted = "cell 0 (id intro-md) was changed in its metadata";
+    assert!(error.to_string().ends_with(wanted), "{error}");
 }
 
 /// F-064
@@ -141,6 +161,14 @@ fn an_unknown_version_is_refused() {
     );
     assert_eq!(error.kind(), Kind::Conflict);
     assert_eq!(desk.get("nb.ipynb"), small());
+    // Versions that are known are named, the most similar first.
+    apply(&desk, None, &[replace(at(1), "theirs")]).expect("done");
+    let given = seen.to_string();
+    let slip = if given.ends_with('0') { "1" } else { "0" };
+    let slip = Version::parse(&format!("{}{slip}", &given[..15])).expect("a version");
+    let error = apply(&desk, Some(slip), &[replace(at(1), "mine")]).err().expect("refused");
+    let nearest = format!("so it cannot be told what changed; the nearest is {seen} (seen ");
+    assert!(error.to_string().contains(&nearest), "{error}");
 }
 
 /// F-064: the older text is compared with the version it was made from, not with the current one.
@@ -160,7 +188,9 @@ fn an_older_text_changes_only_what_it_changed() {
     let merged = ["top", "# Title\n\nSome prose.", "x = 10\nprint(x)", "theirs"];
     assert_eq!(sources(&desk), merged);
     let error = write(&text.replace("y = 2", "y = 20")).err().expect("a conflict");
-    assert!(error.to_string().ends_with("cell 2 (id bbbb2222) was changed"), "{error}");
+    let wanted = "cell 2 (id bbbb2222) was changed and is cell 3 now\nIn the file, cell 3 (id bbbb2222) is:\n\
+                  > theirs";
+    assert!(error.to_string().ends_with(wanted), "{error}");
     assert_eq!(sources(&desk), merged);
 }
 

@@ -11,6 +11,7 @@ use inkcell_engine::Kind;
 use inkcell_engine::api::{KernelReport, KernelRequest, KernelWishes, SessionRef, SessionReport};
 use inkcell_engine::is_notebook_path;
 use inkcell_engine::registry::SessionName;
+use inkcell_engine::types::Suggestion;
 
 use super::{Client, answer_at_once};
 use crate::app::python;
@@ -222,7 +223,7 @@ fn is_meant(session: &SessionReport, given: &str, cwd: &Path) -> bool {
 /// The session that the user means. Without a name, it is the only session, or the one of this folder.
 pub(crate) fn one(given: Option<&str>, settings: &Settings) -> Result<HostSession, Failure> {
     let AllSessions { sessions: mut all, silent } = everywhere(settings);
-    let names: Vec<String> = all.iter().map(|met| known_as(&met.session)).collect();
+    let known: Vec<Suggestion> = all.iter().map(|met| known_as(&met.session)).collect();
     let cwd = settings.cwd.canonicalize().unwrap_or_else(|_| settings.cwd.clone());
     // A host that does not answer may have more sessions, so the only known session may not be the only one.
     let is_only = all.len() <= 1 && silent.is_empty();
@@ -241,16 +242,13 @@ pub(crate) fn one(given: Option<&str>, settings: &Settings) -> Result<HostSessio
             let hint = Some(words::session::NAMING.to_owned());
             Err(Failure::told(Kind::Invalid, message, hint))
         }
-        (None, _) => Err(not_found(given, &names, &silent)),
+        (None, _) => Err(not_found(given, &known, &silent)),
     }
 }
 
 /// The failure of a search. A host that does not answer may have the session, so the message does not deny it.
-fn not_found(given: Option<&str>, names: &[String], silent: &[Silent]) -> Failure {
-    let known = match names {
-        [] => String::new(),
-        names => format!("; there are: {}", names.join(", ")),
-    };
+fn not_found(given: Option<&str>, known: &[Suggestion], silent: &[Silent]) -> Failure {
+    let known = Suggestion::words(&Suggestion::choose(known, given.unwrap_or_default()));
     if silent.is_empty() {
         let what = given.map_or(words::session::NONE_HERE.to_owned(), words::session::not_found);
         return Failure::told(
@@ -272,6 +270,6 @@ fn not_found(given: Option<&str>, names: &[String], silent: &[Silent]) -> Failur
     )
 }
 
-fn known_as(session: &SessionReport) -> String {
-    format!("{} in {}", session.name, session.cwd.display())
+fn known_as(session: &SessionReport) -> Suggestion {
+    Suggestion { id: session.name.0.clone(), what: format!("in {}", session.cwd.display()) }
 }

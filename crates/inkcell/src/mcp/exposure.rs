@@ -155,7 +155,10 @@ impl Exposure {
         match &self.python {
             _ if !self.needs(name, Needs::Python) => None,
             PythonTools::Offered => None,
-            PythonTools::Disabled => Some(words::tool::PYTHON_DISABLED.to_owned()),
+            PythonTools::Disabled => Some(match self.set {
+                ToolSet::Compat => words::tool::PYTHON_DISABLED_COMPAT.to_owned(),
+                ToolSet::Default | ToolSet::All => words::tool::PYTHON_DISABLED.to_owned(),
+            }),
             PythonTools::Unavailable(reason) => {
                 Some(words::tool::python_unavailable(reason.trim_end_matches('.')))
             }
@@ -258,9 +261,12 @@ mod tests {
     #[test]
     fn what_is_not_offered_is_refused_with_the_reason() {
         let failed = Preflight::Failed(FindError::NoneFound.to_string());
-        let disabled = Exposure::new(ToolSet::All, ToolMode::BashOnly, &failed);
+        let disabled = Exposure::new(ToolSet::Compat, ToolMode::BashOnly, &failed);
         let wanted = "Python backend is disabled (PI_PY=0 or eval.py = false).";
         assert_eq!(disabled.refusal("eval").as_deref(), Some(wanted));
+        let disabled = Exposure::new(ToolSet::All, ToolMode::BashOnly, &failed);
+        let refusal = disabled.refusal("eval").unwrap();
+        assert!(refusal.starts_with("Python is disabled in this server"), "{refusal}");
         assert_eq!(disabled.warning(), None, "it was asked for");
         let missing = Exposure::new(ToolSet::All, ToolMode::IpyOnly, &failed);
         let refusal = missing.refusal("python").unwrap();

@@ -42,7 +42,7 @@ pub(crate) fn exception(cell: &CellReport) -> Option<&PyError> {
     match cell.end.as_ref()? {
         EndReport::Exception(error) => Some(error),
         EndReport::Stopped { exception, .. } => exception.as_ref(),
-        EndReport::Died(_) | EndReport::GivenUp | EndReport::NoKernel(_) => None,
+        EndReport::Died(_) | EndReport::GivenUp { .. } | EndReport::NoKernel(_) => None,
     }
 }
 
@@ -117,7 +117,9 @@ impl Summary {
     /// How the kernel died before the code ended, and the last step that inkcell took to stop it.
     fn untimely_death(&self) -> Option<(&Death, Option<Rung>)> {
         match self.end()? {
-            EndReport::Died(death) => Some((death, None)),
+            EndReport::Died(death) | EndReport::GivenUp { death: Some(death), has_begun: true } => {
+                Some((death, None))
+            }
             EndReport::Stopped { fate: KernelFate::Ended { by, death: Some(death) }, .. } => {
                 Some((death, Some(*by)))
             }

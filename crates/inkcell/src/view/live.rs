@@ -14,6 +14,7 @@ use super::ending::Summary;
 use super::fold::CallNews;
 use crate::output::{Stream, visible};
 use crate::view::paint::{Colour, TerminalText};
+use crate::words::step::Audience;
 
 /// Bytes held back at most while more output is waiting.
 const KEPT: usize = 1 << 16;
@@ -168,7 +169,7 @@ pub(crate) fn last_words(summary: &Summary, colour: Colour) -> String {
     if let Some(sentence) = summary.sentence() {
         push_lines(&mut text, &format!("error: {sentence}"));
     }
-    if let Some(hint) = &summary.report.withheld_hint {
+    if let Some(hint) = Audience::Person.about_missed(&summary.report) {
         push_lines(&mut text, &format!("hint: {hint}"));
     }
     for note in summary.notes() {

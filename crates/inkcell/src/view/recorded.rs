@@ -18,6 +18,7 @@ use super::fold::CallNews;
 use super::live::Show;
 use crate::output::{Stream, plain_json};
 use crate::words;
+use crate::words::step::Audience;
 
 /// The outputs of a call's cells so far.
 #[derive(Default)]
@@ -89,7 +90,7 @@ impl CallOutputs {
         json!({
             "status": summary.status(),
             "message": summary.message(),
-            "hint": summary.report.withheld_hint,
+            "hint": Audience::Person.about_missed(&summary.report),
             "notes": notes,
             "cells": cells.collect::<Vec<_>>(),
             "duration_seconds": summary.took.as_secs_f64(),

@@ -20,6 +20,7 @@ use crate::output::{Stream, cleaned, visible_text};
 use crate::view::paint::Colour;
 use crate::words;
 use crate::words::reply::{never_run, next_step};
+use crate::words::step::Audience;
 use fit::Block;
 pub(crate) use fit::{Room, cut};
 
@@ -155,24 +156,27 @@ fn many(cells: &[CellReport], state: State, terms: CellTerms) -> Vec<Block> {
             _ => format!("{heading}\n{output}"),
         };
         blocks.push(of_state(cell.state, block));
-        let remark = match cell.state {
-            State::KernelDied if matches!(cell.end, Some(EndReport::GivenUp)) => {
-                Some(words::reply::given_up(number))
+        let remark = match (cell.state, &cell.end) {
+            (State::KernelDied, Some(EndReport::GivenUp { has_begun, .. })) => {
+                Some(words::reply::given_up(number, *has_begun))
             }
-            State::Error | State::InputRefused | State::KernelDied => {
+            (State::Error, _) if words::reply::is_interrupted(cell) => {
+                Some(words::reply::interrupted(number))
+            }
+            (State::Error | State::InputRefused | State::KernelDied, _) => {
                 let rest = match terms.kernel {
                     Afterwards::There => format!(" {}", next_step(cells, number)),
                     Afterwards::Gone => String::new(),
                 };
                 Some(words::reply::failed(number, &rest))
             }
-            State::Cancelled | State::TimedOut => {
+            (State::Cancelled | State::TimedOut, _) => {
                 let message = annotation(cell, terms.kernel);
                 let message = message.as_deref().unwrap_or(words::reply::ABORTED);
                 Some(words::reply::aborted(number, message))
             }
-            State::NeverRun => Some(words::reply::not_run(number, &never_run(cell))),
-            State::Queued | State::Running | State::Done => None,
+            (State::NeverRun, _) => Some(words::reply::not_run(number, &never_run(cell))),
+            (State::Queued | State::Running | State::Done, _) => None,
         };
         blocks.extend(remark.map(Block::remark));
     }
@@ -267,7 +271,7 @@ fn asides(report: &PythonReport) -> Vec<String> {
     let notes = report.cells.iter().flat_map(|cell| &cell.notes);
     let mut lines: Vec<String> =
         notes.map(|note| format!("[{}]", words::call::note(note))).collect();
-    lines.extend(report.withheld_hint.iter().map(|hint| format!("[{hint}]")));
+    lines.extend(Audience::Model.about_missed(report).map(|hint| format!("[{hint}]")));
     if let Some(run) = &report.notebook {
         lines.extend(notebook::asides(report, run));
         return lines;

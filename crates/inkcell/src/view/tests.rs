@@ -175,7 +175,7 @@ fn events(text: &str) -> Vec<ExecEvent> {
 fn call(text: &str, state: State, cells: Vec<CellReport>) -> PythonReport {
     PythonReport {
         session: inkcell_engine::registry::SessionName(text.to_owned()),
-        withheld_hint: Some(text.to_owned()),
+        missed_variable: Some(text.to_owned()),
         ..samples::call(state, cells)
     }
 }

@@ -27,11 +27,19 @@ pub(crate) fn sentence(state: State, end: Option<&EndReport>) -> Option<String> 
             Some(format!("Interrupted; {}", stopped(fate)))
         }
         EndReport::Died(death) => Some(format!("the kernel {}", died(death))),
-        EndReport::GivenUp => {
-            Some("Python kernel restarted too many times in this session".to_owned())
-        }
+        EndReport::GivenUp { death, has_begun } => Some(given_up(death.as_ref(), *has_begun)),
         EndReport::NoKernel(problem) => Some(problem.message.clone()),
     }
+}
+
+/// The beginning is that of the source documents. The rest says whether the code ran, and what the next call finds.
+fn given_up(death: Option<&Death>, has_begun: bool) -> String {
+    let ran = if has_begun { "also while it ran this code" } else { "so the code was not run" };
+    let last = death.map(|death| format!(" The last one {}", died(death))).unwrap_or_default();
+    format!(
+        "Python kernel restarted too many times in this session: it died again and again, {ran}. \
+         The next call starts a new kernel.{last}"
+    )
 }
 
 fn stopped(fate: &KernelFate) -> String {
@@ -88,6 +96,9 @@ pub(crate) fn note(note: &CallNote) -> String {
             format!("the code was run again from the start: the first kernel {}", died(death))
         }
         CallNote::Kernel(said) => said.clone(),
+        CallNote::Interrupted => "the code was interrupted from outside: by a person with inkcell \
+                                  interrupt, or by another client of the session"
+            .to_owned(),
         CallNote::MadeRoom { session, reason } => {
             let what = match reason {
                 CloseReason::OpenFiles => "too many open files (ulimit -n)",

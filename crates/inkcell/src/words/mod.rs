@@ -29,6 +29,8 @@ pub(crate) mod session;
 pub(crate) mod setting;
 pub(crate) mod setup;
 pub(crate) mod step;
+#[cfg(test)]
+mod tests;
 pub(crate) mod token;
 pub(crate) mod tool;
 pub(crate) mod verify;

@@ -3,7 +3,7 @@
 //! Owns the words, and the advice that follows from what is left of the kernel. `view/reply` decides where they appear.
 
 use inkcell_engine::api::{CellKernel, CellReport, EndReport, State};
-use inkcell_engine::session::KernelFate;
+use inkcell_engine::session::{CallNote, KernelFate};
 
 /// The advice after cell `number` failed. It depends on which state of earlier cells is left.
 pub(crate) fn next_step(cells: &[CellReport], number: usize) -> String {
@@ -35,7 +35,7 @@ pub(crate) fn next_step(cells: &[CellReport], number: usize) -> String {
 /// Whether the kernel ended together with this cell.
 fn takes_the_kernel(cell: &CellReport) -> bool {
     match &cell.end {
-        Some(EndReport::Died(_) | EndReport::GivenUp) => true,
+        Some(EndReport::Died(_) | EndReport::GivenUp { .. }) => true,
         Some(EndReport::Stopped { fate, .. }) => *fate != KernelFate::Kept,
         _ => cell.state == State::KernelDied,
     }
@@ -52,9 +52,13 @@ pub(crate) fn never_run(cell: &CellReport) -> String {
 pub(crate) fn ending(cell: &CellReport, run: State) -> Option<String> {
     Some(match cell.state {
         State::Error if cell.exit_status().is_some() => "ended the run: it called exit.".to_owned(),
+        State::Error if is_interrupted(cell) => "was interrupted from outside.".to_owned(),
         // The run went on, so an option or the notebook allows this failure.
         State::Error | State::InputRefused if run == State::Done => {
             "failed, as allowed.".to_owned()
+        }
+        State::KernelDied if never_began(cell) => {
+            "was not run: the kernels before it had died.".to_owned()
         }
         State::KernelDied => {
             "failed: the kernel died with it, and all variables are gone.".to_owned()
@@ -76,9 +80,25 @@ pub(crate) const ABORTED: &str = "Command aborted";
 /// The end of the sentence about a cell that ran out of time, if the kernel lives on.
 pub(crate) const VARIABLES_KEPT: &str = " Its variables are kept.";
 
+/// Whether someone else ended a cell. There is nothing in it to mend.
+pub(crate) fn is_interrupted(cell: &CellReport) -> bool {
+    cell.notes.contains(&CallNote::Interrupted)
+}
+
+/// Whether a cell was given up before its code reached a kernel.
+fn never_began(cell: &CellReport) -> bool {
+    matches!(cell.end, Some(EndReport::GivenUp { has_begun: false, .. }))
+}
+
 /// The line after a cell with which the kernel was given up.
-pub(crate) fn given_up(number: usize) -> String {
-    format!("Cell {number} did not finish. The next call starts a new kernel, without variables.")
+pub(crate) fn given_up(number: usize, has_begun: bool) -> String {
+    let fate = if has_begun { "did not finish" } else { "was not run: earlier kernels had died" };
+    format!("Cell {number} {fate}. The next call starts a new kernel, without variables.")
+}
+
+/// The line after a cell that someone else interrupted.
+pub(crate) fn interrupted(number: usize) -> String {
+    format!("Cell {number} was interrupted from outside; there is nothing in it to fix.")
 }
 
 /// The line after a cell that failed. `rest` is the advice, after a space.
@@ -115,6 +135,10 @@ pub(crate) const MEND_AND_START: &str = "mend that cell, then run from the top w
 
 pub(crate) fn mend_or_run_above(name: &str) -> String {
     format!("mend that cell, or run those above it first: notebook_run, to: \"{name}\"")
+}
+
+pub(crate) fn go_on(name: &str) -> String {
+    format!("go on with notebook_run, from: \"{name}\", if the run is still wanted")
 }
 
 pub(crate) fn mend_and_go_on(name: &str) -> String {

@@ -63,9 +63,7 @@ pub(crate) fn missing(told: &PythonReport) -> Vec<String> {
 /// Remarks about cells beside their output, such as lost output or code that ran twice.
 pub(crate) fn said_beside(told: &PythonReport) -> impl Iterator<Item = String> {
     let notes = told.cells.iter().flat_map(|cell| cell.notes.iter().map(move |note| (cell, note)));
-    let is_wanted = |note: &CallNote| {
-        matches!(note, CallNote::Kernel(_) | CallNote::RanTwice(_) | CallNote::MadeRoom { .. })
-    };
+    let is_wanted = |note: &CallNote| !matches!(note, CallNote::StateLost(_));
     let notes = notes.filter(move |(_, note)| is_wanted(note));
     notes.map(|(cell, note)| {
         visible(&format!("{}: {}", cell_name(cell), words::call::note(note))).into_owned()

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use inkcell_engine::api::KernelStep;
+use inkcell_engine::api::{KernelStep, PythonReport};
 use inkcell_engine::notebook::visible_line;
 use inkcell_engine::{EngineError, NextStep};
 
@@ -21,9 +21,15 @@ impl Audience {
     /// The step after an error, if there is one.
     pub(crate) fn step_after(self, error: &EngineError) -> Option<String> {
         match error {
-            EngineError::Setup(error) => error.next_step(),
-            error => error.next_step().map(|step| self.choose(words(step))),
+            // Only a command sets an environment up.
+            EngineError::Setup(error) => error.next_step().filter(|_| self == Audience::Person),
+            error => error.next_step().map(|step| self.step(step)),
         }
+    }
+
+    /// The words for a step.
+    pub(crate) fn step(self, step: NextStep<'_>) -> String {
+        self.choose(words(step))
     }
 
     /// The step for a missing kernel.
@@ -44,6 +50,19 @@ impl Audience {
                 "give it more time with timeout",
             ),
         })
+    }
+
+    /// How the variable that code missed gets to the kernel.
+    pub(crate) fn about_missed(self, report: &PythonReport) -> Option<String> {
+        let name = report.missed_variable.as_deref()?;
+        let fact =
+            format!("{name} is set where inkcell was started, but the kernel does not get it");
+        Some(self.choose(two(
+            format!(
+                "{fact}. Pass it with `--env {name}`, or list it in `env.pass` of your user settings."
+            ),
+            format!("{fact}. Ask the user to list it in `env.pass` of the user settings."),
+        )))
     }
 
     fn choose(self, Words { person, model }: Words) -> String {
@@ -130,6 +149,12 @@ fn words(step: NextStep<'_>) -> Words {
             "raise the limit with INKCELL_NOTEBOOK_MAX_BYTES=<bytes>",
             "raise the limit: INKCELL_NOTEBOOK_MAX_BYTES",
         ),
+        NextStep::BeginWithMarker(found) => {
+            let words = format!(
+                "its first line is {found:?}; each cell begins with a marker, such as \"# %% [code]\""
+            );
+            two(words.clone(), words)
+        }
         NextStep::SayDropped(0) => two("leave --drop out", "leave drop out"),
         NextStep::SayDropped(count) => two(
             format!("to delete them, say how many you mean: --drop {count}"),
@@ -201,7 +226,7 @@ fn words(step: NextStep<'_>) -> Words {
         ),
         NextStep::SeeKernels => two(
             "see which kernels there are: inkcell kernel specs",
-            "leave kernel out, or see which there are: inkcell kernel specs",
+            "leave kernel out, or give the name of an installed one",
         ),
         NextStep::OtherSession => two(
             "stop the session first, or use another name",

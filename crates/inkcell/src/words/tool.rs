@@ -30,12 +30,17 @@ pub(crate) fn not_offered(name: &str) -> String {
     format!("{name} is not offered: python.toolMode is ipy-only.")
 }
 
-pub(crate) const PYTHON_DISABLED: &str = "Python backend is disabled (PI_PY=0 or eval.py = false).";
+/// The refusal in the words of the source documents.
+pub(crate) const PYTHON_DISABLED_COMPAT: &str =
+    "Python backend is disabled (PI_PY=0 or eval.py = false).";
+
+pub(crate) const PYTHON_DISABLED: &str = "Python is disabled in this server: python.toolMode is bash-only, or PI_PY is \
+     0; ask the user to change that";
 
 pub(crate) fn python_unavailable(reason: &str) -> String {
     format!(
-        "Python backend is unavailable in this session: {reason}. Run `inkcell doctor` to see what \
-         to do."
+        "Python backend is unavailable in this session: {reason}. Ask the user to run `inkcell doctor`, \
+         which says what to do."
     )
 }
 
@@ -81,6 +86,14 @@ pub(crate) fn not_value(place: &str, value: &dyn Display, near: &str) -> String 
 
 pub(crate) fn no_argument(name: &dyn Display, near: &str) -> String {
     format!("there is no argument {name}{near}")
+}
+
+/// The refusal of a name that stands for a field with another one.
+pub(crate) fn not_field(name: &str, field: &str) -> String {
+    let is_time = matches!(field, "timeout" | "wait");
+    let is_in_milliseconds = ["ms", "Ms", "millis"].iter().any(|unit| name.ends_with(unit));
+    let unit = if is_time && is_in_milliseconds { ", in seconds" } else { "" };
+    format!("`{name}` is not a field: use `{field}`{unit}")
 }
 
 pub(crate) const NO_CELLS: &str = "cells: the list is empty; give at least one";

@@ -320,7 +320,8 @@ fn a_cell_that_cannot_be_told_is_an_error_with_candidates() {
          the whole id or the position\n"
     );
     let ran = env.run(&["edit", "nb.ipynb", "delete", "abcx-1"]).exits(5);
-    assert!(ran.stderr.contains("the nearest is cell 0 (id abcd-1)"), "{}", ran.stderr);
+    let nearest = "the nearest are cell 0 (id abcd-1), cell 1 (id abcd-2);";
+    assert!(ran.stderr.contains(nearest), "{}", ran.stderr);
     assert_eq!(env.get("nb.ipynb"), nb.as_bytes());
     // An id that looks like a number is tried as an id first.
     let ran = env.run(&["edit", "nb.ipynb", "delete", "0"]).ok();

@@ -108,7 +108,7 @@ fn a_session_outlives_its_command() {
     assert_eq!(hosted.json(&["sessions"])["sessions"].as_array().map(Vec::len), Some(2));
     let missing = hosted.run(&["restart", "named"]).exits(5);
     assert!(
-        missing.stderr.contains("there is no session named; there are: default in"),
+        missing.stderr.contains("there is no session named; the nearest are default (in "),
         "{missing:?}"
     );
     assert!(missing.stderr.contains("hint: inkcell sessions lists them"), "{missing:?}");
@@ -298,12 +298,15 @@ fn an_interrupted_command_leaves_its_session() {
     let ended = running.end();
     assert_eq!(ended.status.signal(), Some(2), "{ended:?}");
     assert!(ended.stderr.contains("KeyboardInterrupt"), "{ended:?}");
+    let note = "note: the code was interrupted from outside: by a person with inkcell interrupt";
+    assert!(!ended.stderr.contains(note), "its own caller did: {ended:?}");
     assert_eq!(hosted.run(&["py", "kept"]).ok().stdout, "1\n");
     // It works from another folder, too.
     let mut running = Running::start(hosted.command(&["py", code]));
     assert_eq!(running.line(), "begun");
     assert!(hosted.run(&["interrupt"]).ok().stdout.starts_with("Interrupted `print('begun'"));
-    assert_eq!(running.end().status.code(), Some(1));
+    let ended = running.end();
+    assert!(ended.status.code() == Some(1) && ended.stderr.contains(note), "{ended:?}");
 }
 
 /// The id of a detached call gives access to its result.

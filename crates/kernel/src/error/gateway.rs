@@ -171,7 +171,7 @@ impl GatewayName {
         match self.whose {
             Whose::External => "Set PI_PYTHON_GATEWAY_TOKEN.",
             Whose::Shared => {
-                "Something else may have taken its place; end it with inkcell gateway stop."
+                "Something else may have taken its place; a user can end it with inkcell gateway stop."
             }
         }
     }

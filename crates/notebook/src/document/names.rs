@@ -7,10 +7,13 @@ use std::collections::HashMap;
 
 use crate::cell::CellRef;
 use crate::error::{CellCandidate, RefError};
-use crate::matching::{nearest, unique_ids};
+use crate::matching::{nearest_few, unique_ids};
 
 /// The shortest prefix of an id that names a cell, in characters.
 const MIN_PREFIX_CHARS: usize = 4;
+
+/// The most cells that an error suggests.
+const SUGGESTIONS: usize = 5;
 
 /// The ids of all cells in order, built once to resolve any number of references.
 #[derive(Clone, Debug)]
@@ -66,7 +69,8 @@ impl<'a> CellNames<'a> {
             return Err(RefError::Empty { given });
         }
         let ids = self.ids.iter().map(|id| id.as_deref().unwrap_or_default());
-        let nearest = nearest(ids, text).map(|index| self.candidate(index));
+        let nearest = nearest_few(ids, text, SUGGESTIONS);
+        let nearest = nearest.into_iter().map(|index| self.candidate(index)).collect();
         Err(RefError::Unknown { given, nearest, count })
     }
 

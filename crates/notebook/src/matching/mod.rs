@@ -6,8 +6,8 @@ mod align;
 mod nearest;
 
 pub use align::{Alignment, align};
-pub use nearest::nearest;
 pub(crate) use nearest::nearest_lines;
+pub use nearest::{nearest, nearest_few};
 
 use std::collections::HashMap;
 use std::hash::Hash;

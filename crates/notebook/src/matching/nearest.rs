@@ -68,24 +68,34 @@ fn share_of_characters(shared: usize, chars: usize) -> f32 {
 
 /// Finds the position of the candidate most similar to `wanted`, if any is similar enough.
 pub fn nearest<'a>(candidates: impl Iterator<Item = &'a str>, wanted: &str) -> Option<usize> {
+    nearest_few(candidates, wanted, 1).first().copied()
+}
+
+/// Finds the positions of the candidates most similar to `wanted`, the best first and at most `most`.
+pub fn nearest_few<'a>(
+    candidates: impl Iterator<Item = &'a str>,
+    wanted: &str,
+    most: usize,
+) -> Vec<usize> {
     const LEAST: f32 = 0.5;
     let length = wanted.chars().count();
     if length > MAX_CHARS {
-        return None;
+        return Vec::new();
     }
     let bound = |shared, chars| (share_of_characters(shared, chars + length), 0.0);
-    let mut best: Option<(f32, usize)> = None;
+    let mut best: Vec<(f32, usize)> = Vec::new();
     for (bound, at, candidate) in rank_candidates(candidates, wanted, LEAST, bound) {
-        if best.is_some_and(|(found, _)| bound.0 < found) {
+        if best.len() == most && best.last().is_some_and(|(worst, _)| bound.0 < *worst) {
             break;
         }
         let found = TextDiff::from_chars(candidate, wanted).ratio();
-        let is_better = |(than, place)| found > than || found == than && at < place;
-        if found >= LEAST && best.is_none_or(is_better) {
-            best = Some((found, at));
+        if found >= LEAST {
+            best.push((found, at));
+            best.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
+            best.truncate(most);
         }
     }
-    best.map(|(_, at)| at)
+    best.into_iter().map(|(_, at)| at).collect()
 }
 
 /// Finds the lines of a text most similar to a pattern that it does not contain, best first, with line

@@ -45,7 +45,9 @@ pub fn parse_text(text: &str) -> Result<Vec<TextCell>, TextError> {
             has_line = false;
             continue;
         }
-        let Some(cell) = cells.last_mut() else { return Err(TextError::FirstLine) };
+        let Some(cell) = cells.last_mut() else {
+            return Err(TextError::FirstLine { found: quoted(line) });
+        };
         if has_line {
             cell.source.push('\n');
         }
@@ -58,6 +60,11 @@ pub fn parse_text(text: &str) -> Result<Vec<TextCell>, TextError> {
         }
     }
     Ok(cells)
+}
+
+/// A line as an error quotes it.
+fn quoted(line: &str) -> String {
+    strip_cr(line).chars().take(SHOWN_CHARS).collect()
 }
 
 impl Notebook {
@@ -79,8 +86,7 @@ impl Notebook {
                 && (self.is_empty()
                     || sources.get_or_insert_with(|| self.stray_markers()).contains(line));
             if !is_source {
-                let text = line.chars().take(SHOWN_CHARS).collect();
-                return Err(TextError::UnknownMarker { line: at + 1, text });
+                return Err(TextError::UnknownMarker { line: at + 1, text: quoted(line) });
             }
         }
         Ok(())

@@ -152,9 +152,18 @@ fn lines_belong_to_the_marker_above_them() {
     check("# %% [raw]\n", &[""]);
     check("# %% [raw]\n\n", &["\n"]);
     check("# %% [raw]\n# %% [raw]\n\n\n# %% [raw]\na", &["", "\n", "a"]);
-    for text in ["x", "\n# %% [raw]", " # %% [raw]", "\n", "# %%% [raw]\nx", "# %% [Raw]"] {
+    let long = "é".repeat(100);
+    for (text, found) in [
+        ("x", "x"),
+        ("\n# %% [raw]", ""),
+        (" # %% [raw]", " # %% [raw]"),
+        ("\n", ""),
+        ("# %%% [raw]\r\nx", "# %%% [raw]"),
+        ("# %% [Raw]", "# %% [Raw]"),
+        (long.as_str(), &long[..120]),
+    ] {
         let error = parse_text(text).unwrap_err();
-        assert_eq!(error, TextError::FirstLine, "{text:?}");
+        assert_eq!(error, TextError::FirstLine { found: found.to_owned() }, "{text:?}");
         assert_eq!(
             error.to_string(),
             "expected first line to be \"# %% [code] cell:0\", \"# %% [markdown] cell:0\", or \

@@ -224,7 +224,7 @@ impl Dice {
             state: self.state(),
             cells: self.some(Dice::cell_report),
             kernel: self.maybe(Dice::kernel),
-            withheld_hint: self.maybe(Dice::text),
+            missed_variable: self.maybe(Dice::text),
             death: self.maybe(Dice::death),
             after: self.output(),
             undelivered_bytes: self.count(),
@@ -372,7 +372,7 @@ impl Dice {
                 exception: self.maybe(Dice::exception),
             },
             2 => EndReport::Died(self.death()),
-            3 => EndReport::GivenUp,
+            3 => EndReport::GivenUp { death: self.maybe(Dice::death), has_begun: self.flag() },
             _ => EndReport::NoKernel(self.problem()),
         }
     }
@@ -429,13 +429,14 @@ impl Dice {
     }
 
     fn note(&mut self) -> CallNote {
-        match self.below(4) {
+        match self.below(5) {
             0 => CallNote::StateLost(self.loss()),
             1 => CallNote::RanTwice(self.death()),
             2 => CallNote::MadeRoom {
                 session: SessionName(self.text()),
                 reason: self.one(&[CloseReason::Evicted, CloseReason::OpenFiles]),
             },
+            3 => CallNote::Interrupted,
             _ => CallNote::Kernel(self.text()),
         }
     }

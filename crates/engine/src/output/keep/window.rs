@@ -382,6 +382,7 @@ impl Window {
             left_out: self.left_out,
             cleared: self.cleared,
             head_is_open: self.head.is_at_line_start() == Some(false),
+            ends_a_line: self.is_at_line_start(),
             line_bytes: self.line_bytes,
         }
     }
@@ -400,6 +401,8 @@ pub(crate) struct Kepts {
     pub(crate) cleared: Extent,
     /// True if the beginning ends inside a line.
     pub(crate) head_is_open: bool,
+    /// True if the text ends with a line end.
+    pub(crate) ends_a_line: bool,
     /// Bytes of the last line.
     pub(crate) line_bytes: u64,
 }

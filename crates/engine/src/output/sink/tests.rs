@@ -148,10 +148,23 @@ fn over_the_budget_both_ends_are_kept() {
     assert_eq!(
         output.notices[0].to_string(),
         format!(
-            "[Showing lines 1-{first} and {then}-20001 of 20001 (50.0KB limit). \
+            "[Showing lines 1-{first} and {then}-20000 of 20000 (50.0KB limit). \
              Read artifact://a0 for full output]"
         )
     );
+}
+
+/// The notice numbers lines as a reading of the artifact does, with a line end at the end and without.
+#[test]
+fn a_notice_counts_the_lines_of_the_artifact() {
+    let lines: String = (0..20_000).map(|n| format!("{n}\n")).collect();
+    for (text, count) in [(lines.clone(), 20_000), (format!("{lines}more"), 20_001)] {
+        let disk = Disk::default();
+        let output = run(OutputLimits::head_and_tail(), &disk, &[out(&text)]);
+        assert_eq!(disk.file(0).split_inclusive(|byte| *byte == b'\n').count(), count);
+        let notice = output.notices[0].to_string();
+        assert!(notice.contains(&format!("-{count} of {count} ")), "{notice}");
+    }
 }
 
 fn chunks_len(events: &[ExecEvent]) -> u64 {
@@ -196,7 +209,7 @@ fn a_run_of_one_line_is_counted() {
     assert_eq!(output.counts.total_lines, 26_201);
     assert_eq!(
         output.notices[0].to_string(),
-        "[Showing lines 1-26201 of 26201 (50.0KB limit). Read artifact://a0 for full output]"
+        "[Showing lines 1-26200 of 26200 (50.0KB limit). Read artifact://a0 for full output]"
     );
 }
 

@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use inkcell_kernel::{Death, Outcome};
+use inkcell_kernel::{Death, DeathCause, Outcome, PyError};
 
 use super::climb::Climb;
 use super::words::ExecRequest;
@@ -15,6 +15,17 @@ use crate::types::{CallNote, KernelFate};
 /// request.
 const REFUSED: &str = "StdinNotImplementedError";
 
+/// The signal of an interrupt.
+const SIGINT: i32 = 2;
+
+/// Returns whether code ends with this exception when it is interrupted. Each language names it differently; code that
+/// awaits is cancelled.
+fn is_interrupt(error: &PyError) -> bool {
+    let is_named = error.name.contains("Interrupt") || error.name == "CancelledError";
+    // Python's name for a system call that a signal interrupted.
+    is_named && error.name != "InterruptedError"
+}
+
 /// The run that is under way.
 #[derive(Debug)]
 pub(super) struct Run {
@@ -24,6 +35,8 @@ pub(super) struct Run {
     pub(super) has_started: bool,
     /// True if the run must be interrupted as soon as the kernel has it.
     pub(super) is_interrupted: bool,
+    /// True if an interrupt of the session was meant for this run.
+    pub(super) was_interrupted: bool,
     /// True if this is the second attempt: the kernel died during the first.
     pub(super) is_second: bool,
     /// The death of the kernel in which the code had begun, if the code is run again.
@@ -44,6 +57,7 @@ impl Run {
             is_sent: false,
             has_started: false,
             is_interrupted: false,
+            was_interrupted: false,
             is_second: false,
             begun: None,
             wanted_input: false,
@@ -60,6 +74,18 @@ impl Run {
             Some(climb) => climb.next(),
             None => self.deadline,
         }
+    }
+
+    /// Returns whether the run ended by an interrupt of the session. Its own caller had not cancelled it.
+    pub(super) fn ended_by_interrupt(&self, end: &CellEnd) -> bool {
+        let is_by_interrupt = match end {
+            CellEnd::PythonError(error) => is_interrupt(error),
+            CellEnd::KernelDied(death) => death.cause == DeathCause::Signal { signal: SIGINT },
+            // A kernel that drops interrupted code without an exception.
+            CellEnd::Cancelled { fate: KernelFate::Kept, .. } => true,
+            _ => false,
+        };
+        self.was_interrupted && self.is_sent && self.climb.is_none() && is_by_interrupt
     }
 
     /// The end of a run that the kernel finished.

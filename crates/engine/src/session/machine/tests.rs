@@ -123,7 +123,11 @@ fn word(effect: &MachineEffect, start: Instant) -> String {
                 CellEnd::Cancelled { fate, .. } => format!("cancelled, {}", fate_word(fate)),
                 CellEnd::InputRefused(_) => "input refused".to_owned(),
                 CellEnd::KernelDied(_) => "died".to_owned(),
-                CellEnd::TooManyRestarts(_) => "given up".to_owned(),
+                CellEnd::TooManyRestarts { death, has_begun } => {
+                    assert!(death.is_some(), "a reader hears why");
+                    let begun = if *has_begun { ", begun" } else { "" };
+                    format!("given up{begun}")
+                }
                 CellEnd::NotRun(why) => format!("not run: {why:?}"),
             };
             let notes: Vec<&str> = notes
@@ -134,6 +138,7 @@ fn word(effect: &MachineEffect, start: Instant) -> String {
                     CallNote::StateLost(Loss::Closed { .. }) => " (lost: closed)",
                     CallNote::RanTwice(_) => " (again)",
                     CallNote::Kernel(_) => " (said)",
+                    CallNote::Interrupted => " (interrupted)",
                     CallNote::MadeRoom { .. } => " (made room)",
                 })
                 .collect();
@@ -284,7 +289,7 @@ fn kernels_that_die_again_and_again_are_given_up() {
     let mut desk = Desk::running(Retry::Once);
     desk.died();
     desk.step(Input::Launched);
-    assert_eq!(desk.died(), ["1 given up (again)", "sleep"]);
+    assert_eq!(desk.died(), ["1 given up, begun (again)", "sleep"]);
     assert_eq!(desk.run(2)[0], "launch", "the next one begins anew");
 
     let mut desk = Desk::running(Retry::Never);
@@ -294,6 +299,38 @@ fn kernels_that_die_again_and_again_are_given_up() {
     desk.died();
     assert_eq!(desk.run(3), ["3 given up"]);
     assert_eq!(desk.run(4)[0], "launch");
+    desk.step(Input::Launched);
+    assert_eq!(desk.finished(4)[0], "4 ok (lost: died)");
+
+    // Code that begins in a kernel that may not be replaced is given up, and the next call hears of the loss.
+    let mut desk = Desk::running(Retry::Once);
+    desk.finished(1);
+    desk.died();
+    desk.run(2);
+    desk.step(Input::Launched);
+    desk.started(2);
+    assert_eq!(desk.died(), ["2 given up, begun (lost: died)", "sleep"]);
+    desk.run(3);
+    desk.step(Input::Launched);
+    assert_eq!(desk.finished(3)[0], "3 ok (lost: died)");
+}
+
+/// B:K-11: a kernel that outlives its call is not one that keeps dying, however the call ended.
+#[test]
+fn a_call_that_leaves_its_kernel_alive_begins_the_count_again() {
+    let failed = || Outcome::Error(PyError::default());
+    for is_stopped in [false, true] {
+        let mut desk = Desk::running(Retry::Never);
+        for exec in 2..6 {
+            desk.died();
+            assert_eq!(desk.run(exec)[0], "launch", "{exec}");
+            desk.step(Input::Launched);
+            if is_stopped {
+                desk.step(Input::Cancel(Ticket(1)));
+            }
+            desk.fact(Fact::Finished(ExecId(exec), failed()));
+        }
+    }
 }
 
 /// B:K-09, F-003
@@ -357,6 +394,43 @@ fn a_reset_from_outside_takes_back_what_has_not_begun() {
     desk.step(Input::Leave(Ticket(1)));
     desk.step(Input::Enter(Ticket(3)));
     assert_eq!(desk.run_of(3, 3)[0], "launch", "a later call is not touched");
+}
+
+/// Code that someone else interrupted says so, and nothing else does.
+#[test]
+fn an_interrupt_that_ends_code_is_noted() {
+    let error =
+        |name: &str| Outcome::Error(PyError { name: name.to_owned(), ..PyError::default() });
+    let table = [
+        (error("KeyboardInterrupt"), "1 KeyboardInterrupt (interrupted)"),
+        (error("CancelledError"), "1 CancelledError (interrupted)"),
+        (Outcome::Aborted, "1 cancelled, kept (interrupted)"),
+        (error("ValueError"), "1 ValueError"),
+        (error("InterruptedError"), "1 InterruptedError"),
+        (Outcome::Ok, "1 ok"),
+    ];
+    for (outcome, wanted) in table {
+        let mut desk = Desk::running(Retry::Never);
+        assert_eq!(desk.step(Input::Interrupt), ["interrupt"]);
+        assert_eq!(desk.fact(Fact::Finished(ExecId(1), outcome))[0], wanted);
+    }
+    let interrupt = || Fact::Finished(ExecId(1), error("KeyboardInterrupt"));
+    let mut desk = Desk::running(Retry::Never);
+    assert_eq!(desk.fact(interrupt())[0], "1 KeyboardInterrupt", "nobody interrupted it");
+    let mut desk = Desk::running(Retry::Never);
+    desk.step(Input::Cancel(Ticket(1)));
+    desk.step(Input::Interrupt);
+    assert_eq!(desk.fact(interrupt())[0], "1 cancelled, kept", "its caller did");
+    let mut desk = Desk::new(Retry::Never);
+    desk.step(Input::Enter(Ticket(1)));
+    desk.step(Input::Interrupt);
+    desk.run(1);
+    desk.step(Input::Launched);
+    assert_eq!(desk.fact(interrupt())[0], "1 KeyboardInterrupt (interrupted)");
+    let mut desk = Desk::running(Retry::Never);
+    desk.step(Input::Interrupt);
+    let cause = DeathCause::Signal { signal: 2 };
+    assert_eq!(desk.fact(Fact::Died(Death { cause, ..death() }))[0], "1 died (interrupted)");
 }
 
 /// Issue 21, 6: an interrupt of a call that has its turn and runs nothing yet ends the call's next code, and does

@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use inkcell_engine::kernel::{
     AskId, Backend, BackendKind, CodeRequest, Death, DeathCause, ExecEvent, ExecId, InputReply,
     Kernel, KernelEvent, KernelEvents, KernelGone, KernelInfo, KernelSpec, LaunchError,
-    LaunchedKernel, Outcome, Question, StopSignal,
+    LaunchedKernel, Question, StopSignal,
 };
 use inkcell_engine::session::{Policy, Retry};
 use inkcell_testkit::scripted::{KernelNumber, ScriptedBackend};
@@ -167,13 +167,11 @@ impl Log {
                     seen.cells.entry(tag).or_default().starts += 1;
                 }
             }
-            KernelEvent::Exec { event: ExecEvent::Finished(outcome), .. } => {
+            KernelEvent::Exec { event: ExecEvent::Finished(_), .. } => {
                 let kernel = &mut seen.kernels[number - 1];
                 kernel.running = None;
                 let cwd = kernel.cwd.clone();
-                if *outcome == Outcome::Ok {
-                    seen.chains.entry(cwd).or_default().restarts = 0;
-                }
+                seen.chains.entry(cwd).or_default().restarts = 0;
             }
             KernelEvent::Died(_) => seen.kernels[number - 1].running = None,
             _ => {}

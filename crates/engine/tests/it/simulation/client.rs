@@ -263,7 +263,7 @@ fn check(world: &World, made: &Made, report: &PythonReport) {
             wrong(format!("{:?} may take {most:?} and took {:?}", plan.tag, cell.duration));
         }
         let is_fresh = plan.source.kernel == CellKernel::Fresh;
-        if is_fresh || matches!(cell.end, Some(EndReport::GivenUp)) {
+        if is_fresh || matches!(cell.end, Some(EndReport::GivenUp { .. })) {
             world.renewed();
         }
         check_output(world, made, plan, cell, again);

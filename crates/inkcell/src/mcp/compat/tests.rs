@@ -426,6 +426,8 @@ async fn write_puts_whole_notebooks() {
     let wanted = "Invalid notebook editable representation for nb.ipynb: expected first line to be \
                   \"# %% [code] cell:0\", \"# %% [markdown] cell:0\", or \"# %% [raw] cell:0\".";
     assert_eq!(error.message, wanted);
+    let next = "its first line is \"\"; each cell begins with a marker, such as \"# %% [code]\"";
+    assert_eq!(error.next.as_deref(), Some(next));
     let error =
         desk.error("write", json!({"path": "bad.ipynb", "content": "# %% [code]\nx"})).await;
     assert_eq!(error.message, "Invalid JSON in notebook: bad.ipynb");

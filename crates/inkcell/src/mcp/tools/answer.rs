@@ -179,6 +179,7 @@ fn after_run(report: &PythonReport, run: &NotebookReport, kernel: Afterwards) ->
         State::KernelDied | State::Error if is_gone => {
             Some(words::reply::MEND_AND_START.to_owned())
         }
+        State::Error if words::reply::is_interrupted(cell) => Some(words::reply::go_on(&name)),
         State::Error if lacks_a_name => Some(words::reply::mend_or_run_above(&name)),
         State::Error => Some(words::reply::mend_and_go_on(&name)),
         _ => None,

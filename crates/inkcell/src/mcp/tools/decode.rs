@@ -4,6 +4,7 @@
 //! meaning.
 
 use inkcell_engine::notebook::{nearest, visible_line};
+use inkcell_engine::types::meant_field;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -91,14 +92,20 @@ fn refusal(at: &str, problem: &str) -> ToolError {
         ToolError::argument(words::tool::not_value(&place, &visible_line(first), &near))
             .with_next(format!("use one of: {right}"))
     } else if problem.starts_with("unknown field ") {
-        ToolError::argument(words::tool::no_argument(&at, &near))
-            .with_next(format!("use these: {right}"))
+        match meant_field(&known, first) {
+            Some(field) => ToolError::argument(words::tool::not_field(at, field)),
+            None => ToolError::argument(words::tool::no_argument(&at, &near))
+                .with_next(format!("use these: {right}")),
+        }
     } else {
         ToolError::argument(format!("{place}{problem}"))
     }
 }
 
 fn unknown(name: &str, known: &[&str]) -> ToolError {
+    if let Some(field) = meant_field(known, name) {
+        return ToolError::argument(words::tool::not_field(name, field));
+    }
     let near = nearest(known.iter().copied(), name);
     let near = near.map(|at| format!("; did you mean {}?", known[at])).unwrap_or_default();
     ToolError::argument(words::tool::no_argument(&name, &near))
@@ -111,6 +118,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::mcp::TOOLS;
+    use crate::mcp::tools::tests::TestDesk;
 
     #[derive(Deserialize, JsonSchema, Debug)]
     #[serde(deny_unknown_fields)]
@@ -158,6 +167,12 @@ mod tests {
                 "there is no argument pat; did you mean path?",
                 Some("use these: path, mode, cells, count"),
             ),
+            (json!({"file": "x"}), "`file` is not a field: use `path`", None),
+            (
+                json!({"path": "x", "cells": [{"source": "1"}]}),
+                "`cells[0].source` is not a field: use `code`",
+                None,
+            ),
             (json!({"path": "x", "count": 300}), "count: invalid value: integer `300`", None),
             (json!({"path": "x", "count": "`"}), "count: invalid type: string \"`\"", None),
             (json!({"path": "x", "mode": "`"}), "mode: ", None),
@@ -169,5 +184,88 @@ mod tests {
                 assert_eq!(error.next.as_deref(), next, "{given}");
             }
         }
+    }
+
+    /// What models write for a field of another name is answered with that name, by every tool.
+    #[tokio::test]
+    async fn slips_of_every_tool_name_the_field() {
+        let table: [(&str, &[(&str, &str)]); 14] = [
+            (
+                "python",
+                &[
+                    ("source", "code"),
+                    ("text", "code"),
+                    ("file", "path"),
+                    ("notebook", "path"),
+                    ("id", "cell"),
+                    ("index", "cell"),
+                    ("timeoutMs", "timeout"),
+                    ("session_id", "session"),
+                    ("dir", "cwd"),
+                    ("restart", "reset"),
+                ],
+            ),
+            ("eval", &[("cell", "cells")]),
+            ("notebook_read", &[("file", "path"), ("index", "cells"), ("query", "search")]),
+            (
+                "notebook_edit",
+                &[
+                    ("filename", "path"),
+                    ("code", "source"),
+                    ("id", "cell"),
+                    ("old_string", "old"),
+                    ("new_string", "new"),
+                    ("version", "if_hash"),
+                    ("operation", "op"),
+                    ("position", "before"),
+                    ("edits", "ops"),
+                ],
+            ),
+            (
+                "notebook_run",
+                &[
+                    ("notebook", "path"),
+                    ("ids", "cells"),
+                    ("params", "parameters"),
+                    ("output_path", "output"),
+                    ("restart", "fresh"),
+                    ("timeout_seconds", "timeout"),
+                ],
+            ),
+            (
+                "result",
+                &[("execution_id", "id"), ("uri", "id"), ("line", "lines"), ("timeout", "wait")],
+            ),
+            ("kernel", &[("operation", "action"), ("name", "session"), ("folder", "cwd")]),
+            ("inspect", &[("variable", "name"), ("file", "path"), ("position", "cursor")]),
+            (
+                "notebook",
+                &[("file", "notebook_path"), ("index", "cell_index"), ("source", "content")],
+            ),
+            (
+                "NotebookEdit",
+                &[("file", "notebook_path"), ("id", "cell_id"), ("content", "new_source")],
+            ),
+            ("read", &[("file", "path"), ("filename", "path")]),
+            ("edit", &[("old", "old_text"), ("replacement", "new_text")]),
+            ("write", &[("filename", "path"), ("code", "content")]),
+            ("bash", &[("cmd", "command"), ("script", "command"), ("directory", "cwd")]),
+        ];
+        assert_eq!(table.len(), TOOLS.len(), "every tool has its slips");
+        let desk = TestDesk::on_files();
+        for (tool, slips) in table {
+            for (slip, field) in slips {
+                let error = desk.error(tool, json!({*slip: "x"})).await;
+                let wanted = format!("`{slip}` is not a field: use `{field}`");
+                assert!(error.message.starts_with(&wanted), "{tool}: {error:?}");
+            }
+        }
+        let error = desk.error("bash", json!({"timeout_ms": 500})).await;
+        assert_eq!(error.message, "`timeout_ms` is not a field: use `timeout`, in seconds");
+        let error = desk.error("notebook_run", json!({"params": {}})).await;
+        assert_eq!(error.message, "`params` is not a field: use `parameters`");
+        let insert = json!({"path": "x.ipynb", "ops": [{"op": "insert", "code": "1"}]});
+        let error = desk.error("notebook_edit", insert).await;
+        assert_eq!(error.message, "operation 0: `code` is not a field of insert: use `source`");
     }
 }

@@ -22,6 +22,7 @@ use crate::view::execution::interactive::Interactive;
 use crate::view::execution::{Expansion, Renderer as _};
 use crate::view::paint::{Frame, Repaint};
 use crate::words;
+use crate::words::step::Audience;
 
 /// Time between repaints while code runs. Code that ends sooner is painted only once.
 const PAINT: Duration = Duration::from_millis(80);
@@ -211,7 +212,7 @@ impl<'a> Cells<'a> {
         for note in summary.notes_of_call() {
             self.say(&format!("note: {note}"))?;
         }
-        match &summary.report.withheld_hint {
+        match Audience::Person.about_missed(&summary.report) {
             Some(hint) => self.say(&format!("hint: {hint}")),
             None => Ok(()),
         }

@@ -11,6 +11,7 @@ mod traceback;
 use inkcell_engine::api::{CellReport, CellSource, PythonReport, State};
 use inkcell_engine::kernel::ExecEvent;
 
+use crate::words::step::Audience;
 use cell::CallCell;
 
 /// Something that a call reports while it runs.
@@ -55,7 +56,7 @@ impl CallView {
                     cell.report(report);
                 }
                 self.state = Some(report.state);
-                self.hint.clone_from(&report.withheld_hint);
+                self.hint = Audience::Person.about_missed(report);
             }
             CallNews::Cell(cell, report) => {
                 self.cells.get_mut(cell).into_iter().for_each(|cell| cell.report(report));

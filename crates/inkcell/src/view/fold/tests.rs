@@ -68,10 +68,10 @@ fn a_call_knows_its_last_line_and_its_hint() {
     assert_eq!(view.last_line(), "epoch 3");
     view.apply(CallNews::Line(""));
     assert_eq!(view.last_line(), "");
-    let hint = Some("pass TOKEN".to_owned());
+    let missed_variable = Some("TOKEN".to_owned());
     let report = call(State::Done, vec![cell(State::Done, "")]);
-    view.apply(CallNews::Report(&PythonReport { withheld_hint: hint, ..report.clone() }));
-    assert_eq!(view.hint(), Some("pass TOKEN"));
+    view.apply(CallNews::Report(&PythonReport { missed_variable, ..report.clone() }));
+    assert!(view.hint().is_some_and(|hint| hint.contains("`--env TOKEN`")));
     view.apply(CallNews::Report(&report));
     assert_eq!(view.hint(), None);
 }

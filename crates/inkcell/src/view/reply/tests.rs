@@ -43,6 +43,10 @@ fn stopped(after: Option<u64>, cell: CellReport) -> CellReport {
     ended(EndReport::Stopped { after, fate: KernelFate::Kept, exception: None }, cell)
 }
 
+fn given_up(death: Option<Death>, has_begun: bool) -> CellReport {
+    ended(EndReport::GivenUp { death, has_begun }, cell(State::KernelDied, ""))
+}
+
 fn summary(state: State, cells: Vec<CellReport>) -> Summary {
     let report = samples::call(state, cells);
     Summary { report, took: Duration::ZERO, python: Value::Null }
@@ -107,8 +111,13 @@ fn a_failure_tells_what_is_left_of_earlier_cells() {
             "Cell 1 failed (exit code 1). The kernel and its variables are gone. Fix cell 1.",
         ),
         (
-            vec![ended(EndReport::GivenUp, cell(State::KernelDied, "")), done()],
+            vec![given_up(None, true), done()],
             "Cell 1 did not finish. The next call starts a new kernel, without variables.",
+        ),
+        (
+            vec![given_up(None, false), done()],
+            "Cell 1 was not run: earlier kernels had died. The next call starts a new kernel, without \
+             variables.",
         ),
         (vec![done(), died()], lost),
         (vec![done(), failed(""), died()], lost),
@@ -169,6 +178,55 @@ fn deaths_and_questions_are_told() {
     let wanted = "[Kernel requested stdin; interactive input is not supported.]\nwent on\n\n\
                   Command exited with code 1";
     assert_eq!(text(vec![asked]), wanted);
+}
+
+/// B:K-11: a session whose kernels keep dying says whether the code ran, why not, and what the next call finds.
+#[test]
+fn a_session_that_is_given_up_says_whether_the_code_ran() {
+    let death = || Death {
+        cause: DeathCause::Exit { code: 3 },
+        stderr_tail: String::new(),
+        strays: vec![],
+    };
+    let wanted = "[Python kernel restarted too many times in this session: it died again and again, so the code was \
+                  not run. The next call starts a new kernel. The last one exited with code 3]\n\n\
+                  Command exited with code 1";
+    assert_eq!(text(vec![given_up(Some(death()), false)]), wanted);
+    let wanted = "[Python kernel restarted too many times in this session: it died again and again, also while it ran \
+                  this code. The next call starts a new kernel.]\n\nCommand exited with code 1";
+    assert_eq!(text(vec![given_up(None, true)]), wanted);
+}
+
+/// Code that someone else interrupted did not fail by itself, and the reader learns who could have done that.
+#[test]
+fn code_that_was_interrupted_from_outside_says_so() {
+    let interrupted = || {
+        let error = PyError {
+            name: "KeyboardInterrupt".into(),
+            plain: vec!["KeyboardInterrupt".into()],
+            ..PyError::default()
+        };
+        let notes = vec![CallNote::Interrupted];
+        CellReport { notes, ..ended(EndReport::Exception(error), cell(State::Error, "")) }
+    };
+    let by = "[the code was interrupted from outside: by a person with inkcell interrupt, or by another client of \
+              the session]";
+    let wanted = format!("KeyboardInterrupt\n\nCommand exited with code 1\n\n{by}");
+    assert_eq!(text(vec![interrupted()]), wanted);
+    let said = text(vec![cell(State::Done, "a"), interrupted(), cell(State::NeverRun, "")]);
+    let line = "Cell 2 was interrupted from outside; there is nothing in it to fix.";
+    assert!(said.ends_with(&format!("\n\n{line}\n\n{by}")) && !said.contains("failed"), "{said}");
+}
+
+/// A model has no flags: it is told to ask for a variable that its code missed.
+#[test]
+fn a_missed_variable_is_asked_of_the_user() {
+    let mut one = summary(State::Error, vec![failed("")]);
+    one.report.missed_variable = Some("TOKEN".to_owned());
+    let said = of(&one).text;
+    let wanted = "[TOKEN is set where inkcell was started, but the kernel does not get it. Ask the user to list it in \
+                  `env.pass` of the user settings.]";
+    assert!(said.ends_with(wanted), "{said}");
 }
 
 #[test]
@@ -252,6 +310,7 @@ fn nothing_is_forged_and_columns_stay() {
         "[2/2]",
         "Cell 2 failed (exit code 1). Fix only cell 2.",
         "Cell 2 aborted: Command aborted",
+        "Cell 2 was interrupted from outside; there is nothing in it to fix.",
         "Command exited with code 1",
     ];
     for line in forged {

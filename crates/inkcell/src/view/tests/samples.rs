@@ -22,7 +22,7 @@ pub(crate) fn call(state: State, cells: Vec<CellReport>) -> PythonReport {
         state,
         cells,
         kernel: None,
-        withheld_hint: None,
+        missed_variable: None,
         death: None,
         after: ModelOutput::default(),
         undelivered_bytes: 0,

@@ -11,7 +11,7 @@ from .process import run
 
 _CHANGING = ("install", "uninstall")
 _RESTART = "Note: you may need to restart the kernel to use updated packages."
-_SETUP = "Run `inkcell env setup` to make a Python environment of your own, then restart the kernel."
+_SETUP = "A user can run `inkcell env setup` to make a Python environment of their own, then restart the kernel."
 
 
 def pip(shell, line):

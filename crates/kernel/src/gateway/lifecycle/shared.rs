@@ -155,7 +155,7 @@ impl SharedGateway {
             }
         }
         let told = |problem| {
-            let stays = "it may have kernels of others, so it was left alone; try again, or end it with `inkcell gateway stop`";
+            let stays = "it may have kernels of others, so it was left alone; try again, or a user ends it with `inkcell gateway stop`";
             Err(unavailable(&format!("{problem}; {stays}")))
         };
         excused.map_or(Ok(None), told)

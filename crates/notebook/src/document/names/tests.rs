@@ -79,21 +79,24 @@ fn what_fits_more_than_one_cell_lists_them() {
 
 #[test]
 fn what_names_nothing_suggests_the_nearest() {
-    let check = |given: &str, nearest: Option<CellCandidate>| {
+    let check = |given: &str, nearest: &[CellCandidate]| {
+        let nearest = nearest.to_vec();
         let expected = RefError::Unknown { given: given.to_owned(), nearest, count: 7 };
         assert_eq!(text(given), Err(expected), "{given}");
     };
-    check("abcd1243", Some(candidate(0, Some("abcd1234"))));
-    check("twinn", Some(candidate(6, Some("twin"))));
-    check("zzzz", None);
+    let twin = [candidate(6, Some("twin"))];
+    check("abcd1243", &[candidate(0, Some("abcd1234")), candidate(1, Some("abcd5678"))]);
+    check("twinn", &twin);
+    check("zzzz", &[]);
     // Three characters are too few for a prefix, but the error still names the nearest id.
-    check("twi", Some(candidate(6, Some("twin"))));
-    check("", None);
+    check("twi", &twin);
+    check("", &[]);
     for given in ["+1", " 1", "1.0", "1e0", "--1", "-"] {
         assert!(matches!(text(given), Err(RefError::Unknown { .. })), "{given}");
     }
     let message = text("abcd1243").unwrap_err().to_string();
-    assert!(message.contains("the nearest is cell 0 (id abcd1234)"), "{message}");
+    let nearest = "the nearest are cell 0 (id abcd1234), cell 1 (id abcd5678)";
+    assert!(message.contains(nearest), "{message}");
     assert!(message.contains("0 to 6"), "{message}");
     // A number is out of range, however large it is.
     for given in
@@ -127,8 +130,8 @@ fn many_references_are_found_in_many_cells() {
     else {
         panic!("found")
     };
-    // Several ids share seven characters with it; the first one is named.
-    assert_eq!(nearest, Some(candidate(0x1869, Some("00001869"))));
+    // Several ids share seven characters with it; the first five are named.
+    assert_eq!((nearest.len(), &nearest[0]), (5, &candidate(0x1869, Some("00001869"))));
 }
 
 /// The label of a marker is a valid reference.

@@ -14,6 +14,15 @@ fn the_nearest_looks_alike_or_is_not_named() {
 }
 
 #[test]
+fn the_nearest_few_are_in_order() {
+    let ids = ["ab12cd", "zzzz", "ab12ce", "ab1", "ab12cd7"];
+    let few = |wanted: &str, most| nearest_few(ids.into_iter(), wanted, most);
+    assert_eq!(few("ab12cd", 9), [0, 4, 2, 3]);
+    assert_eq!(few("ab12cd", 2), [0, 4]);
+    assert_eq!(few("qqqq", 2), [0; 0]);
+}
+
+#[test]
 fn a_text_too_long_to_compare_is_told_by_its_characters() {
     let near = |wanted: usize| nearest(["é".repeat(400).as_str()].into_iter(), &"é".repeat(wanted));
     assert_eq!((near(400), near(401)), (Some(0), None));

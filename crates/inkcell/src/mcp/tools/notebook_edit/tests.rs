@@ -118,7 +118,10 @@ async fn batches_text_and_versions() {
     // Another program changes a cell: an edit of a different cell is merged, an edit of the same cell is refused.
     desk.put("nb.ipynb", before.replace("x = 5", "x = 6"));
     let mine = json!({"path": "nb.ipynb", "cell": 0, "source": "mine", "if_hash": version});
-    assert_eq!(desk.error("notebook_edit", mine).await.kind, Kind::Conflict);
+    let error = desk.error("notebook_edit", mine).await;
+    assert_eq!(error.kind, Kind::Conflict);
+    // The other side's text comes with the error, so that the edit can be made again without a reading.
+    assert!(error.message.ends_with("cell 0 (id aaaa1111) is:\n> x = 6\n> print(x)"), "{error:?}");
     let other = json!({"path": "nb.ipynb", "cell": 1, "source": "mine", "if_hash": version});
     desk.good("notebook_edit", other).await;
     assert_eq!(sources(&desk, "nb.ipynb"), ["x = 6\nprint(x)", "mine"]);
@@ -184,6 +187,10 @@ async fn what_has_no_meaning_is_refused() {
         (json!({"op": "remove", "cell": 1}), "op \"remove\" is not known"),
         (json!({"cell": 1}), "the field \"op\" is missing; it is one of replace, insert,"),
         (json!({"op": "insert", "cell": 1, "source": "x"}), "insert takes no field \"cell\""),
+        (
+            json!({"op": "insert", "source": "x", "at": 2}),
+            "at is 2; it is \"start\" or \"end\"; before takes a cell and puts this one in front",
+        ),
         (json!({"ops": [{"op": "delete", "cell": 1}], "text": ""}), "give only one of"),
         (json!({"ops": [{"op": "delete"}]}), "operation 0: delete needs the field \"cell\""),
         (json!({"cell": 1, "source": "x", "if_hash": "abc"}), "if_hash: \"abc\" is not a version"),

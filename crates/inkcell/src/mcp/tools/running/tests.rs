@@ -238,6 +238,7 @@ async fn long_output_is_fetched_in_parts() {
     assert!(said.contains("lines elided"), "{said}");
     let id = said.split("artifact://").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
     assert!(said.ends_with(" for full output]"), "{said}");
+    assert!(said.contains("-20000 of 20000 ("), "as many lines as `result` counts: {said}");
     let linked = |part: &Content| matches!(part, Content::Link { uri, .. } if uri.ends_with(id));
     assert!(reply.content.iter().any(linked));
     let uri = format!("artifact://{id}");
