@@ -109,7 +109,7 @@ pub(crate) struct CallBudget {
 }
 
 impl CallBudget {
-    /// A budget of `max_bytes` of text for so many cells in all.
+    /// A budget of `max_bytes` of text for `cells` cells in all.
     pub(crate) fn new(max_bytes: usize, cells: usize) -> CallBudget {
         CallBudget { remaining: max_bytes, cells }
     }

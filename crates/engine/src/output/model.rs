@@ -104,6 +104,9 @@ pub struct JsonItem {
     pub raw: Option<String>,
     /// Two-space JSON, cut with a line that says how much is missing (B:X-34).
     pub shown: String,
+    /// True if the text of the display says the same, as the `repr` of a dictionary does.
+    #[serde(default)]
+    pub is_in_text: bool,
     /// The artifact with the whole value, if it is too large.
     pub artifact: Option<ArtifactRef>,
 }

@@ -109,7 +109,7 @@ fn list(setting: &Setting) -> Option<Vec<String>> {
     }
 }
 
-/// The bytes of output in an answer of so many bytes: headings and remarks need the others.
+/// The bytes of output in an answer of this size: headings and remarks need the others.
 pub(crate) fn output_bytes(answer_bytes: usize) -> usize {
     answer_bytes / 6 * 5
 }

@@ -5,7 +5,9 @@
 
 mod fit;
 mod notebook;
+mod traceback;
 
+use std::borrow::Cow;
 use std::io;
 
 use inkcell_engine::api::{CellReport, EndReport, PythonReport, State};
@@ -15,7 +17,7 @@ use inkcell_engine::output::{ImageItem, RichItem, RichKind, guarded};
 use inkcell_engine::session::KernelFate;
 
 use super::ending::{self, Summary};
-use super::live::{Show, traceback};
+use super::live::{self, Show};
 use crate::output::{Stream, cleaned, visible_text};
 use crate::view::paint::Colour;
 use crate::words;
@@ -54,7 +56,8 @@ pub(crate) fn of(summary: &Summary) -> Reply {
 
 /// The same from a report alone.
 pub(crate) fn of_report(report: &PythonReport) -> Reply {
-    of_report_with(report, Terms { kernel: Afterwards::of(report), room: Room::UNBOUNDED, told: 0 })
+    let (kernel, room) = (Afterwards::of(report), Room::UNBOUNDED);
+    of_report_with(report, Terms { kernel, room, told: 0, is_whole: true })
 }
 
 /// The same on a caller's terms.
@@ -64,7 +67,8 @@ pub(crate) fn of_report_with(report: &PythonReport, terms: Terms) -> Reply {
     let errors_bytes = ERRORS_BYTES.min(terms.room.max_bytes / 2);
     let error_bytes = (errors_bytes / failed.max(1)).max(ERROR_BYTES);
     let room = terms.room;
-    let terms = CellTerms { kernel: terms.kernel, error_bytes, told: terms.told };
+    let Terms { kernel, told, is_whole, .. } = terms;
+    let terms = CellTerms { kernel, error_bytes, told, is_whole };
     let mut blocks = match (&report.notebook, &*report.cells) {
         (Some(_), _) => notebook::cells(report, terms),
         (None, [one]) if terms.told == 0 => single(one, terms),
@@ -96,6 +100,8 @@ pub(crate) struct Terms {
     pub(crate) room: Room,
     /// How many cells from the first on it has been told about.
     pub(crate) told: usize,
+    /// Whether tracebacks keep the code of libraries, and values are told in each of their forms.
+    pub(crate) is_whole: bool,
 }
 
 /// Settings shared by all cells of a call.
@@ -105,6 +111,7 @@ struct CellTerms {
     /// Bytes kept of one traceback.
     error_bytes: usize,
     told: usize,
+    is_whole: bool,
 }
 
 /// Whether the kernel survives the call.
@@ -221,10 +228,15 @@ fn output(cell: &CellReport, note: Option<&str>, terms: CellTerms) -> String {
     if let Some(placeholder) = cell.output.placeholder().filter(|_| pictures) {
         text.push_str(&placeholder);
     }
-    let rich = cell.output.rich.iter().filter_map(rich);
-    let error = ending::exception(cell).filter(|_| cell.state != State::Cancelled).map(|error| {
+    let rich = cell.output.rich.iter().filter_map(|item| rich(item, terms));
+    let error = shown_error(cell).map(|error| {
+        let whole = without_colours(error);
+        let error = match terms.is_whole {
+            true => Cow::Borrowed(&*whole),
+            false => traceback::folded(&whole),
+        };
         // The mark is ours, so it is set after the guard. An exception's message may be as long as its data.
-        cut(guarded(&without_colours(error)), Room { max_bytes: terms.error_bytes, is_end: false })
+        cut(guarded(&error), Room { max_bytes: terms.error_bytes, is_end: false })
     });
     for more in rich.chain(error) {
         if !text.is_empty() && !text.ends_with('\n') {
@@ -235,10 +247,21 @@ fn output(cell: &CellReport, note: Option<&str>, terms: CellTerms) -> String {
     without_blank_edges(&text)
 }
 
+/// The exception that a reply has. A cancelled cell has none, since the caller knows why it stopped.
+fn shown_error(cell: &CellReport) -> Option<&PyError> {
+    ending::exception(cell).filter(|_| cell.state != State::Cancelled)
+}
+
+/// Whether a reply that is not whole lacks code of libraries in the tracebacks of these cells.
+pub(crate) fn is_folded(cells: &[CellReport]) -> bool {
+    let mut errors = cells.iter().filter_map(shown_error).map(without_colours);
+    errors.any(|error| matches!(traceback::folded(&error), Cow::Owned(_)))
+}
+
 /// A traceback as text. If the kernel gives only a coloured one, the escape sequences for colours are removed.
 /// Any other sequence is part of the exception's message, so it becomes visible.
 pub(crate) fn without_colours(error: &PyError) -> String {
-    let text = traceback(error, Colour::Off);
+    let text = live::traceback(error, Colour::Off);
     if error.plain.is_empty() { cleaned(&text) } else { text }
 }
 
@@ -250,8 +273,9 @@ fn without_blank_edges(text: &str) -> String {
 }
 
 /// B:X-34: the line for an item that text cannot show.
-fn rich(item: &RichItem) -> Option<String> {
+fn rich(item: &RichItem, terms: CellTerms) -> Option<String> {
     match &item.kind {
+        RichKind::Json(json) if json.is_in_text && !terms.is_whole => None,
         RichKind::Json(json) => {
             let stored = json.artifact.iter();
             let stored =

@@ -31,19 +31,17 @@ pub(crate) fn write(output: &mut Output, saved: &SavedChange<EditReport>) -> io:
     Ok(())
 }
 
-/// The changes cell by cell, then the new state of the file.
+/// The changes, then the new state of the file. A single change is described in full.
 pub(crate) fn lines(saved: &SavedChange<EditReport>) -> Vec<String> {
     // A copy is written even if no cell needed a change.
-    let is_copy = saved.effect == FileEffect::Written
-        && saved.value.changes.iter().all(|change| change.notes.contains(&EditNote::Unchanged));
+    let is_copy =
+        saved.effect == FileEffect::Written && saved.value.changes.iter().all(is_unchanged);
     let changes = if is_copy { &[][..] } else { &saved.value.changes[..] };
-    let mut lines = Vec::new();
-    for change in changes.iter().take(MAX_LISTED) {
-        lines.extend(block(change, saved));
-    }
-    if changes.len() > MAX_LISTED {
-        lines.push(format!("… and {} more changes", changes.len() - MAX_LISTED));
-    }
+    let mut lines = match changes {
+        [] => Vec::new(),
+        [only] => block(only, saved),
+        several => rows(several, saved),
+    };
     if saved.effect == FileEffect::WouldWrite {
         lines.push(words::edit::NOT_WRITTEN.to_owned());
         return lines;
@@ -63,24 +61,66 @@ pub(crate) fn lines(saved: &SavedChange<EditReport>) -> Vec<String> {
     lines
 }
 
-fn block(change: &CellChange, saved: &SavedChange<EditReport>) -> Vec<String> {
-    let name = || match (&change.id, change.index) {
+/// Several changes with a line for each. The notebook is named once.
+fn rows(changes: &[CellChange], saved: &SavedChange<EditReport>) -> Vec<String> {
+    let title = match changes.iter().all(is_unchanged) {
+        true => words::edit::UNCHANGED.to_owned(),
+        false => words::edit::changes(changes.len()),
+    };
+    let mut lines = vec![title, format!("  Notebook: {}", saved.path)];
+    lines.extend(changes.iter().take(MAX_LISTED).map(row));
+    if changes.len() > MAX_LISTED {
+        lines.push(format!("… and {} more changes", changes.len() - MAX_LISTED));
+    }
+    lines
+}
+
+fn row(change: &CellChange) -> String {
+    let title = title(change);
+    let title = title.trim_start_matches(['✓', '=', ' ']);
+    let cell = match (change.action, change.index, &change.id) {
+        (_, None, _) => String::new(),
+        (Action::Deleted, Some(index), _) => format!(": {} (was at {index})", name(change)),
+        (_, Some(index), Some(id)) => format!(": {index} {id}"),
+        (_, Some(index), None) => format!(": {index}"),
+    };
+    let notes = notes(change).map(|note| format!("; {note}"));
+    format!("  {title}{cell}{}", notes.collect::<String>())
+}
+
+fn is_unchanged(change: &CellChange) -> bool {
+    change.notes.contains(&EditNote::Unchanged)
+}
+
+fn title(change: &CellChange) -> String {
+    match change.action {
+        _ if is_unchanged(change) => words::edit::UNCHANGED.to_owned(),
+        action => words::edit::title(action),
+    }
+}
+
+/// The id of a changed cell, or its position.
+fn name(change: &CellChange) -> String {
+    match (&change.id, change.index) {
         (Some(id), _) => id.clone(),
         (None, Some(index)) => index.to_string(),
         (None, None) => "all".to_owned(),
-    };
+    }
+}
+
+fn notes(change: &CellChange) -> impl Iterator<Item = String> {
+    change.notes.iter().filter_map(|note| words::edit::note(*note))
+}
+
+fn block(change: &CellChange, saved: &SavedChange<EditReport>) -> Vec<String> {
+    let name = name(change);
     let index = change.index.map_or("-".to_owned(), |index| index.to_string());
     let kind = change.kind.map_or("?", |kind| kind.name());
-    let unchanged = change.notes.contains(&EditNote::Unchanged);
-    let title = match change.action {
-        _ if unchanged => words::edit::UNCHANGED.to_owned(),
-        action => words::edit::title(action),
-    };
-    let mut lines = vec![title, format!("  Notebook: {}", saved.path)];
+    let mut lines = vec![title(change), format!("  Notebook: {}", saved.path)];
     match change.action {
-        Action::Deleted => lines.push(format!("  {}", words::edit::removed(&name(), &index))),
+        Action::Deleted => lines.push(format!("  {}", words::edit::removed(&name, &index))),
         Action::Inserted => {
-            lines.push(format!("  New cell: {} (index {index})", name()));
+            lines.push(format!("  New cell: {name} (index {index})"));
             lines.push(format!("  Type: {kind}"));
             lines.push(match neighbour(&saved.after, change.index, -1) {
                 Some((above, id, _)) => {
@@ -90,18 +130,12 @@ fn block(change: &CellChange, saved: &SavedChange<EditReport>) -> Vec<String> {
             });
         }
         _ if change.index.is_some() => {
-            lines.push(format!("  Cell: {} (index {index})", name()));
+            lines.push(format!("  Cell: {name} (index {index})"));
             lines.push(format!("  Type: {kind}"));
         }
         _ => {}
     }
-    lines.extend(
-        change
-            .notes
-            .iter()
-            .filter_map(|note| words::edit::note(*note))
-            .map(|text| format!("  Note: {text}")),
-    );
+    lines.extend(notes(change).map(|note| format!("  Note: {note}")));
     lines.extend(neighbours(change, &saved.after).into_iter().map(|(word, (at, id, first))| {
         let id = id.map(|id| format!(" {id}")).unwrap_or_default();
         format!("  {word}: {at}{id} {first}").trim_end().to_owned()
@@ -159,8 +193,8 @@ fn as_json(saved: &SavedChange<EditReport>) -> Value {
                 "index": change.index,
                 "id": change.id,
                 "type": change.kind.map(|kind| kind.name()),
-                "unchanged": change.notes.contains(&EditNote::Unchanged),
-                "notes": change.notes.iter().filter_map(|note| words::edit::note(*note)).collect::<Vec<_>>(),
+                "unchanged": is_unchanged(change),
+                "notes": notes(change).collect::<Vec<_>>(),
             });
             for (word, neighbour) in neighbours(change, &saved.after) {
                 row[word.to_lowercase()] = cell(neighbour);
@@ -189,12 +223,12 @@ fn as_json(saved: &SavedChange<EditReport>) -> Value {
 /// The short form: the changed cells and the new version.
 pub(crate) fn brief_json(saved: &SavedChange<EditReport>) -> Value {
     let changes = saved.value.changes.iter().take(MAX_LISTED).map(|change| {
-        json!({
-            "action": action_name(change.action),
-            "index": change.index,
-            "id": change.id,
-            "unchanged": change.notes.contains(&EditNote::Unchanged),
-        })
+        let action = action_name(change.action);
+        let mut row = json!({"action": action, "index": change.index, "id": change.id});
+        if is_unchanged(change) {
+            row["unchanged"] = true.into();
+        }
+        row
     });
     let mut answer = json!({
         "path": saved.path,

@@ -118,6 +118,7 @@ fn rich(text: &str) -> Vec<RichItem> {
         RichKind::Json(JsonItem {
             raw: Some(raw),
             shown: text.to_owned(),
+            is_in_text: false,
             artifact: stored.clone(),
         })
     };

@@ -30,6 +30,11 @@ pub(crate) fn title(action: Action) -> String {
     title.to_owned()
 }
 
+/// The title of several changes.
+pub(crate) fn changes(number: usize) -> String {
+    format!("✓ {number} changes")
+}
+
 /// The line for a deleted cell, by its id and its old position.
 pub(crate) fn removed(name: &str, index: &str) -> String {
     format!("Removed: {name} (was at index {index})")

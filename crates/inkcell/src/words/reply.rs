@@ -48,6 +48,11 @@ pub(crate) fn never_run(cell: &CellReport) -> String {
     }
 }
 
+/// The remark on tracebacks without the code of libraries.
+pub(crate) fn folded(id: &str) -> String {
+    format!("… library code left out; result with id {id} and raw: true shows it …")
+}
+
 /// The words for a cell that did not end well.
 pub(crate) fn ending(cell: &CellReport, run: State) -> Option<String> {
     Some(match cell.state {

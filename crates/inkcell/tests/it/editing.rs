@@ -86,16 +86,10 @@ fn every_operation_says_what_it_did() {
       Version: [version]
     ");
     assert_snapshot!(reply(&env, &["meta", "0", "--tag", "new", "--untag", "x", "--set", "a=1.0", "--set", "b=text"]), @r"
-    ✓ Metadata changed
+    ✓ 2 changes
       Notebook: nb.ipynb
-      Cell: aaaa1111 (index 0)
-      Type: code
-      Below: 1 cccc3333
-    ✓ Metadata changed
-      Notebook: nb.ipynb
-      Cell: aaaa1111 (index 0)
-      Type: code
-      Below: 1 cccc3333
+      Metadata changed: 0 aaaa1111
+      Metadata changed: 0 aaaa1111
       Version: [version]
     ");
     assert_snapshot!(reply(&env, &["meta", "--set", "title=hello", "--unset", "language_info"]), @r"

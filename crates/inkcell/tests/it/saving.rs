@@ -141,16 +141,10 @@ fn a_dry_run_shows_the_change_by_cell_and_writes_nothing() {
     env.put("ops.json", ops);
     let ran = env.run(&["edit", "nb.ipynb", "--ops", "ops.json", "--dry-run", "--backup"]).ok();
     assert_snapshot!(env.redact(&ran.stdout), @r"
-    ✓ Text replaced in 1 place
+    ✓ 2 changes
       Notebook: nb.ipynb
-      Cell: aaaa1111 (index 0)
-      Type: code
-      Note: 3 outputs were cleared
-      Below: 1 cccc3333
-    ✓ Cell deleted
-      Notebook: nb.ipynb
-      Removed: intro-md (was at index 0)
-      Below: 0 aaaa1111 x = 2
+      Text replaced in 1 place: 0 aaaa1111; 3 outputs were cleared
+      Cell deleted: intro-md (was at 0)
     Nothing was written. The change by cell:
     - cell 0 (id intro-md) [markdown] removed
       -# Title

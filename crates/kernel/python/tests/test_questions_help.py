@@ -77,6 +77,25 @@ def test_completion(fresh):
     assert fresh.complete("def f():\n    return alphab") == ["def f():\n    return alphabet"]
 
 
+def test_arguments_and_attributes_come_before_builtins(fresh):
+    run(
+        fresh,
+        "def call(one, *, other=2): pass\nclass Thing:\n    def open(self, order=1): pass\n"
+        "thing = Thing(); thing.one = 1;",
+    )
+    for code, stem, first in [
+        ("call(", "call(", ["one=", "other="]),
+        ("call(o", "call(", ["one=", "other="]),
+        ("print(call(1, o", "print(call(1, ", ["one=", "other="]),
+        ("call(1,\n     ot", "call(1,\n     ", ["other="]),
+        ("thing.open(o", "thing.open(", ["order="]),
+        ("thing.o", "thing.", ["one", "open"]),
+        ("print(thing.o", "print(thing.", ["one", "open"]),
+    ]:
+        found = fresh.complete(code)
+        assert found[: len(first)] == [stem + text for text in first], code
+
+
 def test_completion_is_bounded_and_refuses_what_is_no_position(fresh):
     answer = fresh.ask("complete", code="", cursor=0)
     assert len(answer["matches"]) <= 200 <= answer["total"] or answer["total"] == len(answer["matches"])

@@ -481,6 +481,7 @@ impl Dice {
             1 => RichKind::Json(JsonItem {
                 raw: self.maybe(Dice::text),
                 shown: self.text(),
+                is_in_text: self.flag(),
                 artifact: self.maybe(Dice::stored),
             }),
             2 => RichKind::Status(self.text()),

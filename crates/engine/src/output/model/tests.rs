@@ -107,7 +107,12 @@ fn silence_has_words() {
     };
     let json = RichItem {
         number: 1,
-        kind: RichKind::Json(JsonItem { raw: None, shown: String::new(), artifact: None }),
+        kind: RichKind::Json(JsonItem {
+            raw: None,
+            shown: String::new(),
+            is_in_text: false,
+            artifact: None,
+        }),
         digest: String::new(),
     };
     let status =

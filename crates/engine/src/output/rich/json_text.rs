@@ -125,6 +125,26 @@ pub(crate) fn shown(number: u64, json: &str, max_chars: usize) -> String {
     text
 }
 
+/// Characters of a value that are compared with a text. If all of these are in it, the rest is, too.
+const COMPARED_CHARS: usize = 64 * 1024;
+
+/// Returns true if a text says what a JSON value says, as the `repr` of a dictionary or a list does: the same words and
+/// numbers in the same order.
+pub(crate) fn is_in(text: &str, json: &str) -> bool {
+    let laid = lay_out(json, COMPARED_CHARS);
+    let mut said = content(text);
+    content(&laid.text).all(|c| said.next() == Some(c))
+        && (laid.missing_chars > 0 || said.next().is_none())
+}
+
+/// The characters of names and values, in lower case, with the names of constants as in JSON.
+fn content(text: &str) -> impl Iterator<Item = char> {
+    let parts = text.split("None").enumerate();
+    let parts = parts.flat_map(|(at, part)| [if at > 0 { "null" } else { "" }, part]);
+    let is_content = |c: &char| c.is_alphanumeric() || matches!(c, '.' | '-');
+    parts.flat_map(str::chars).filter(is_content).flat_map(char::to_lowercase)
+}
+
 /// Facts about a value one level down.
 struct Member<'a> {
     key: &'a str,

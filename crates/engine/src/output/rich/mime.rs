@@ -15,8 +15,6 @@ const STATUS: &str = "application/x-omp-status";
 const MAX_DIGEST_CHARS: usize = 600;
 /// A status event is small; larger data is not a status event.
 const MAX_STATUS_BYTES: usize = 1024 * 1024;
-/// Tables below this many bytes of text need no digest beside them.
-const SMALL_TABLE_BYTES: usize = 2048;
 
 /// The forms that a display yields.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -34,7 +32,11 @@ pub(crate) enum RichForm {
         mime: String,
         data: Bytes,
     },
-    Json(String),
+    Json {
+        text: String,
+        /// True if the text of the display says the same.
+        is_in_text: bool,
+    },
     Status(String),
     /// A form that is only described. Its data are present if they are worth storing.
     Digest {
@@ -49,7 +51,7 @@ impl RichForm {
     pub(crate) fn held_bytes(&self) -> usize {
         match self {
             RichForm::Image { data, .. } => data.len(),
-            RichForm::Json(text) | RichForm::Status(text) => text.len(),
+            RichForm::Json { text, .. } | RichForm::Status(text) => text.len(),
             RichForm::Digest { data, .. } => data.as_ref().map_or(0, Bytes::len),
         }
     }
@@ -98,13 +100,13 @@ pub(crate) fn read(bundle: &MimeBundle, max_html_bytes: usize) -> DisplayForms {
     // The plain form of IPython's own wrappers only names the class, and that of a chart repeats the same data.
     let has_other = bundle.data.len() > 1;
     let plain = plain.filter(|plain| !(has_other && (is_chart || is_wrapper(plain))));
+    // A styled table has no text of its own, so its plain form is only its address.
+    let is_table = html.as_ref().is_some_and(|html| html.contains("<table"));
+    let plain = plain.filter(|plain| !(is_table && is_address(plain)));
     if let Some(markdown) = text_of(bundle, "text/markdown") {
         shown.text = Some(markdown.into_owned());
         shown.is_markdown = true;
     } else if let Some(plain) = plain {
-        if let Some(html) = html.filter(|html| html.contains("class=\"dataframe\"")) {
-            shown.rich.extend(frame(&plain, &html, max_html_bytes));
-        }
         shown.text = Some(plain.into_owned());
     } else if let Some(html) = html.filter(|_| !is_chart) {
         let converted = html::to_markdown(&html, max_html_bytes);
@@ -124,10 +126,15 @@ pub(crate) fn read(bundle: &MimeBundle, max_html_bytes: usize) -> DisplayForms {
     if shown.text.is_none() && shown.rich.is_empty() {
         shown.rich.extend(bundle.data.iter().find_map(|(mime, data)| other(mime, data)));
     }
-    if let Some(text) = &mut shown.text
-        && !text.ends_with('\n')
-    {
-        text.push('\n');
+    if let Some(text) = &mut shown.text {
+        for form in &mut shown.rich {
+            if let RichForm::Json { text: json, is_in_text } = form {
+                *is_in_text = json_text::is_in(text, json);
+            }
+        }
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
     }
     shown
 }
@@ -137,6 +144,12 @@ fn is_wrapper(plain: &str) -> bool {
     let plain = plain.trim();
     ["<IPython.core.display.", "<IPython.lib.display."].iter().any(|start| plain.starts_with(start))
         && plain.ends_with(" object>")
+}
+
+/// Returns true for `<pandas.io.formats.style.Styler at 0x7f>` and the like.
+fn is_address(plain: &str) -> bool {
+    let plain = plain.trim();
+    plain.starts_with('<') && plain.ends_with('>') && plain.contains(" at 0x")
 }
 
 fn status(bundle: &MimeBundle) -> Option<RichForm> {
@@ -157,7 +170,7 @@ fn rich(bundle: &MimeBundle) -> Vec<RichForm> {
         }
     }
     if let Some(json) = json_of(bundle, "application/json") {
-        found.push(RichForm::Json(json.to_owned()));
+        found.push(RichForm::Json { text: json.to_owned(), is_in_text: false });
     }
     for (mime, data) in &bundle.data {
         let is_chart = ["application/vnd.plotly.", "application/vnd.vega", "application/geo+json"]
@@ -171,23 +184,6 @@ fn rich(bundle: &MimeBundle) -> Vec<RichForm> {
         }
     }
     found
-}
-
-/// A digest of a data frame whose text is long or cut by pandas itself.
-fn frame(plain: &str, html: &str, max_html_bytes: usize) -> Option<RichForm> {
-    let tail = plain.trim_end();
-    let is_cut = tail.ends_with(" columns]") || plain.len() > SMALL_TABLE_BYTES;
-    if !is_cut {
-        return None;
-    }
-    let table = html::to_markdown(html, max_html_bytes).table?;
-    // When pandas leaves rows out, its last line gives the number of rows.
-    let said = tail.rsplit_once('[').map(|(_, said)| said.trim_end_matches(']'));
-    let digest = match said.filter(|said| said.contains(" rows x ")) {
-        Some(said) => format!("table of {said}, shown: {}", table.names()),
-        None => table.digest(),
-    };
-    Some(found_digest("text/html", &digest, None))
 }
 
 /// A form that is neither text nor a known rich one.

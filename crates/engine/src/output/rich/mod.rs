@@ -115,7 +115,7 @@ impl RichList {
     /// Adds an item and returns its number.
     pub(super) fn push(&mut self, found: RichForm, slot: Option<u64>, spill: &mut Spill) -> u64 {
         self.count += 1;
-        self.json_count += u64::from(matches!(found, RichForm::Json(_)));
+        self.json_count += u64::from(matches!(found, RichForm::Json { .. }));
         self.held_bytes += found.held_bytes();
         let (number, json_number) = (self.count, self.json_count);
         let entry = Entry { number, json_number, slot, state: State::AsItCame(found) };
@@ -169,7 +169,7 @@ impl RichList {
         {
             self.held_bytes = self.held_bytes - entry.held_bytes() + first.held_bytes();
             self.status -= usize::from(entry.is_status());
-            if entry.json_number == 0 && matches!(first, RichForm::Json(_)) {
+            if entry.json_number == 0 && matches!(first, RichForm::Json { .. }) {
                 self.json_count += 1;
                 entry.json_number = self.json_count;
             }
@@ -241,7 +241,7 @@ fn ready(
             };
             (RichKind::Image(item), look.digest, notice)
         }
-        RichForm::Json(text) => {
+        RichForm::Json { text, is_in_text } => {
             let is_small = text.len() <= limits.json_bytes;
             let (artifact, notice) = match is_small {
                 true => (None, None),
@@ -250,6 +250,7 @@ fn ready(
             let item = JsonItem {
                 raw: is_small.then(|| text.clone()),
                 shown: json_text::shown(json_number, text, limits.json_chars),
+                is_in_text: *is_in_text,
                 artifact,
             };
             (RichKind::Json(item), format!("JSON {}", json_text::shape(text)), notice)

@@ -65,7 +65,8 @@ pub(super) fn read(desk: &Desk, id: &str) -> Result<ResourceContents, EngineErro
         is_end: false,
     };
     let kernel = reply::Afterwards::of(&report);
-    let reply = reply::of_report_with(&report, reply::Terms { kernel, room, told: 0 });
+    let terms = reply::Terms { kernel, room, told: 0, is_whole: false };
+    let reply = reply::of_report_with(&report, terms);
     let contents = ResourceContents::text(cleaned(&reply.text), format!("{SCHEME}{id}"));
     Ok(contents.with_mime_type("text/plain"))
 }

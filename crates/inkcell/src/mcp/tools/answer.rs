@@ -28,7 +28,7 @@ const MAX_IMAGES: usize = 8;
 /// How many links to whole outputs one answer has; the text names the others.
 const MAX_LINKS: usize = 8;
 
-/// The part of the text that remarks about the call may take: one of so many.
+/// Remarks about the call may take this part of the text: one of `LINES`.
 const LINES: usize = 8;
 
 /// What is kept free of pictures for notes and links.
@@ -64,7 +64,7 @@ pub(crate) async fn off_thread<T: Send + 'static>(
 }
 
 fn make(desk: &Desk, followed: CallProgress, readers: Readers) -> Result<ToolReply, ToolError> {
-    let CallProgress { mut report, asides, wanted, since } = followed;
+    let CallProgress { mut report, mut asides, wanted, since } = followed;
     let next_mark = Since::after(&report);
     let mut told = 0;
     if let Some(since) = since {
@@ -80,10 +80,15 @@ fn make(desk: &Desk, followed: CallProgress, readers: Readers) -> Result<ToolRep
     let lines_bytes = room.max_bytes / LINES;
     let most = Room { max_bytes: room.max_bytes - lines_bytes, ..room };
     let kernel = kernel_after(desk, &report);
-    let terms = Terms { kernel, room: most, told };
+    let is_whole = wanted.is_raw || readers != Readers::Model;
+    let terms = Terms { kernel, room: most, told, is_whole };
     let Reply { mut text, is_error } = reply::of_report_with(&report, terms);
     if text.is_empty() && since.is_some() {
         text.push_str(words::call::NO_NEW_OUTPUT);
+    }
+    let can_ask_again = desk.exposure.can_ask_again();
+    if can_ask_again && !is_whole && reply::is_folded(&report.cells[told..]) {
+        asides.push(words::reply::folded(&report.execution.0));
     }
     let facts = Facts::of(&report, told, is_error);
     let (structured, details) = match readers {
@@ -107,7 +112,7 @@ fn make(desk: &Desk, followed: CallProgress, readers: Readers) -> Result<ToolRep
     content.extend(pictures.content);
     content.extend(report.cells[told..].iter().filter_map(whole_output).take(MAX_LINKS));
     let fault = is_error.then_some(Fault::Ended(report.state));
-    let is_asked_again = !report.state.is_end() && desk.exposure.can_ask_again();
+    let is_asked_again = !report.state.is_end() && can_ask_again;
     let goes_on = is_asked_again.then(|| report.execution.clone());
     let reply = ToolReply { content, details, is_error, fault, goes_on, ..ToolReply::default() };
     Ok(match structured {

@@ -52,7 +52,7 @@ struct Arguments {
     json_path: Option<String>,
     /// Bytes of an artifact from here on.
     offset: Option<u64>,
-    /// Lines as written, with escape sequences.
+    /// As written: escape sequences, whole tracebacks.
     #[serde(default)]
     raw: bool,
     /// Seconds to wait for the end of an execution, default 45.
@@ -111,7 +111,8 @@ async fn execution(
     let wait = arguments.wait.map_or(running::WAIT, |wait| wait.at_most(LONGEST_WAIT));
     let until = Instant::now().checked_add(wait);
     let since = arguments.since.as_deref().map(Since::parse).transpose()?;
-    let wanted = Wanted::of(arguments.max_bytes, arguments.tail)?;
+    let shown = Wanted::of(arguments.max_bytes, arguments.tail)?;
+    let wanted = Wanted { is_raw: arguments.raw, ..shown };
     let id = ExecutionId(id.to_owned());
     let call = desk.engine.find_call(&id)?;
     let report = running::follow(&call, until, GivenUp::GoesOn, context).await;

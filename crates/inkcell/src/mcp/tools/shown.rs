@@ -26,6 +26,8 @@ const NOTICES_BYTES: usize = 256;
 pub(crate) struct Wanted {
     max_bytes: Option<usize>,
     pub(crate) is_end: bool,
+    /// Whether nothing is folded that an answer has room for.
+    pub(crate) is_raw: bool,
 }
 
 impl Wanted {
@@ -35,7 +37,8 @@ impl Wanted {
             let problem = words::tool::max_bytes_out_of_range(given, LEAST, MOST);
             return Err(ToolError::argument(problem));
         }
-        Ok(Wanted { max_bytes: max_bytes.and_then(|given| given.try_into().ok()), is_end: tail })
+        let max_bytes: Option<usize> = max_bytes.and_then(|given| given.try_into().ok());
+        Ok(Wanted { max_bytes, is_end: tail, is_raw: false })
     }
 
     /// What the engine keeps for the answer.

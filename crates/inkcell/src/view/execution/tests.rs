@@ -66,7 +66,8 @@ fn rich(number: u64, kind: RichKind) -> RichItem {
 }
 
 fn json(number: u64, raw: &str) -> RichItem {
-    let item = JsonItem { raw: Some(raw.to_owned()), shown: raw.to_owned(), artifact: None };
+    let (raw, shown) = (Some(raw.to_owned()), raw.to_owned());
+    let item = JsonItem { raw, shown, is_in_text: false, artifact: None };
     rich(number, RichKind::Json(item))
 }
 

@@ -264,7 +264,8 @@ impl LiveOutput {
                     let is_small = text.len() <= JSON_BYTES;
                     let shown = format!("JSON, {}", size(text.len() as u64));
                     let raw = is_small.then(|| text.clone());
-                    rich.push(RichKind::Json(JsonItem { raw, shown, artifact: None }));
+                    let (is_in_text, artifact) = (false, None);
+                    rich.push(RichKind::Json(JsonItem { raw, shown, is_in_text, artifact }));
                 }
                 _ => {}
             }

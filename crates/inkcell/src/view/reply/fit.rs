@@ -53,7 +53,7 @@ const LEAST_BYTES: usize = 200;
 const MARK_BYTES: usize = 80;
 const GAP: &str = "\n\n";
 
-/// The blocks as one text that has at most so many bytes.
+/// The blocks as one text of the room's size at most.
 pub(super) fn joined(blocks: Vec<Block>, room: Room) -> String {
     let mut blocks: Vec<Block> = blocks.into_iter().filter(|one| !one.text.is_empty()).collect();
     let bytes =
@@ -87,7 +87,7 @@ fn level(blocks: &[Block], mut most: usize) -> usize {
     usize::MAX
 }
 
-/// At most so many blocks: remarks before outputs, the first and the last before those between. A mark says how many
+/// At most `most` blocks: remarks before outputs, the first and the last before those between. A mark says how many
 /// are missing.
 fn fewer(blocks: Vec<Block>, most: usize) -> Vec<Block> {
     if blocks.len() <= most {
@@ -121,7 +121,7 @@ fn fewer(blocks: Vec<Block>, most: usize) -> Vec<Block> {
     shown
 }
 
-/// At most so many of a list, from both of its ends.
+/// At most `most` entries of a list, from both of its ends.
 fn ends(list: &[usize], most: usize) -> Vec<usize> {
     if list.len() <= most {
         return list.to_vec();

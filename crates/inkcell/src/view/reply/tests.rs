@@ -244,7 +244,8 @@ fn a_kernel_that_cannot_be_had_is_told() {
 #[test]
 fn what_is_more_than_text_is_named() {
     let laid_out = "display[1]:\n{\n  \"a\": 1\n}";
-    let json = JsonItem { raw: None, shown: laid_out.to_owned(), artifact: None };
+    let shown = laid_out.to_owned();
+    let json = JsonItem { raw: None, shown, is_in_text: false, artifact: None };
     let item = RichItem { number: 1, kind: RichKind::Json(json), digest: "JSON".to_owned() };
     let mut shown = cell(State::Done, "");
     shown.output.rich.push(item);
@@ -263,6 +264,40 @@ fn what_is_more_than_text_is_named() {
     let wanted =
         "(displayed 1 image; no text output)\nimage/png 4×3, 9B, artifact://0123456789abcdef";
     assert_eq!(text(vec![shown]), wanted);
+}
+
+/// A model gets what it can change: no code of libraries, and no value twice. All of it is there on demand.
+#[test]
+fn a_reply_to_a_model_is_lean() {
+    let frames = [
+        "Cell In[1], line 1\n----> 1 f('')\n",
+        "File /usr/lib/python3.12/json/decoder.py:356, in f(s)\n    355 try:\n--> 356     g(s)\n",
+        "ValueError: no",
+    ];
+    let plain = frames.iter().map(|frame| (*frame).to_owned()).collect();
+    let error = PyError { plain, ..PyError::default() };
+    let json = JsonItem {
+        raw: None,
+        shown: "display[1]:\n{}".to_owned(),
+        is_in_text: true,
+        artifact: None,
+    };
+    let item = RichItem { number: 1, kind: RichKind::Json(json), digest: "JSON".to_owned() };
+    let mut one = ended(EndReport::Exception(error), cell(State::Error, "{}\n"));
+    one.output.rich.push(item);
+    let report = samples::call(State::Error, vec![one]);
+    let told = |is_whole| {
+        let (kernel, room) = (Afterwards::There, Room::UNBOUNDED);
+        of_report_with(&report, Terms { kernel, room, told: 0, is_whole }).text
+    };
+    let exited = "\n\nCommand exited with code 1";
+    let lean = "{}\nCell In[1], line 1\n----> 1 f('')\n\n\
+                File /usr/lib/python3.12/json/decoder.py:356, in f(s)\n\nValueError: no";
+    assert_eq!(told(false), format!("{lean}{exited}"));
+    assert!(is_folded(&report.cells));
+    let whole = format!("{{}}\ndisplay[1]:\n{{}}\n{}{exited}", frames.join("\n"));
+    assert_eq!(told(true), whole);
+    assert!(!is_folded(&[failed("own code")]));
 }
 
 /// B:K-06 B:K-10

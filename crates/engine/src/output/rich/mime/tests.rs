@@ -71,7 +71,7 @@ fn rich_forms_stand_beside_the_text() {
     ]);
     assert_eq!(shown.text.as_deref(), Some("x\n"));
     assert!(
-        matches!(&shown.rich[..], [RichForm::Image { .. }, RichForm::Json(text)] if text == "{\"a\":1}")
+        matches!(&shown.rich[..], [RichForm::Image { .. }, RichForm::Json { text, .. }] if text == "{\"a\":1}")
     );
     let both = self::shown(&[("image/jpeg", png()), ("image/png", png())]);
     assert!(matches!(&both.rich[..], [RichForm::Image { mime, .. }] if mime == "image/png"));
@@ -107,19 +107,88 @@ fn charts_have_a_digest() {
     assert_eq!(digest, "plotly figure, 1 trace: bar (2 points, y 1..2)");
 }
 
+/// A frame is shown as pandas aligns it, under its header. Markdown of its HTML is longer.
 #[test]
-fn frames_that_are_cut_have_a_digest() {
-    let html = "<table class=\"dataframe\"><thead><tr><th></th><th>a</th><th>b</th></tr></thead>\
-                <tbody><tr><th>0</th><td>1</td><td>2</td></tr></tbody></table>";
-    let small = [("text/plain", text("   a  b\n0  1  2")), ("text/html", text(html))];
-    assert_eq!(shown(&small).rich, []);
-    let cut = "   a  b\n0  1  2\n..\n\n[1000 rows x 2 columns]";
-    let cut = shown(&[("text/plain", text(cut)), ("text/html", text(html))]);
-    assert!(cut.text.is_some());
-    let [RichForm::Digest { digest, .. }] = &cut.rich[..] else {
-        panic!("{:?}", cut.rich);
+fn a_frame_is_its_own_text() {
+    let head = "<tr><th></th><th>a</th><th>b</th></tr>";
+    let levels = "<tr><th></th><th colspan=\"2\">A</th></tr><tr><th></th><th>x</th><th>y</th></tr>";
+    let row = "<tr><th>0</th><td>1</td><td>2</td></tr>";
+    let html = |head: &str, rows: &str| {
+        let table = "<table border=\"1\" class=\"dataframe\">";
+        format!("<div>{table}<thead>{head}</thead><tbody>{rows}</tbody></table></div>")
     };
-    assert_eq!(digest, "table of 1000 rows x 2 columns, shown: a, b");
+    let described = "         a    b\ncount  1.0  1.0\nmean   1.0  2.0\nmax    1.0  2.0";
+    let rows = "<tr><th>count</th><td>1.0</td><td>1.0</td></tr><tr><th>mean</th><td>1.0</td><td>2.0</td></tr>\
+                <tr><th>max</th><td>1.0</td><td>2.0</td></tr>";
+    let cut = "     a  b\n0    1  2\n..  .. ..\n999  1  2\n\n[1000 rows x 2 columns]";
+    let long = format!("   a  b\n{}", "0  1  2\n".repeat(500));
+    let table = [
+        ("   a  b\n0  1  2", html(head, row)),
+        (described, html(head, rows)),
+        ("   A   \n   x  y\n0  1  2", html(levels, row)),
+        (cut, html(head, &row.repeat(3))),
+        (&*long, html(head, &row.repeat(500))),
+    ];
+    for (plain, html) in table {
+        let markdown = html::to_markdown(&html, 1 << 20).markdown;
+        assert!(markdown.len() > plain.len(), "{markdown}");
+        let shown = shown(&[("text/html", text(&html)), ("text/plain", text(plain))]);
+        assert_eq!(shown.text.as_deref().map(str::trim_end), Some(plain.trim_end()));
+        assert!(shown.rich.is_empty() && !shown.is_markdown, "{plain}");
+    }
+}
+
+/// A styled frame has no text of its own.
+#[test]
+fn a_styled_frame_is_a_table() {
+    let address = ("text/plain", text("<pandas.io.formats.style.Styler at 0x7f00a0>"));
+    let html = "<style></style><table><thead><tr><th>&nbsp;</th><th>a</th></tr></thead>\
+                <tbody><tr><th>0</th><td>1.50</td></tr></tbody></table>";
+    let styled = shown(&[address.clone(), ("text/html", text(html))]);
+    assert_eq!(styled.text.as_deref(), Some("| | a |\n| --- | --- |\n| 0 | 1.50 |\n"));
+    let map = shown(&[address, ("text/html", text("<iframe></iframe>"))]);
+    assert_eq!(map.text.as_deref(), Some("<pandas.io.formats.style.Styler at 0x7f00a0>\n"));
+}
+
+/// `display` of a dictionary or a list sends its `repr` and its JSON. Where both say the same, one of them is enough.
+#[test]
+fn json_that_the_text_says_is_known() {
+    let table = [
+        ("{'a': 1}", r#"{"a": 1}"#, true),
+        ("[1, (2,)]", "[1, [2]]", true),
+        (
+            "{'a': None, 'b': [True, False], 'None': -1.5e-07}",
+            r#"{"a": null, "b": [true, false], "None": -1.5e-07}"#,
+            true,
+        ),
+        ("{'é': 'it\\'s \\n'}", r#"{"\u00e9": "it's \n"}"#, true),
+        ("{1: 'x'}", r#"{"1": "x"}"#, true),
+        ("{}", "{}", true),
+        ("{'a': 1, ...}", r#"{"a": 1, "b": 2}"#, false),
+        ("Result: 1", r#"{"a": 1}"#, false),
+        ("{'a': 1} and more", r#"{"a": 1}"#, false),
+        ("{'a': 15}", r#"{"a": 1.5}"#, false),
+        ("Tree(1)", "{}", false),
+    ];
+    for (plain, value, wanted) in table {
+        let shown = shown(&[("application/json", json(value)), ("text/plain", text(plain))]);
+        assert_eq!(shown.text.as_deref(), Some(&*format!("{plain}\n")));
+        let is_known = |form: &RichForm| matches!(form, RichForm::Json { is_in_text, .. } if *is_in_text == wanted);
+        assert!(shown.rich.iter().all(is_known) && shown.rich.len() == 1, "{plain}");
+    }
+    let long = |open: char, close: char| format!("{open}{}1{close}", "1, ".repeat(100_000));
+    let forms =
+        [("application/json", json(&long('[', ']'))), ("text/plain", text(&long('(', ')')))];
+    assert!(matches!(&shown(&forms).rich[..], [RichForm::Json { is_in_text: true, .. }]));
+    // Without a text, or with only the name of a class, the JSON is what is shown.
+    let name = ("text/plain", text("<IPython.core.display.JSON object>"));
+    for forms in
+        [vec![("application/json", json("{}"))], vec![name, ("application/json", json("{}"))]]
+    {
+        let shown = shown(&forms);
+        assert_eq!(shown.text, None);
+        assert!(matches!(&shown.rich[..], [RichForm::Json { is_in_text: false, .. }]));
+    }
 }
 
 #[test]

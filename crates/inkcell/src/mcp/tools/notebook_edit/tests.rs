@@ -133,6 +133,41 @@ async fn batches_text_and_versions() {
     assert_eq!(sources(&desk, "nb.ipynb"), ["x = 8", "new"]);
 }
 
+/// A batch is told in a line for each cell, and the notebook is named once.
+#[tokio::test]
+async fn a_batch_of_nine_inserts_is_told_in_few_bytes() {
+    let desk = TestDesk::on_files();
+    desk.put("nb.ipynb", small());
+    let insert = |number| json!({"op": "insert", "at": "end", "source": format!("x = {number}")});
+    let ops: Vec<Value> = (0..9).map(insert).collect();
+    let reply = desk.tried("notebook_edit", json!({"path": "nb.ipynb", "ops": ops})).await.unwrap();
+    let text = |content: &Content| match content {
+        Content::Text(text) => text.clone(),
+        other => panic!("{other:?}"),
+    };
+    let said: String = reply.content.iter().map(text).collect();
+    assert!(said.len() < 600, "{} bytes: {said}", said.len());
+    assert_eq!(said.matches("nb.ipynb").count(), 1, "{said}");
+    let details = reply.structured.unwrap();
+    let bytes = details.to_string().len();
+    assert!(bytes < 600, "{bytes} bytes: {details}");
+    assert!(said.contains(details["version"].as_str().unwrap()), "{said}");
+    for change in details["changes"].as_array().unwrap() {
+        assert_eq!((&change["action"], change.get("unchanged")), (&json!("inserted"), None));
+        let (index, id) = (change["index"].as_u64().unwrap(), change["id"].as_str().unwrap());
+        assert!(said.contains(&format!("\n  Cell inserted: {index} {id}\n")), "{said}");
+    }
+    let ops = json!([
+        {"op": "delete", "cell": "aaaa1111"},
+        {"op": "meta", "set": {"title": "x"}},
+        {"op": "replace", "cell": "bbbb2222", "source": "y = 3"},
+    ]);
+    let said = desk.good("notebook_edit", json!({"path": "nb.ipynb", "ops": ops})).await;
+    let wanted = "✓ 3 changes\n  Notebook: nb.ipynb\n  Cell deleted: aaaa1111 (was at 1)\n  Metadata changed\n  \
+                  Cell updated: 1 bbbb2222; 1 output was cleared\n  Version: ";
+    assert!(said.starts_with(wanted), "{said}");
+}
+
 /// A source that changes loses its outputs, unless they are to stay; a text keeps them.
 #[tokio::test]
 async fn outputs_follow_what_is_said() {

@@ -68,6 +68,41 @@ async fn a_failure_says_what_to_mend() {
     desk.end().await;
 }
 
+/// Frames of libraries have a line each; `result` has their code.
+#[tokio::test]
+async fn code_of_libraries_is_told_on_demand() {
+    let desk = TestDesk::new(ToolSet::Default);
+    let code = "import json\ndef parse(text):\n    return json.loads(text)\nparse('')";
+    let said = text(&desk.call("python", json!({"code": code})).await);
+    assert!(said.contains("return json.loads(text)"), "own code is there: {said}");
+    let is_frame = |line: &&str| line.contains("/json/") && line.contains(", in ");
+    assert!(said.lines().filter(is_frame).count() >= 2, "{said}");
+    let of_library = "self.scan_once(s, idx)";
+    assert!(!said.contains("def loads(") && !said.contains(of_library), "{said}");
+    let (_, id) = said.split_once("[… library code left out; result with id ").unwrap();
+    let (id, _) = id.split_once(' ').unwrap();
+    let all = text(&desk.call("result", json!({"id": id, "raw": true})).await);
+    assert!(all.contains(of_library) && !all.contains("left out"), "{all}");
+    let own = text(&desk.call("python", json!({"code": "1/0"})).await);
+    assert!(own.contains("ZeroDivisionError") && !own.contains("left out"), "{own}");
+    desk.end().await;
+}
+
+/// `display` shows a dictionary or a list once.
+#[tokio::test]
+async fn a_displayed_value_is_told_once() {
+    let desk = TestDesk::new(ToolSet::Default);
+    let table = [
+        ("display({'a': 1, 'b': [True, None]})", "{'a': 1, 'b': [True, None]}"),
+        ("display([1, 'é'])", "[1, 'é']"),
+        ("display({'application/json': {'a': 1}}, raw=True)", "display[1]:\n{\n  \"a\": 1\n}"),
+    ];
+    for (code, wanted) in table {
+        assert_eq!(desk.text("python", json!({"code": code})).await, wanted);
+    }
+    desk.end().await;
+}
+
 /// B:X-22 B:X-23 word for word.
 #[tokio::test]
 async fn a_timeout_is_told_with_what_became_of_the_kernel() {
