@@ -29,7 +29,7 @@ use crate::session::feeds::Feeds;
 use crate::session::registry::{Limits, Registry, SessionEntry};
 use crate::session::{Policy, Session};
 use crate::store::{ArtifactOwner, Artifacts, ArtifactsConfig};
-use crate::types::{ExecutionId, Keep, OwnerId, SessionKey, SessionName, Suggestion};
+use crate::types::{ExecutionId, Generation, Keep, OwnerId, SessionKey, SessionName, Suggestion};
 
 pub use resolve::Resolution;
 pub use submit::{Assignment, CallOptions, Request};
@@ -181,6 +181,13 @@ impl Engine {
     /// The run of this notebook that is under way here, if there is one.
     pub fn run_of(&self, notebook: &Path) -> Option<RunningRun> {
         self.executions().run_in(&SessionName(notebook.display().to_string()))
+    }
+
+    /// The kernels that this notebook's own sessions have here now.
+    pub fn kernels_of(&self, notebook: &Path) -> Vec<Generation> {
+        let own = notebook.display().to_string();
+        let sessions = self.sessions().into_iter().filter(|listed| listed.key.name.0 == own);
+        sessions.filter_map(|listed| listed.state.generation).collect()
     }
 
     /// Lists the sessions that exist now, also those without a kernel, sorted by name and folder.

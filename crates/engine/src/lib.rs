@@ -124,7 +124,9 @@ pub use edit::{
     Notebooks, OpenNotebook, SaveOptions, SavedBytes, SavedChange, parse_notebook, parse_ops,
 };
 pub use engine::{Assignment, CallOptions, Engine, EngineConfig, Request, Resolution};
-pub use error::{CellDifference, CellFate, EngineError, InspectError, NextStep, SessionError};
+pub use error::{
+    CellDifference, CellFate, EngineError, InspectError, MissingName, NextStep, SessionError,
+};
 pub use files::{FileNote, Force, PathBase, Roots, is_notebook_path};
 pub use inkcell_kernel as kernel;
 pub use inkcell_notebook as notebook;

@@ -299,6 +299,10 @@ pub struct CodeNames {
     /// functions use them, and those may not have been called.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own: Vec<Name>,
+    /// Names in `uses` that it needs on every path and that the kernel does not hold. Only code that has not run has
+    /// them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub absent: Vec<Name>,
     /// The names in the bodies of its functions. They count for any code that uses the function.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub later: BTreeMap<Name, BodyNames>,

@@ -9,7 +9,7 @@ use inkcell_kernel::{BackendKind, KernelInfo};
 use serde::{Deserialize, Serialize};
 
 use super::KernelWishes;
-use crate::types::{CallNote, ExecutionId, Keep, KernelName, Loss, SessionName, State};
+use crate::types::{CallNote, ExecutionId, Generation, Keep, KernelName, Loss, SessionName, State};
 
 /// A reference to a session.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -119,6 +119,9 @@ pub struct SessionReport {
     pub state: SessionPhase,
     /// The current kernel: its process, its version, and how it was started.
     pub kernel: Option<KernelInfo>,
+    /// The identity of that kernel in the records of notebooks.
+    #[serde(default)]
+    pub generation: Option<Generation>,
     /// The running cell; none while the session is idle.
     pub running: Option<RunningReport>,
     /// The number of calls that wait for their turn.

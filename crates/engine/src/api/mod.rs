@@ -37,8 +37,8 @@ pub use result::{
     ResultReport, ResultRequest,
 };
 pub use run::{
-    CellChoice, CellSide, NotebookCell, NotebookReport, OnError, OnOpen, RunNote, RunRequest,
-    RunStart, Stamps, UnsavedFate, WriteBack,
+    CellChoice, CellSide, NeededCells, NotebookCell, NotebookReport, OnError, OnOpen, RunNote,
+    RunRequest, RunStart, Stamps, UnsavedFate, WriteBack,
 };
 pub use wanted::{Helpers, KernelChoice, KernelWishes};
 
@@ -198,7 +198,7 @@ pub enum EndReport {
         /// True if one of them had begun this code. Otherwise the code was not run.
         has_begun: bool,
     },
-    /// The kernel could not be started.
+    /// Nothing was run: the kernel could not be started, or lacks what the cells need.
     NoKernel(Problem),
 }
 
@@ -237,6 +237,8 @@ pub enum KernelStep {
     RenewToken,
     /// Check that the gateway runs and that the address is right.
     CheckGateway,
+    /// Run the cells first that make what is missing, or run without them.
+    RunNeeded,
 }
 
 /// A call, in its current state.
@@ -266,7 +268,7 @@ pub struct PythonReport {
 }
 
 impl PythonReport {
-    /// The report without cells that were left out because they are fresh. The notebook's part names them.
+    /// The report without cells that were left out because they need not run. Their notes go to the next cell.
     pub fn without_left_out(&self) -> Cow<'_, PythonReport> {
         let is_left_out =
             |cell: &CellReport| cell.notebook.as_ref().is_some_and(NotebookCell::is_left_out);
@@ -274,7 +276,11 @@ impl PythonReport {
             return Cow::Borrowed(self);
         }
         let mut report = self.clone();
-        report.cells.retain(|cell| !is_left_out(cell));
+        let left_out = report.cells.extract_if(.., |cell| is_left_out(cell));
+        let notes: Vec<CallNote> = left_out.flat_map(|cell| cell.notes).collect();
+        if let Some(first) = report.cells.first_mut() {
+            drop(first.notes.splice(..0, notes));
+        }
         Cow::Owned(report)
     }
 }

@@ -30,6 +30,9 @@ pub struct RunRequest {
     /// The reaction to a cell that failed.
     #[serde(default)]
     pub on_error: OnError,
+    /// The reaction to a kernel that lacks names of cells that were not chosen.
+    #[serde(default)]
+    pub needed: NeededCells,
     /// The time limit for all cells together.
     #[serde(default, with = "crate::types::encoding::seconds_option")]
     pub timeout: Option<Duration>,
@@ -128,11 +131,26 @@ impl CellChoice {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnError {
-    /// The run ends there, and later cells do not run.
+    /// The run ends there. A run of stale cells goes on with those that do not depend on the cell.
     #[default]
+    Usual,
+    /// The run ends there, and later cells do not run.
     Stop,
     /// The run goes on, as long as there is a kernel.
     GoOn,
+}
+
+/// The reaction to a kernel that lacks names that chosen cells need and other cells above them make.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NeededCells {
+    /// The run does not begin, and all outputs stay. A resumed run begins.
+    #[default]
+    MustHaveRun,
+    /// The cells that make what the kernel does not hold run first.
+    RunFirst,
+    /// The chosen cells run without them.
+    LeaveOut,
 }
 
 /// The reaction to a file that others have open on the server that runs it.
@@ -284,6 +302,13 @@ pub enum RunNote {
         /// The number of cells with such outputs.
         cells: usize,
     },
+    /// A cell gave a name a value of its own, below the cell with the caller's value for it.
+    Overwritten {
+        /// The name of the parameter.
+        name: String,
+        /// The position of the cell.
+        index: usize,
+    },
 }
 
 /// The notebook cell of a cell in a call.
@@ -303,13 +328,13 @@ pub struct NotebookCell {
     /// The duration of the cell's previous run.
     #[serde(default, with = "crate::types::encoding::seconds_option")]
     pub last_took: Option<Duration>,
-    /// Why a run of stale cells ran the cell or left it out.
+    /// Why a run that chooses its cells ran the cell or left it out.
     #[serde(default)]
     pub why: Option<StaleReason>,
 }
 
 impl NotebookCell {
-    /// Returns whether the cell was left out because it is fresh.
+    /// Returns whether the cell was left out because it need not run.
     pub fn is_left_out(&self) -> bool {
         self.why.as_ref().is_some_and(StaleReason::is_left_out)
     }

@@ -2,20 +2,32 @@
 //!
 //! Owns what a call asks of a run, and when. Beyond this hook, a call knows nothing of notebooks.
 
+use std::time::Duration;
+
 use futures_util::future::BoxFuture;
 use inkcell_kernel::ExecEvent;
 
 use super::Record;
-use crate::api::{CellSource, PythonReport};
-use crate::session::{Session, Turn};
+use crate::api::{CellSource, Problem, PythonReport};
+use crate::session::{CellEnd, Session, Turn};
 use crate::types::{Generation, State};
 
 /// The step after a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Onward {
     Next,
+    /// The run goes on with cells that do not depend on this one, and will end in this state.
+    Past(State),
     /// The run is over, in this state.
     Stop(State),
+}
+
+/// Why a run ends before its first cell.
+pub(crate) enum Hindrance {
+    /// The kernel for its questions did not start.
+    Kernel(Box<CellEnd>),
+    /// The run would do harm.
+    Refusal(Problem),
 }
 
 /// A cell whose turn has come.
@@ -30,8 +42,15 @@ pub(crate) trait Conductor: Send {
     /// Describes the call's cells in a report.
     fn announce(&self, report: &mut PythonReport);
 
-    /// Called before the first cell begins: the kernel may be asked about cells that have not run.
-    fn foresee<'a>(&'a mut self, session: &'a Session, turn: &'a mut Turn) -> BoxFuture<'a, ()>;
+    /// Called before the first cell begins: the kernel may be asked about cells that have not run. Its start is limited by
+    /// the time that the call has left.
+    fn foresee<'a>(
+        &'a mut self,
+        session: &'a Session,
+        turn: &'a mut Turn,
+        record: &'a Record,
+        left: Option<Duration>,
+    ) -> BoxFuture<'a, Result<(), Hindrance>>;
 
     /// Returns the cell as it is now in the file.
     fn begin<'a>(

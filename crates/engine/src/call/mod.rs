@@ -36,7 +36,7 @@ use crate::session::{
 use crate::store::{ArtifactSession, ArtifactSpec, Artifacts};
 use crate::types::{CallNote, Generation, Kind, State};
 
-pub(crate) use conductor::{CellStart, Conductor, Onward};
+pub(crate) use conductor::{CellStart, Conductor, Hindrance, Onward};
 pub use executions::{CallEvent, RunningRun};
 pub(crate) use executions::{Executions, Record};
 pub use handle::{AnswerHandle, CallExtras, CallHandle};
@@ -164,6 +164,7 @@ impl Call {
         self.record.change(|report| report.state = State::Running);
         let deadline = self.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut budget = CallBudget::new(self.budget_bytes, self.cells.len());
+        let mut ended = State::Done;
         for (index, source) in self.cells.iter().enumerate() {
             if source.kernel == CellKernel::Fresh && turn.reset().await == ResetEnd::Refused {
                 let name = self.record.report().session;
@@ -177,7 +178,12 @@ impl Call {
                 return State::TimedOut;
             }
             if let (0, Some(run)) = (index, &mut beside.notebook) {
-                run.foresee(session, &mut turn).await;
+                let left =
+                    deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+                let foresight = run.foresee(session, &mut turn, &self.record, left).await;
+                if let Err(hindrance) = foresight {
+                    return self.end_before(hindrance);
+                }
             }
             let current = match &mut beside.notebook {
                 None => source.clone(),
@@ -212,14 +218,27 @@ impl Call {
                 None if state == State::Done => Onward::Next,
                 None => Onward::Stop(state),
             };
-            if let Onward::Stop(state) = onward {
-                return state;
+            match onward {
+                Onward::Past(state) if ended == State::Done => ended = state,
+                Onward::Next | Onward::Past(_) => {}
+                Onward::Stop(State::Done) => return ended,
+                Onward::Stop(state) => return state,
             }
             if self.record.times_cancelled() > 0 {
                 return State::Cancelled;
             }
         }
-        State::Done
+        ended
+    }
+
+    /// Ends a notebook run before its first cell. Returns the state of the call.
+    fn end_before(&self, hindrance: Hindrance) -> State {
+        let (state, end) = match hindrance {
+            Hindrance::Kernel(end) => report_end(*end, None, self.timeout),
+            Hindrance::Refusal(problem) => (State::NeverRun, Some(EndReport::NoKernel(problem))),
+        };
+        self.end(0, state, end);
+        state
     }
 
     fn end(&self, index: usize, state: State, end: Option<EndReport>) {

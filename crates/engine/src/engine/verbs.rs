@@ -198,6 +198,7 @@ impl Engine {
                 (Some(_), true) => SessionPhase::Busy,
             },
             kernel: state.kernel.clone(),
+            generation: state.generation.clone(),
             running: self.running(key, state),
             waiting: state.waiting,
             idle: (!state.is_busy).then(|| now.saturating_duration_since(state.used)),
@@ -249,7 +250,7 @@ async fn start_once(session: &Session) -> Result<Vec<CallNote>, NotRun> {
         session.settled().await;
         return Ok(Vec::new());
     };
-    let (ran, said) = turn.start().await;
+    let (ran, said) = turn.start(None).await;
     let said = said.into_iter().map(CallNote::Kernel).collect();
     drop(turn);
     session.settled().await;

@@ -28,6 +28,36 @@ pub use session::SessionError;
 pub(crate) use session::elapsed;
 pub use steps::NextStep;
 
+/// A name that a cell needs, that a cell above it makes, and that the kernel does not hold.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct MissingName {
+    /// The name, as the cell spells it.
+    pub name: String,
+    /// The position of the cell that makes the name, from 0.
+    pub maker: usize,
+    /// The position of the cell that needs the name.
+    pub user: usize,
+}
+
+/// How many missing names an error tells.
+const MISSING: usize = 8;
+
+/// The names that each cell lacks, with the cells that make them.
+fn lacking(names: &[MissingName]) -> String {
+    let told = &names[..names.len().min(MISSING)];
+    let of = |one: &MissingName| format!("{} of cell {}", one.name, one.maker);
+    let cells = told.chunk_by(|one, next| one.user == next.user).map(|of_cell| {
+        let names: Vec<String> = of_cell.iter().map(of).collect();
+        format!("cell {} needs {}", of_cell[0].user, names.join(", "))
+    });
+    let more = match names.len() - told.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    cells.collect::<Vec<_>>().join("; ") + &more
+}
+
 fn named(kernel: Option<&KernelName>) -> String {
     kernel.map(|kernel| format!(" (kernel {kernel})")).unwrap_or_default()
 }
@@ -323,6 +353,12 @@ pub enum EngineError {
         path: String,
         /// The document as the server has it open.
         open: inkcell_kernel::Open,
+    },
+    /// The kernel lacks names that the chosen cells need.
+    #[error("{}, which this kernel does not have; nothing was run, and the outputs are as they were", lacking(.names))]
+    Lacks {
+        /// The names, by the cell that needs them.
+        names: Vec<MissingName>,
     },
     /// No Python was found to run code with.
     #[error(transparent)]

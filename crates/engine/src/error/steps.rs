@@ -101,6 +101,8 @@ pub enum NextStep<'a> {
     CheckGateway,
     /// Close the document on its server, write elsewhere, or force the write.
     CloseThere,
+    /// Run the cells first that make what is missing, or run without them.
+    RunNeeded,
 }
 
 impl EngineError {
@@ -116,6 +118,7 @@ impl EngineError {
             Some(NextStep::GiveToken) => Some(KernelStep::GiveToken),
             Some(NextStep::RenewToken) => Some(KernelStep::RenewToken),
             Some(NextStep::CheckGateway) => Some(KernelStep::CheckGateway),
+            Some(NextStep::RunNeeded) => Some(KernelStep::RunNeeded),
             _ => None,
         };
         Problem { kind: self.kind(), message: self.to_string(), step }
@@ -184,6 +187,7 @@ impl EngineError {
             EngineError::CannotKeep { .. } => NextStep::WriteElsewhere,
             EngineError::OutsideRoots { .. } => NextStep::StayInside,
             EngineError::OpenOnServer { .. } => NextStep::CloseThere,
+            EngineError::Lacks { .. } => NextStep::RunNeeded,
             EngineError::NoPython(error) if is_short_of_files(error) => NextStep::RaiseOpenFiles,
             EngineError::NoPython(_) => NextStep::InstallPython,
             EngineError::Launch(error) => match error {

@@ -8,29 +8,30 @@ use std::time::{Duration, SystemTime};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use inkcell_kernel::{CodeNames, ExecEvent, Outcome, WidgetStates};
-use inkcell_notebook::NbOutput;
+use inkcell_kernel::{CodeNames, ExecEvent, Name, Outcome, WidgetStates};
+use inkcell_notebook::{CellView, NbOutput, Notebook};
 
 use super::RunClock;
 use super::displays::{Displays, named};
 use super::file::{RunFile, SavedRun, Urgency};
-use super::foresee::foresee;
+use super::foresee::{Foresight, foresee};
 use super::journal::CellOutputs;
 use super::known::KnownCell;
 use super::plan::PlannedCell;
 use super::record::{RanCell, RecordPlace};
 use super::stamps::{CellStamps, Span};
+use super::standing::can_run;
 use super::trail::{EndedCell, Trail};
 use crate::api::{
     CellReport, CellSource, EndReport, NotebookCell, NotebookReport, OnError, PythonReport,
     RunNote, Stamps, WriteBack,
 };
-use crate::call::{CellStart, Conductor, Onward, Record};
+use crate::call::{CellStart, Conductor, Hindrance, Onward, Record};
 use crate::edit::Keep;
 use crate::error::EngineError;
 use crate::output::{ExecutionOutputs, OutputRecorder, SizePolicy};
 use crate::session::{Session, Turn};
-use crate::types::{Generation, StaleReason, State};
+use crate::types::{Freshness, Generation, StaleReason, State};
 
 /// State of one notebook run.
 pub(crate) struct NotebookRun {
@@ -47,6 +48,8 @@ pub(crate) struct NotebookRun {
     put_again: BTreeSet<usize>,
     /// Written to the record when the first cell begins.
     opening: Option<Opening>,
+    /// The cell with the caller's values, by number in the run, and the names that no later cell has overwritten.
+    values: Option<(usize, Vec<String>)>,
     trail: Trail,
     /// All widgets of the kernel, if a cell of this run changed one.
     widgets: Option<Box<WidgetStates>>,
@@ -56,6 +59,7 @@ pub(crate) struct NotebookRun {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunRules {
     pub(crate) on_error: OnError,
+    pub(crate) foresight: Foresight,
     pub(crate) cell_timeout: Option<Duration>,
     pub(crate) outputs: SizePolicy,
     pub(crate) stamps: Stamps,
@@ -106,9 +110,16 @@ impl NotebookRun {
             failed,
             put_again,
             opening,
+            values: None,
             trail,
             widgets: None,
         }
+    }
+
+    /// Notes later cells that overwrite these names, which the cell at this position sets.
+    pub(crate) fn with_values(self, index: usize, names: Vec<String>) -> NotebookRun {
+        let number = self.cells.iter().position(|planned| planned.cell.index == index);
+        NotebookRun { values: number.map(|number| (number, names)), ..self }
     }
 
     /// The cells in the form that a call reports them.
@@ -141,6 +152,31 @@ impl NotebookRun {
         sources
     }
 
+    /// What the run asks the kernel for before its first cell.
+    pub(super) fn foresight(&self) -> Foresight {
+        self.rules.foresight
+    }
+
+    /// The cells of the run, by position, with their sources.
+    pub(super) fn planned_sources(&self) -> Vec<(usize, String)> {
+        let cells = self.cells.iter().map(|planned| &planned.cell);
+        cells.map(|cell| (cell.index, cell.source.clone())).collect()
+    }
+
+    /// The cells above this position that can run and are not of this run, with their sources.
+    pub(super) async fn other_sources(&mut self, below: usize) -> Vec<(usize, String)> {
+        let planned: BTreeSet<usize> =
+            self.cells.iter().map(|planned| planned.cell.index).collect();
+        let looked = self.with_file(move |file| {
+            let cells = file.notebook().into_iter().flat_map(Notebook::cells).filter(can_run);
+            let others =
+                cells.filter(|cell| cell.index() < below && !planned.contains(&cell.index()));
+            let with_source = |cell: CellView<'_>| (cell.index(), cell.source().text.into_owned());
+            Ok(others.map(with_source).collect())
+        });
+        looked.await.unwrap_or_default()
+    }
+
     /// Records the names of a source that will run.
     pub(super) fn learn_names(&mut self, source: &str, names: CodeNames) {
         self.trail.foresee(source, names);
@@ -168,7 +204,8 @@ impl NotebookRun {
                 }
             }
             let cells = report.cells.iter().filter_map(|cell| cell.notebook.as_ref());
-            let fresh = cells.filter(|cell| cell.is_left_out()).map(|cell| cell.index);
+            let is_fresh = Some(StaleReason::Marked(Freshness::Fresh));
+            let fresh = cells.filter(|cell| cell.why == is_fresh).map(|cell| cell.index);
             self.report.fresh = fresh.collect();
             report.notebook = Some(self.report.clone());
         });
@@ -184,7 +221,7 @@ impl NotebookRun {
         self.trail.in_kernel(kernel);
         self.decide(number, record).await;
         let why = self.trail.why(number).cloned();
-        if why.as_ref().is_some_and(StaleReason::is_left_out) {
+        if why.as_ref().is_some_and(|why| !why.runs()) {
             return CellStart::LeftOut;
         }
         let Some(planned) = self.cells.get(number).cloned() else { return CellStart::LeftOut };
@@ -246,10 +283,8 @@ impl NotebookRun {
         let Some(report) = record.cell(number) else { return Onward::Stop(State::NeverRun) };
         let report = &report;
         let onward = self.onward(number, report);
-        if let Onward::Stop(state) = onward
-            && state != State::Done
-        {
-            self.failed = Some((now.cell.clone(), now.count));
+        if !matches!(onward, Onward::Next | Onward::Stop(State::Done)) {
+            self.failed.get_or_insert((now.cell.clone(), now.count));
         }
         let ended = (self.rules.clock)();
         let died = (report.state == State::KernelDied).then_some(ended);
@@ -273,10 +308,11 @@ impl NotebookRun {
         ran.is_twin = self.file.as_ref().is_some_and(|file| file.is_twin(&now.cell));
         self.trail.in_kernel(kernel);
         let names = now.names.as_deref();
+        self.note_overwritten((number, now.cell.index), names);
         self.trail.end(&mut ran, EndedCell { number, names, at: ended });
         let outputs = self.displays.fold(number, (now.cell, now.count), recorded);
         let urgency = match onward {
-            Onward::Next => Urgency::WhenCheap,
+            Onward::Next | Onward::Past(_) => Urgency::WhenCheap,
             Onward::Stop(_) => Urgency::Now,
         };
         let stamps = match self.rules.stamps {
@@ -323,12 +359,34 @@ impl NotebookRun {
         }
         let may_fail = self.rules.on_error == OnError::GoOn
             || self.cells.get(number).is_some_and(|planned| planned.on_error == OnError::GoOn);
-        match report.state {
-            State::Done => Onward::Next,
-            State::Error | State::InputRefused if may_fail => Onward::Next,
+        let can_go_on = match report.state {
+            State::Done => return Onward::Next,
+            State::Error | State::InputRefused => true,
             // A kernel that had to be ended has lost the state that the next cells need.
-            State::TimedOut if may_fail && kept_its_kernel(report) => Onward::Next,
-            state => Onward::Stop(state),
+            State::TimedOut => kept_its_kernel(report),
+            _ => false,
+        };
+        if can_go_on && may_fail {
+            Onward::Next
+        } else if can_go_on && self.rules.on_error == OnError::Usual && self.trail.is_of_stale() {
+            self.trail.fail(number);
+            Onward::Past(report.state)
+        } else {
+            Onward::Stop(report.state)
+        }
+    }
+
+    /// Notes the parameters to which this cell gives values of its own.
+    fn note_overwritten(&mut self, (number, index): (usize, usize), names: Option<&CodeNames>) {
+        let (Some((values, given)), Some(names)) = (&mut self.values, names) else { return };
+        let is_among = |all: &[Name], name: &str| all.iter().any(|one| one == name);
+        // A cell that uses the value first has not lost it.
+        let is_overwritten =
+            |name: &mut String| is_among(&names.makes, name) && !is_among(&names.uses, name);
+        if number > *values {
+            let lost = given.extract_if(.., is_overwritten);
+            let note = |name| RunNote::Overwritten { name, index };
+            self.report.notes.extend(lost.map(note));
         }
     }
 
@@ -337,9 +395,12 @@ impl NotebookRun {
         let (stamps, began, ended) = (self.rules.stamps, self.began, (self.rules.clock)());
         let (input, output) = (self.report.path.clone(), self.report.written.clone());
         let (failed, widgets) = (self.failed.take(), self.widgets.take());
+        let has_begun = self.opening.is_none();
         let saved = self
             .with_file(move |file| {
-                file.note_end();
+                if has_begun {
+                    file.note_end();
+                }
                 let mut saved = file.save(Keep::Record)?;
                 let span = Span { began, ended, state };
                 // Outputs are saved even if widgets or notes cannot be stored.
@@ -447,8 +508,14 @@ impl Conductor for NotebookRun {
         }
     }
 
-    fn foresee<'a>(&'a mut self, session: &'a Session, turn: &'a mut Turn) -> BoxFuture<'a, ()> {
-        foresee(self, session, turn).boxed()
+    fn foresee<'a>(
+        &'a mut self,
+        session: &'a Session,
+        turn: &'a mut Turn,
+        record: &'a Record,
+        left: Option<Duration>,
+    ) -> BoxFuture<'a, Result<(), Hindrance>> {
+        foresee(self, session, turn, (record, left)).boxed()
     }
 
     fn begin<'a>(

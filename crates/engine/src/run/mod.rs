@@ -11,6 +11,7 @@ mod foresee;
 mod inject;
 mod journal;
 mod known;
+mod missing;
 mod moved;
 mod outline;
 mod plan;
@@ -37,7 +38,7 @@ pub use staleness::ExecutionTrace;
 pub use standing::Records;
 
 use crate::api::{
-    Helpers, KernelChoice, KernelMode, KernelWishes, NotebookReport, OnError, OnOpen,
+    Helpers, KernelChoice, KernelMode, KernelWishes, NeededCells, NotebookReport, OnError, OnOpen,
     PythonRequest, RunNote, RunRequest, RunStart, SessionRef,
 };
 use crate::edit::{Notebooks, OpenNotebook};
@@ -48,8 +49,9 @@ use crate::types::{SessionName, State};
 use conduct::{Opening, RunRules};
 use file::RunFile;
 use fold::must_take_outputs;
+use foresee::Foresight;
 use inject::{KernelLanguage, Values};
-use plan::{Plan, PlannedCell, chosen, plan, plan_of};
+use plan::{Plan, PlannedCell, chosen, leaves_out_some, plan, plan_of, with_cells_above};
 use record::{RecordPlace, RunHistory, RunPlaces, RunRecord};
 use trail::{Choosing, Trail};
 
@@ -137,8 +139,11 @@ pub(crate) fn prepare(
     files: &RunFiles,
 ) -> Result<PreparedRun, EngineError> {
     let notebooks = &files.notebooks;
-    if opened.request.start == RunStart::Resume && opened.request.cells.is_stale() {
-        let problem = "stale cells are found from the beginning; leave out --resume";
+    let is_chosen_here =
+        opened.request.cells.is_stale() || opened.request.needed == NeededCells::RunFirst;
+    if opened.request.start == RunStart::Resume && is_chosen_here {
+        let problem =
+            "stale cells and needed cells are found from the beginning; leave out --resume";
         let argument = "--resume".to_owned();
         return Err(EngineError::Argument { argument, problem: problem.to_owned() });
     }
@@ -170,19 +175,36 @@ pub(crate) fn prepare(
     file.without_markers(request.stamps)?;
     let mut notes = about_kernel;
     let mut source = notebooks.read(&written)?;
+    let mut values_at = None;
     // Positions mean the cells as the caller sees them.
     let mut positions = chosen(&source, &request.cells)?;
     if let Some(values) = &values {
         notes.extend(values.doubts(&source.notebook));
         let injected = file.inject(values, request.stamps)?;
         positions = inject::carried(injected, positions);
+        values_at = Some(injected.index);
         source = notebooks.read(&written)?;
     }
     let (past, noted) = match moved::places(&source.notebook, &past.cells) {
         Some(places) => (past.moved(&places), RecordPlace::Elsewhere),
         None => (past, RecordPlace::AsKnown),
     };
-    let Plan { mut cells, skipped, on_error } = plan_of(&source, positions)?;
+    let plan = plan_of(&source, positions)?;
+    let must_have_run =
+        request.needed == NeededCells::MustHaveRun && request.start == RunStart::First;
+    let foresight = match must_have_run && leaves_out_some(&source.notebook, &plan.cells) {
+        true => Foresight::MissingNames,
+        false => Foresight::NewNames,
+    };
+    let (plan, choosing) = match request.needed {
+        _ if request.cells.is_stale() => (plan, Choosing::Stale),
+        NeededCells::RunFirst => {
+            let (plan, chosen) = with_cells_above(&source, plan)?;
+            (plan, Choosing::Needed(chosen))
+        }
+        NeededCells::MustHaveRun | NeededCells::LeaveOut => (plan, Choosing::All),
+    };
+    let Plan { mut cells, skipped, on_error } = plan;
     file.plan_on(&source.notebook);
     must_take_outputs(&source.notebook, cells.iter().map(|planned| &planned.cell), &written)?;
     notes.extend(recovered.map(|cells| RunNote::Recovered { cells }));
@@ -218,7 +240,6 @@ pub(crate) fn prepare(
     // Records of cells that this run does not reach stay as they were.
     let known: Vec<RanCell> = past.cells.into_iter().filter(is_there).collect();
     let records = standing::with_noted(&source.notebook, &known).unwrap_or_else(|| known.clone());
-    let choosing = if request.cells.is_stale() { Choosing::Stale } else { Choosing::All };
     let trail = Trail::new(choosing, records, past.held, &source.notebook);
     let trail = if request.start == RunStart::Copied { trail.in_copy() } else { trail };
     let name = || SessionName(opened.path.display().to_string());
@@ -235,14 +256,20 @@ pub(crate) fn prepare(
     let rules = RunRules {
         on_error: match on_error {
             OnError::GoOn => on_error,
-            OnError::Stop => request.on_error,
+            OnError::Usual | OnError::Stop => request.on_error,
         },
+        foresight,
         cell_timeout: request.cell_timeout,
         outputs: files.outputs,
         stamps: request.stamps,
         clock: files.clock,
     };
     let run = NotebookRun::new(file, cells, report, rules, (Opening { known, noted, done }, trail));
+    let names = request.parameters.iter().map(|(name, _)| name.to_owned()).collect();
+    let run = match values_at {
+        Some(index) => run.with_values(index, names),
+        None => run,
+    };
     let mut cells = run.sources();
     if let Some(first) = cells.first_mut() {
         first.kernel = request.kernel;

@@ -2,14 +2,16 @@
 //!
 //! Owns the meaning of tags and metadata for a run. It is pure: a notebook in, a plan out.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use inkcell_notebook::{CellKind, CellRef, Notebook};
+use inkcell_notebook::{CellKind, CellRef, CellView, Notebook};
 pub(super) use inkcell_notebook::{MAY_FAIL_TAG as MAY_FAIL, SKIP_TAG as SKIP};
 use serde_json::Value;
 
 use super::known::KnownCell;
 use super::stamps;
+use super::standing::can_run;
 use crate::api::{CellChoice, KernelChoice, OnError};
 use crate::edit::OpenNotebook;
 use crate::error::EngineError;
@@ -78,6 +80,27 @@ pub(crate) fn plan_of(opened: &OpenNotebook, chosen: Vec<usize>) -> Result<Plan,
         });
     }
     Ok(Plan { cells, skipped, on_error: rules.on_error })
+}
+
+/// Adds all cells above the last, which run if the others need them. Returns the numbers of the others in the new plan.
+pub(crate) fn with_cells_above(
+    opened: &OpenNotebook,
+    plan: Plan,
+) -> Result<(Plan, BTreeSet<usize>), EngineError> {
+    let chosen: BTreeSet<usize> = plan.cells.iter().map(|planned| planned.cell.index).collect();
+    let end = chosen.last().map_or(0, |last| last + 1);
+    let all = plan_of(opened, (0..end).collect())?;
+    let is_chosen = |(_, planned): &(usize, &PlannedCell)| chosen.contains(&planned.cell.index);
+    let numbers = all.cells.iter().enumerate().filter(is_chosen).map(|(number, _)| number);
+    let numbers = numbers.collect();
+    Ok((Plan { skipped: plan.skipped, ..all }, numbers))
+}
+
+/// Returns true if a cell that can run stands above one of these and is none of them.
+pub(crate) fn leaves_out_some(notebook: &Notebook, cells: &[PlannedCell]) -> bool {
+    let Some(last) = cells.iter().map(|planned| planned.cell.index).max() else { return false };
+    let can_run = |cell: &CellView<'_>| can_run(cell) && cell.index() <= last;
+    notebook.cells().filter(can_run).count() > cells.len()
 }
 
 /// The chosen positions, in the order of the file.

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::types::{Because, Freshness, Generation, State};
 
 pub(crate) use held::{EndedExecution, KernelNames};
-pub(crate) use need::needed;
+pub(crate) use need::{Goal, needed};
 pub(crate) use saw::Saw;
 
 /// Stands for all cells above in the `saw` of a cell whose names are unknown.

@@ -3,7 +3,7 @@
 //! Owns the records of the notebook's cells while it runs, and the names that its kernel holds. `staleness` decides
 //! what is stale; `file.rs` owns the file.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use inkcell_kernel::CodeNames;
@@ -11,16 +11,18 @@ use inkcell_notebook::{CellView, Notebook};
 
 use super::record::{Latest, RanCell, SourceDigest};
 use super::standing::{Behind, FilesNow, Records, can_run, standing};
-use crate::run::staleness::{EndedExecution, ExecutionTrace, KernelNames, marks, needed};
+use crate::run::staleness::{EndedExecution, ExecutionTrace, Goal, KernelNames, marks, needed};
 use crate::types::{Freshness, Generation, StaleReason};
 
 /// Which of the planned cells run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Choosing {
     #[default]
     All,
     /// Cells that are not fresh, and the cells they need.
     Stale,
+    /// Cells with these numbers in the run, and the cells they need.
+    Needed(BTreeSet<usize>),
 }
 
 #[derive(Debug, Default)]
@@ -41,6 +43,8 @@ pub(crate) struct Trail {
     /// Why each cell runs or does not, by its number in the run; empty before the first decision.
     whys: Vec<StaleReason>,
     is_to_be_decided: bool,
+    /// Numbers of cells that have failed. Cells that depend on them do not run.
+    failed: BTreeSet<usize>,
     /// Files read by cells that need not run, as they were at the decision.
     files: FilesNow,
     /// Executions of this run have greater numbers.
@@ -74,7 +78,7 @@ impl Trail {
         notebook: &Notebook,
     ) -> Trail {
         records.iter().filter_map(|ran| ran.trace.as_ref()).for_each(|trace| held.after(trace.ran));
-        let is_to_be_decided = choosing == Choosing::Stale;
+        let is_to_be_decided = choosing != Choosing::All;
         let began = held.last();
         let name = |cell: CellView<'_>| (cell.id().map(|id| id.into_owned()), cell.index());
         let order: Vec<_> = notebook.cells().filter(can_run).map(name).collect();
@@ -117,7 +121,7 @@ impl Trail {
         }
         // A kernel that was just started for the current decision held nothing at that time, either.
         if self.kernel.is_some() && self.kernel != kernel {
-            self.is_to_be_decided = self.choosing == Choosing::Stale;
+            self.is_to_be_decided = self.choosing != Choosing::All;
         }
         self.kernel = kernel;
     }
@@ -126,7 +130,18 @@ impl Trail {
     pub(crate) fn must_decide(&self, number: usize) -> bool {
         let is_any_left_out =
             || self.whys.is_empty() || self.whys.iter().skip(number).any(StaleReason::is_left_out);
-        self.is_to_be_decided && is_any_left_out()
+        self.is_to_be_decided && (is_any_left_out() || !self.failed.is_empty())
+    }
+
+    /// Returns true if the run is one of stale cells.
+    pub(crate) fn is_of_stale(&self) -> bool {
+        self.choosing == Choosing::Stale
+    }
+
+    /// Blocks the cells that depend on this one, which has failed.
+    pub(crate) fn fail(&mut self, number: usize) {
+        self.failed.insert(number);
+        self.is_to_be_decided = true;
     }
 
     /// Sources that will run and whose names are unknown. Empty if all cells run.
@@ -160,12 +175,26 @@ impl Trail {
         self.files = FilesNow::default();
         let cells = standing(notebook, &records, behind, &self.foreseen);
         let marks = marks(&cells, |file| self.files.is_changed(file));
-        let whys = needed(&cells, &marks, &self.held);
+        let at = |number: &usize| places.get(*number).copied().flatten();
+        let meant: BTreeSet<usize> = match &self.choosing {
+            Choosing::Needed(chosen) => chosen.range(from..).filter_map(at).collect(),
+            Choosing::All | Choosing::Stale => self.failed.iter().filter_map(at).collect(),
+        };
+        let goal = match self.choosing {
+            Choosing::Needed(_) => Goal::Run(&meant),
+            Choosing::All | Choosing::Stale => Goal::Fresh(&meant),
+        };
+        let otherwise = |number: usize| match &self.choosing {
+            Choosing::Needed(chosen) if chosen.contains(&number) => StaleReason::Chosen,
+            Choosing::Needed(_) => StaleReason::Unneeded,
+            Choosing::All | Choosing::Stale => StaleReason::Marked(Freshness::Fresh),
+        };
+        let whys = needed(&cells, &marks, &self.held, goal);
         let by_index: HashMap<usize, StaleReason> =
             cells.iter().zip(whys).filter_map(|(cell, why)| Some((cell.index, why?))).collect();
         for (number, place) in places.iter().enumerate().skip(from) {
             let why = place.and_then(|place| by_index.get(&place));
-            let why = why.cloned().unwrap_or(StaleReason::Marked(Freshness::Fresh));
+            let why = why.cloned().unwrap_or_else(|| otherwise(number));
             match self.whys.get_mut(number) {
                 Some(old) => *old = why,
                 None => self.whys.push(why),
@@ -173,7 +202,7 @@ impl Trail {
         }
     }
 
-    /// Why a cell runs or was left out; `None` unless the run chooses stale cells.
+    /// Why a cell runs or does not; `None` unless the run chooses its cells.
     pub(crate) fn why(&self, number: usize) -> Option<&StaleReason> {
         self.whys.get(number)
     }
@@ -208,7 +237,7 @@ impl Trail {
         };
         // It may have written a file that a cell below has read.
         let is_other = || !is_foreseen || self.files.is_any_changed();
-        self.is_to_be_decided |= self.choosing == Choosing::Stale && is_other();
+        self.is_to_be_decided |= self.choosing != Choosing::All && is_other();
         ran.trace = trace;
         let made = ran.trace.as_ref().map(ExecutionTrace::made);
         let at = self.records.put(ran.clone());

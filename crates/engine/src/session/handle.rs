@@ -261,14 +261,15 @@ impl Turn {
         self.run_telling(cell, listener, CancellationToken::new()).await
     }
 
-    /// Starts a kernel without running code in it. Returns how that ended, and the kernel's notices meanwhile.
-    pub async fn start(&mut self) -> (RunOutcome, Vec<String>) {
+    /// Starts a kernel without running code in it, for as long as `patience`. Returns how that ended, and the kernel's
+    /// notices meanwhile.
+    pub async fn start(&mut self, patience: Option<Duration>) -> (RunOutcome, Vec<String>) {
         let nothing = CellRequest {
             code: String::new(),
             history: History::Silent,
             env: Vec::new(),
             timeout: None,
-            patience: None,
+            patience,
             input: InputMode::Refuse,
             names: NamesWanted::No,
         };

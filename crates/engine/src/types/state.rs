@@ -122,7 +122,7 @@ pub enum Because {
     File(String),
 }
 
-/// Why a run of stale cells ran a cell or left it out.
+/// Why a run that chooses its cells ran a cell or left it out.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StaleReason {
@@ -136,11 +136,27 @@ pub enum StaleReason {
         /// The position of the cell that needs the name, from 0.
         by: usize,
     },
+    /// The cell did not run, because it depends on a cell that failed.
+    Blocked {
+        /// The name that it uses, if it is known.
+        name: Option<String>,
+        /// The position of the cell that defines the name, and that failed or did not run either.
+        by: usize,
+    },
+    /// The caller chose the cell.
+    Chosen,
+    /// The caller did not choose the cell, and no chosen cell needs it. It was left out.
+    Unneeded,
 }
 
 impl StaleReason {
-    /// Returns whether the cell was left out because it is fresh.
+    /// Returns whether the cell was left out because it need not run.
     pub fn is_left_out(&self) -> bool {
-        *self == StaleReason::Marked(Freshness::Fresh)
+        matches!(self, StaleReason::Marked(Freshness::Fresh) | StaleReason::Unneeded)
+    }
+
+    /// Returns whether the cell runs.
+    pub fn runs(&self) -> bool {
+        !self.is_left_out() && !matches!(self, StaleReason::Blocked { .. })
     }
 }

@@ -35,6 +35,7 @@ mod roots;
 mod runs;
 mod runs_cases;
 mod runs_edited;
+mod runs_needed;
 mod runs_odd;
 mod runs_parameters;
 mod runs_stale;

@@ -3,8 +3,8 @@
 use std::time::{Duration, SystemTime};
 
 use inkcell_engine::api::{
-    CellChoice, CellKernel, EndReport, KernelMode, KernelWishes, OnError, OnOpen, PythonReport,
-    Reading, RunNote, RunRequest, RunStart, Stamps, State, WriteBack,
+    CellChoice, CellKernel, EndReport, KernelMode, KernelWishes, NeededCells, OnError, OnOpen,
+    PythonReport, Reading, RunNote, RunRequest, RunStart, Stamps, State, WriteBack,
 };
 use inkcell_engine::journal::Seq;
 use inkcell_engine::notebook::Parameters;
@@ -75,7 +75,8 @@ impl Rig {
             cells: CellChoice::default(),
             parameters: Parameters::default(),
             kernel: CellKernel::Same,
-            on_error: OnError::Stop,
+            on_error: OnError::Usual,
+            needed: NeededCells::MustHaveRun,
             timeout: None,
             cell_timeout: None,
             wait: Some(LONG),

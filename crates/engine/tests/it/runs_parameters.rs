@@ -102,6 +102,24 @@ async fn what_may_be_a_slip_is_told() {
     rig.desk.engine.shutdown().await;
 }
 
+/// A cell that gives a parameter a value of its own is named; one that uses the value is not.
+#[tokio::test]
+async fn overwritten_values_are_told() {
+    let rig = Rig::new();
+    rig.put(&[
+        ("year = 1999\nregion = 7\nnames = []", json!({"metadata": {"tags": ["parameters"]}})),
+        ("names.append(region)", json!({})),
+        ("year = 2000", json!({})),
+        ("region = region + 1\nyear = 3", json!({})),
+    ]);
+    let parameters = values(&[("year", 2024), ("region", 1)]);
+    let report = rig.run(RunRequest { parameters, ..rig.request() }).await;
+    assert_eq!(report.state, State::Done, "{report:?}");
+    let name = "year".to_owned();
+    assert_eq!(notes(&report), [RunNote::Overwritten { name, index: 3 }]);
+    rig.desk.engine.shutdown().await;
+}
+
 /// Values that cannot be written are refused before anything is touched.
 #[tokio::test]
 async fn a_refused_value_leaves_no_trace() {

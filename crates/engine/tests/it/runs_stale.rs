@@ -25,18 +25,18 @@ fn marks_if(rig: &Rig, change: impl FnOnce(LastRuns) -> LastRuns) -> Vec<Freshne
     outlined(&opened, &cells, &change(runs)).into_iter().filter_map(|(_, mark)| mark).collect()
 }
 
-fn edit(rig: &Rig, change: impl FnOnce(&mut Vec<Value>)) {
+pub(crate) fn edit(rig: &Rig, change: impl FnOnce(&mut Vec<Value>)) {
     let mut file = rig.file("a.ipynb");
     change(file["cells"].as_array_mut().expect("cells"));
     std::fs::write(rig.desk.dir.path().join("a.ipynb"), pretty(&file)).expect("a file");
 }
 
-fn set(rig: &Rig, cell: usize, source: &str) {
+pub(crate) fn set(rig: &Rig, cell: usize, source: &str) {
     edit(rig, |cells| cells[cell]["source"] = source.into());
 }
 
 /// The cells that ran, by position, each with the reason.
-fn ran(report: &PythonReport) -> Vec<(usize, StaleReason)> {
+pub(crate) fn ran(report: &PythonReport) -> Vec<(usize, StaleReason)> {
     let cells = report.cells.iter().filter_map(|cell| cell.notebook.as_ref());
     let why = |cell: &inkcell_engine::api::NotebookCell| {
         Some((cell.index, cell.why.clone().expect("a reason")))
@@ -161,6 +161,37 @@ async fn order_failures_and_changes_in_place() {
     let report = rig.run(RunRequest { on_error: OnError::GoOn, ..stale(&rig) }).await;
     assert_eq!(places(&report), [2]);
     assert_eq!(marks(&rig), vec![Freshness::Fresh; 4]);
+}
+
+/// A failure does not end a run of stale cells: cells that do not depend on it run, and the others keep their outputs.
+#[tokio::test]
+async fn a_failure_blocks_only_what_depends_on_it() {
+    let rig = Rig::new();
+    rig.code(&["x = 1", "y = x + 1\ny", "z = 5\nz", "y * 2", "z + 1"]);
+    rig.run(rig.request()).await;
+    set(&rig, 0, "x = 1 / 0");
+    set(&rig, 2, "z = 6\nz");
+    let report = rig.run(stale(&rig)).await;
+    let blocked = |name: &str, by| StaleReason::Blocked { name: Some(name.to_owned()), by };
+    let whys = [
+        (0, changed()),
+        (1, blocked("x", 0)),
+        (2, changed()),
+        (3, blocked("y", 1)),
+        (4, stale_for("z", 2)),
+    ];
+    assert_eq!((report.state, ran(&report)), (State::Error, whys.to_vec()));
+    let wanted = [State::Error, State::NeverRun, State::Done, State::NeverRun, State::Done];
+    assert_eq!(states(&report), wanted);
+    let shown = |cell| rig.shown(cell).concat();
+    assert_eq!([shown(0), shown(1), shown(3), shown(4)], ["ZeroDivisionError", "2", "4", "7"]);
+    // The run may also be told to stop there, or to go on with all cells.
+    set(&rig, 2, "z = 7\nz");
+    let report = rig.run(RunRequest { on_error: OnError::Stop, ..stale(&rig) }).await;
+    assert_eq!((report.state, &states(&report)[1..]), (State::Error, &[State::NeverRun; 4][..]));
+    let report = rig.run(RunRequest { on_error: OnError::GoOn, ..stale(&rig) }).await;
+    let wanted = [State::Error, State::Done, State::Done, State::Done, State::Done];
+    assert_eq!((report.state, states(&report)), (State::Done, wanted.to_vec()));
 }
 
 /// A method without a result was called for its effect, even as the only statement of a cell.

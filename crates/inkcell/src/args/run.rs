@@ -23,6 +23,7 @@ use super::python::{KernelArgs, PythonArgs, seconds};
         inkcell run report.ipynb --cells 0,4-7,ab12\n  \
         inkcell run report.ipynb -o 2024.ipynb -p year 2024 -p region=north\n  \
         inkcell run report.ipynb --inspect\n  \
+        inkcell run report.ipynb --cells 4 --with-needed\n  \
         inkcell run report.ipynb --cells stale\n  \
         inkcell run - < report.ipynb > done.ipynb\n  \
         inkcell run --keep report.ipynb && inkcell py --session report.ipynb 'df.head()'\n  \
@@ -63,6 +64,12 @@ pub(crate) struct Run {
     /// End with this cell.
     #[arg(long, value_name = "CELL", allow_hyphen_values = true)]
     pub(crate) to: Option<String>,
+    /// First run the cells that make what these need, where the kernel does not hold it.
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) with_needed: bool,
+    /// Run these cells even if the kernel lacks names that cells above them make. Nothing is run then otherwise.
+    #[arg(long, conflicts_with = "with_needed")]
+    pub(crate) without_needed: bool,
     /// List the parameters of the notebook with their defaults and types, and run nothing.
     #[arg(long, conflicts_with_all = ["output", "cells", "from", "to", "resume", "detach", "keep", "session"])]
     pub(crate) inspect: bool,
@@ -72,6 +79,9 @@ pub(crate) struct Run {
     /// Go on after a cell that failed.
     #[arg(long)]
     pub(crate) allow_errors: bool,
+    /// Stop at a stale cell that failed. Otherwise the stale cells that do not depend on it run.
+    #[arg(long, conflicts_with = "allow_errors")]
+    pub(crate) stop_on_error: bool,
     /// Begin with the first cell that the last run did not finish. The kernel is a new one. A batch runs again every
     /// notebook that failed, has failed cells, or changed.
     #[arg(long)]

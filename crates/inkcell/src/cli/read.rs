@@ -10,6 +10,7 @@ use inkcell_engine::{EngineError, LastRuns, OpenNotebook, read_with_runs};
 use serde_json::json;
 
 use crate::args::Read;
+use crate::client::hosts;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, count};
 use crate::settings::Settings;
@@ -46,7 +47,12 @@ pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Resu
     let written = if let Some(pattern) = &args.search {
         search(path, pattern, outputs, &opened, &cells, output)?
     } else if args.outline {
-        outline::write(output, path, &opened, &cells, &runs)
+        // Only a notebook that has run can have left something in a kernel.
+        let kernels = match runs.cells.is_empty() {
+            true => Vec::new(),
+            false => hosts::kernels_of(&opened.path, settings),
+        };
+        outline::write(output, path, &opened, &cells, &runs, &kernels)
     } else if outputs != Outputs::None {
         reading::write(output, path, &opened, &cells, outputs)
     } else {

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 use inkcell_engine::GatewayChoice;
 use inkcell_engine::api::{
-    CellChoice, CellKernel, KernelMode, OnError, OnOpen, Problem, PythonReport, Reading,
-    RunRequest, RunStart, Stamps,
+    CellChoice, CellKernel, KernelMode, NeededCells, OnError, OnOpen, Problem, PythonReport,
+    Reading, RunRequest, RunStart, Stamps,
 };
 use inkcell_engine::kernel::BackendKind;
 use inkcell_engine::notebook::Parameters;
@@ -194,7 +194,16 @@ fn request(
             true => CellKernel::Fresh,
             false => CellKernel::Same,
         },
-        on_error: if args.allow_errors { OnError::GoOn } else { OnError::Stop },
+        on_error: match (args.allow_errors, args.stop_on_error) {
+            (true, _) => OnError::GoOn,
+            (_, true) => OnError::Stop,
+            _ => OnError::Usual,
+        },
+        needed: match (args.with_needed, args.without_needed) {
+            (true, _) => NeededCells::RunFirst,
+            (_, true) => NeededCells::LeaveOut,
+            _ => NeededCells::MustHaveRun,
+        },
         timeout: not_zero(args.total_timeout),
         cell_timeout: not_zero(args.timeout),
         wait: None,

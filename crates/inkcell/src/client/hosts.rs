@@ -7,11 +7,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::thread::ScopedJoinHandle;
 
-use inkcell_engine::Kind;
 use inkcell_engine::api::{KernelReport, KernelRequest, KernelWishes, SessionRef, SessionReport};
-use inkcell_engine::is_notebook_path;
 use inkcell_engine::registry::SessionName;
 use inkcell_engine::types::Suggestion;
+use inkcell_engine::{Generation, Kind, is_notebook_path};
 
 use super::{Client, answer_at_once};
 use crate::app::python;
@@ -204,6 +203,13 @@ pub(crate) fn everywhere(settings: &Settings) -> AllSessions {
         }
     }
     all
+}
+
+/// The kernels that this notebook's own sessions have, in the hosts that answer.
+pub(crate) fn kernels_of(notebook: &Path, settings: &Settings) -> Vec<Generation> {
+    let own = notebook.display().to_string();
+    let met = everywhere(settings).sessions.into_iter();
+    met.filter(|met| met.session.name.0 == own).filter_map(|met| met.session.generation).collect()
 }
 
 /// Returns whether the text that a user gave means this session: its name, its notebook, or its process number.

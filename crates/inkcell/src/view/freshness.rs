@@ -28,5 +28,8 @@ pub(crate) fn why_json(why: &StaleReason) -> Value {
     match why {
         StaleReason::Marked(mark) => json(mark),
         StaleReason::Needed { name, by } => json!({"mark": "needed", "name": name, "by": by}),
+        StaleReason::Blocked { name, by } => json!({"mark": "blocked", "name": name, "by": by}),
+        StaleReason::Chosen => json!({"mark": "chosen"}),
+        StaleReason::Unneeded => json!({"mark": "unneeded"}),
     }
 }

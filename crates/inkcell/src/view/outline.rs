@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use inkcell_engine::api::State;
 use inkcell_engine::notebook::{Hit, OutlineCell, OutputDigest, visible_line};
-use inkcell_engine::{Freshness, LastRuns, OpenCell, OpenNotebook, Records, RunningRun, outlined};
+use inkcell_engine::{
+    Freshness, Generation, LastRuns, OpenCell, OpenNotebook, RanCell, Records, RunningRun, outlined,
+};
 use serde_json::{Value, json};
 
 use super::ending::status;
@@ -119,14 +121,16 @@ pub(crate) fn write(
     opened: &OpenNotebook,
     cells: &[usize],
     runs: &LastRuns,
+    kernels: &[Generation],
 ) -> io::Result<()> {
     if output.is_json() {
         let rows: Vec<Value> = rows(opened, cells, runs).iter().map(json_row).collect();
         let mut answer = head_json(path, opened);
+        answer["in_kernel"] = held(opened, runs, kernels).into();
         answer["cells"] = rows.into();
         return output.json(&answer);
     }
-    output.line(&head(path, opened))?;
+    output.line(&(head(path, opened) + &in_kernel(opened, runs, kernels)))?;
     lines(opened, cells, runs).iter().try_for_each(|line| output.line(line))
 }
 
@@ -178,6 +182,38 @@ pub(crate) fn lines(opened: &OpenNotebook, cells: &[usize], runs: &LastRuns) -> 
         line.trim_end().to_owned()
     };
     rows.iter().zip(&ran).map(line).collect()
+}
+
+/// The cells that one of these kernels has run to their end, by position; `None` without a kernel.
+fn held(opened: &OpenNotebook, runs: &LastRuns, kernels: &[Generation]) -> Option<Vec<usize>> {
+    let records = runs.by_cell();
+    let is_held = |ran: &RanCell| {
+        let trace = ran.trace.as_ref().filter(|_| ran.state == State::Done);
+        trace.is_some_and(|trace| kernels.contains(&trace.kernel))
+    };
+    let cells = opened.notebook.cells();
+    let held =
+        cells.filter(|cell| records.of(cell.id().as_deref(), cell.index()).is_some_and(is_held));
+    (!kernels.is_empty()).then(|| held.map(|cell| cell.index()).collect())
+}
+
+/// The remark on the first line about the kernels of the notebook. Empty if no cell is known to have run.
+pub(crate) fn in_kernel(opened: &OpenNotebook, runs: &LastRuns, kernels: &[Generation]) -> String {
+    if runs.cells.is_empty() {
+        return String::new();
+    }
+    let list = held(opened, runs, kernels).map(|cells| ranges(&cells));
+    words::freshness::in_kernel(list.as_deref())
+}
+
+/// Positions as a list of cells takes them: `0-3,5`.
+fn ranges(cells: &[usize]) -> String {
+    let range = |cells: &[usize]| match cells {
+        [first, .., last] => format!("{first}-{last}"),
+        one => one.iter().map(usize::to_string).collect(),
+    };
+    let ranges = cells.chunk_by(|one, next| one + 1 == *next).map(range);
+    ranges.collect::<Vec<String>>().join(",")
 }
 
 /// The remark on the first line while the notebook runs.

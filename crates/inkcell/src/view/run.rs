@@ -209,7 +209,7 @@ fn has_begun(cell: &CellReport) -> bool {
     !matches!(cell.state, State::Queued | State::NeverRun)
 }
 
-/// Returns true if a request for stale cells left this cell out because it is fresh.
+/// Returns true if a run that chooses its cells left this cell out because it need not run.
 fn is_left_out(cell: &CellReport) -> bool {
     cell.notebook.as_ref().is_some_and(NotebookCell::is_left_out)
 }
@@ -291,6 +291,7 @@ fn ended(cell: &CellReport) -> &'static str {
     let is_gone = cell.notebook.as_ref().is_some_and(|cell| cell.written == WriteBack::Gone);
     match cell.state {
         State::NeverRun if is_gone => "gone",
+        State::NeverRun if is_blocked(cell) => "blocked",
         State::Error if cell.exit_status().is_some() => "exit",
         state => state.name(),
     }
@@ -302,9 +303,14 @@ fn finished_line(number: usize, all: usize, cell: &CellReport) -> String {
     format!("[{number}/{all}] {} {state} {took} {code}{}", cell_name(cell), because(cell))
 }
 
-/// The reason for a cell's run, if the caller asked for stale cells.
+/// The reason for a cell's run, unless the caller named the cell.
 pub(super) fn reason(cell: &CellReport) -> Option<&StaleReason> {
-    cell.notebook.as_ref()?.why.as_ref()
+    cell.notebook.as_ref()?.why.as_ref().filter(|why| **why != StaleReason::Chosen)
+}
+
+/// Returns true if the cell did not run because it depends on one that failed.
+pub(super) fn is_blocked(cell: &CellReport) -> bool {
+    matches!(reason(cell), Some(StaleReason::Blocked { .. }))
 }
 
 fn because(cell: &CellReport) -> String {

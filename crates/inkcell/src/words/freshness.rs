@@ -39,5 +39,19 @@ pub(crate) fn why(why: &StaleReason) -> String {
         StaleReason::Marked(mark) => self::mark(mark),
         StaleReason::Needed { name: Some(name), by } => format!("makes {name} for cell {by}"),
         StaleReason::Needed { name: None, by } => format!("needed for cell {by}"),
+        StaleReason::Blocked { name: Some(name), by } => format!("needs {name} of cell {by}"),
+        StaleReason::Blocked { name: None, by } => format!("needs cell {by}"),
+        StaleReason::Chosen => "chosen".to_owned(),
+        StaleReason::Unneeded => "not needed".to_owned(),
+    }
+}
+
+/// The remark on the first line of an outline: which cells the kernel of the notebook's session has run. `cells` is a
+/// list of positions; `None` without a kernel.
+pub(crate) fn in_kernel(cells: Option<&str>) -> String {
+    match cells {
+        None => "  (no kernel: the marks are about outputs, no variables are there)".to_owned(),
+        Some("") => "  (its kernel has run none of these cells: no variables are there)".to_owned(),
+        Some(cells) => format!("  (its kernel has the variables of cells {cells})"),
     }
 }

@@ -146,6 +146,15 @@ pub(crate) fn go_on(name: &str) -> String {
     format!("go on with notebook_run, from: \"{name}\", if the run is still wanted")
 }
 
+/// What to do after a run of stale cells.
+pub(crate) const MEND_AND_RUN_STALE: &str =
+    "mend what failed, then run that and the rest with notebook_run, cells: \"stale\"";
+
+/// The line about cells of a run that depend on a failed one. `cells` names them, each with what it needs.
+pub(crate) fn skipped(cells: &str) -> String {
+    format!("[not run, as they depend on a cell that failed: {cells}]")
+}
+
 pub(crate) fn mend_and_go_on(name: &str) -> String {
     format!("mend that cell, then go on with notebook_run, from: \"{name}\"")
 }

@@ -136,6 +136,9 @@ fn note(note: &RunNote) -> String {
             )
         }
         RunNote::Recovered { cells } => recovered(*cells),
+        RunNote::Overwritten { name, index } => format!(
+            "cell {index} overwrites the parameter {name}: below it the given value does not count"
+        ),
     }
 }
 

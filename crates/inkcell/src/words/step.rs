@@ -44,6 +44,7 @@ impl Audience {
             KernelStep::GiveToken => words(NextStep::GiveToken),
             KernelStep::RenewToken => words(NextStep::RenewToken),
             KernelStep::CheckGateway => words(NextStep::CheckGateway),
+            KernelStep::RunNeeded => words(NextStep::RunNeeded),
             KernelStep::RaiseTimeout => two(
                 "give it more time, see which Python it is and why (inkcell env), or name another \
                  one: --python PATH",
@@ -260,6 +261,10 @@ fn words(step: NextStep<'_>) -> Words {
         NextStep::CloseThere => two(
             "close the document there, write to another file with -o, or write anyway with --force",
             "ask the user to close the document there, or write to another file",
+        ),
+        NextStep::RunNeeded => two(
+            "run those cells first with --with-needed, or run without them with --without-needed",
+            "with_needed: true runs those cells first, with_needed: false runs without them",
         ),
         NextStep::SeeArtifacts => two(
             "see what is stored: inkcell artifacts list",

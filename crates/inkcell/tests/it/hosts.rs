@@ -349,7 +349,14 @@ fn a_notebook_runs_in_a_session_that_stays() {
         listed["sessions"][0]["notebook"],
         hosted.env.path("nb.ipynb").canonicalize().unwrap().display().to_string()
     );
-    let fresh = hosted.run(&["run", "--keep", "--fresh", "--cells", "1", "nb.ipynb"]).exits(1);
+    let outline = || hosted.run(&["read", "--outline", "nb.ipynb"]).ok().stdout;
+    assert!(outline().contains("(its kernel has the variables of cells 0-1)"), "{}", outline());
+    let fresh = ["run", "--keep", "--fresh", "--cells", "1", "nb.ipynb"];
+    let refused = hosted.run(&fresh).exits(2);
+    assert!(refused.stderr.contains("cell 1 needs made of cell 0"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--with-needed"), "{}", refused.stderr);
+    assert!(outline().contains("(its kernel has run none of these cells"), "{}", outline());
+    let fresh = hosted.run(&[&fresh[..], &["--without-needed"]].concat()).exits(1);
     assert!(fresh.stderr.contains("NameError"), "{}", fresh.stderr);
     // The run goes on when its watcher is killed.
     let wait =

@@ -129,6 +129,43 @@ fn the_outline_says_what_a_run_of_stale_cells_does() {
     }
 }
 
+/// A cell is run on its own only if the new kernel has what it needs, or if the user insists.
+#[test]
+fn needed_cells_are_run_or_missed() {
+    let env = env();
+    env.put("a.ipynb", notebook(&["x = 1", "y = 2", "print(x)"]));
+    ran(&env, &["a.ipynb"]).ok();
+    let before = env.get("a.ipynb");
+    let refused = ran(&env, &["a.ipynb", "--cells", "2"]).exits(2);
+    assert!(refused.stderr.contains("cell 2 needs x of cell 0"), "{refused:?}");
+    assert!(refused.stderr.contains("--with-needed"), "{refused:?}");
+    assert_eq!(env.get("a.ipynb"), before);
+    let said = ran(&env, &["a.ipynb", "--cells", "2", "--with-needed"]).ok();
+    assert!(said.stdout.contains("x = 1  (makes x for cell 2)"), "{said:?}");
+    assert!(said.stdout.contains("2 cells ran in"), "{said:?}");
+    ran(&env, &["a.ipynb", "--cells", "2", "--without-needed"]).exits(1);
+    assert!(outputs(&env, "a.ipynb", 2).contains("NameError"));
+    let outline = env.run(&["read", "a.ipynb", "--outline"]).ok().stdout;
+    assert!(outline.contains("(no kernel: "), "{outline}");
+}
+
+/// A stale cell that fails stops only the cells that depend on it.
+#[test]
+fn a_failure_blocks_what_depends_on_it() {
+    let env = env();
+    env.put("a.ipynb", notebook(&["x = 1", "print(x)", "z = 2", "print(z)"]));
+    ran(&env, &["a.ipynb"]).ok();
+    for (cell, source) in [("c0", "x = 1 / 0"), ("c2", "z = 3")] {
+        env.run(&["edit", "a.ipynb", "replace", cell, "--source", source]).ok();
+    }
+    let said = ran(&env, &["a.ipynb", "--cells", "stale"]).exits(1);
+    assert!(said.stdout.contains("print(x)  (needs x of cell 0)"), "{said:?}");
+    assert!(said.stdout.contains("3 cells ran, 1 of them failed, 1 not run in"), "{said:?}");
+    assert!(outputs(&env, "a.ipynb", 3).contains("3\\n"));
+    let said = ran(&env, &["a.ipynb", "--cells", "stale", "--stop-on-error"]).exits(1);
+    assert!(said.stdout.contains("1 cell ran, 1 of them failed"), "{said:?}");
+}
+
 /// Programs get the same as objects.
 #[test]
 fn marks_and_reasons_are_told_to_programs() {

@@ -2,10 +2,10 @@
 
 use super::sources;
 
-/// The most lines, comments and blank lines included. What an agent is told took 2,000 lines: budgets and news of calls,
-/// facts about them, suggestions with what each is, and the measurement of an agent's tasks. A change that needs more
-/// raises the number and says why.
-const MOST: usize = 120_700;
+/// The most lines, comments and blank lines included. What an agent is told took 2,600 lines: budgets and news of calls,
+/// facts about them, suggestions with what each is, what a failure blocks and a choice of cells needs, and the measurement
+/// of an agent's tasks. A change that needs more raises the number and says why.
+const MOST: usize = 121_300;
 
 /// Lines outside of items that are compiled for tests alone. As in an editor, a final line end begins another line.
 fn lines_outside_tests(text: &str) -> usize {

@@ -73,13 +73,14 @@ _MATCH = getattr(_ast, "Match", ())
 _TYPE_ALIAS = getattr(_ast, "TypeAlias", ())
 
 
-def find(tree, session, returned=None):
-    """What is known of a cell: a value for a frame, or None. `returned` is the id of what its last expression gave."""
+def find(tree, session, returned=None, is_to_come=False):
+    """What is known of a cell: a value for a frame, or None. `returned` is the id of what its last expression gave.
+    Of a cell that `is_to_come`, the names are told that it needs on every way and that are `absent`."""
     try:
         body = tree.body if isinstance(tree, _ast.Module) else list(tree)
         cell = _Cell(session, returned)
         cell.top(body)
-        return cell.told()
+        return cell.told(is_to_come)
     except Exception:
         # Also a tree that is nested too deep. Whoever asks is told nothing, which is always true.
         return None
@@ -96,6 +97,8 @@ class _Cell:
         self.bound = set()
         # What it binds on some way, what only bodies of its functions use, and what it needs from before on every way.
         self.binds, self.indirect, self.needs = set(), set(), set()
+        # Of these, what it needs before it may have bound it itself.
+        self.requires = set()
         # How many branches and `try`s this stands in: what is used there may not be.
         self.ways = 0
         # Whether this is the last statement, whose value is shown.
@@ -113,6 +116,8 @@ class _Cell:
             self.uses[name] = True
             if not self.ways:
                 self.needs.add(name)
+                if name not in self.binds:
+                    self.requires.add(name)
         self._used_later(name)
 
     def _used_later(self, name):
@@ -540,7 +545,7 @@ class _Cell:
 
     # The answer.
 
-    def told(self):
+    def told(self, is_to_come):
         hidden, namespace = self.session.hidden, self.namespace
 
         def is_users(name):
@@ -568,6 +573,9 @@ class _Cell:
         # Nothing is said of what there is not, as of files.
         if own:
             told["own"] = kept(own)
+        absent = [name for name in kept(self.requires) if name not in namespace and name.isidentifier()]
+        if is_to_come and absent:
+            told["absent"] = absent
         told["files"] = [[path, *stamp] for path, stamp in self.files.items()]
         if len(told["uses"]) + len(makes) + len(later) > _MAX_NAMES:
             raise Unknown

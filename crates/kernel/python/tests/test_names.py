@@ -399,8 +399,36 @@ def test_names_can_be_asked_for_before_code_runs():
     session = types.SimpleNamespace(namespace={}, hidden={}, shell=shell)
     codes = ["y = x", "%time y = x", "from m import *", "not python at all", "'\\d'", "x" * 300_000]
     answer = questions.answer(session, {"what": "names", "codes": codes})["names"]
-    assert answer[0] == answer[1] == found("y = x")
+    assert answer[0] == answer[1] == {**found("y = x"), "absent": ["x"]}
     assert answer[2:] == [None, found(""), found("''"), None]
+
+
+ABSENT = [
+    ("y = x + there", ["x"]),
+    ("print(x, len(y))", ["x", "y"]),
+    ("x += 1", ["x"]),
+    ("[x for i in there]", ["x"]),
+    # It may do without.
+    ("if there: x", []),
+    ("try: x\nexcept NameError: x = 1\nx", []),
+    ("if there: x = 1\nx", []),
+    ("def f(): return x\nf()", []),
+    ("x = 1\nx", []),
+    ("import os.path", []),
+    # What is no name of the session's.
+    ("import os\nos.getcwd()", []),
+    ("!ls", []),
+]
+
+
+@pytest.mark.parametrize(("code", "absent"), ABSENT)
+def test_what_a_cell_to_come_lacks_is_told(code, absent):
+    from inkcell_runner import questions
+
+    shell = types.SimpleNamespace(transform_cell=lambda code: "get_ipython().system('ls')")
+    session = types.SimpleNamespace(namespace={"there": [1]}, hidden={}, shell=shell)
+    (answer,) = questions.answer(session, {"what": "names", "codes": [code]})["names"]
+    assert answer.get("absent", []) == absent
 
 
 @pytest.mark.skipif(not importlib.util.find_spec("IPython"), reason="IPython is not installed")

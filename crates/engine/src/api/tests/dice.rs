@@ -246,7 +246,8 @@ impl Dice {
     }
 
     fn run_note(&mut self) -> RunNote {
-        match self.below(13) {
+        match self.below(14) {
+            13 => RunNote::Overwritten { name: self.text(), index: self.number() as usize },
             12 => RunNote::NotStored(self.problem()),
             11 => RunNote::Helpers,
             10 => RunNote::NoDefaults,
@@ -283,7 +284,9 @@ impl Dice {
         let marked = StaleReason::Marked(self.one(&marks));
         let needed =
             StaleReason::Needed { name: self.maybe(Dice::text), by: self.number() as usize };
-        self.one(&[marked, needed])
+        let blocked =
+            StaleReason::Blocked { name: self.maybe(Dice::text), by: self.number() as usize };
+        self.one(&[marked, needed, blocked, StaleReason::Chosen, StaleReason::Unneeded])
     }
 
     fn notebook_cell(&mut self) -> NotebookCell {
@@ -354,6 +357,7 @@ impl Dice {
                     KernelStep::GiveToken,
                     KernelStep::RenewToken,
                     KernelStep::CheckGateway,
+                    KernelStep::RunNeeded,
                 ])
             }),
         }

@@ -157,3 +157,27 @@ fn metadata_says_what_may_fail() {
     let allowing = json!({"execution": {"allow_errors": true}});
     assert_eq!(rules(&allowing), (OnError::GoOn, vec![go_on, go_on]));
 }
+
+/// A run with needed cells plans all cells above the chosen ones.
+#[test]
+fn cells_above_the_chosen_ones_may_be_needed() {
+    let book = book();
+    // The choice, the cells of the plan, the numbers of the chosen ones, and whether a cell above is left out.
+    let table: [(&str, &[usize], &[usize], bool); 5] = [
+        ("5", &[0, 4, 5], &[2], true),
+        ("0,5", &[0, 4, 5], &[0, 2], true),
+        ("0-4", &[0, 4], &[0, 1], false),
+        ("0", &[0], &[0], false),
+        ("1-3", &[], &[], false),
+    ];
+    for (list, planned, chosen, is_any_left_out) in table {
+        let choice = CellChoice { list: Some(list.to_owned()), ..CellChoice::default() };
+        let given = plan(&book, &choice).expect("a plan");
+        assert_eq!(leaves_out_some(&book.notebook, &given.cells), is_any_left_out, "{list}");
+        let skipped = given.skipped.clone();
+        let (all, numbers) = with_cells_above(&book, given).expect("a plan");
+        let places: Vec<usize> = all.cells.iter().map(|planned| planned.cell.index).collect();
+        assert_eq!((places.as_slice(), all.skipped), (planned, skipped), "{list}");
+        assert_eq!(numbers.into_iter().collect::<Vec<_>>(), chosen, "{list}");
+    }
+}

@@ -1,4 +1,4 @@
-//! Which cells have to run so that all are fresh, and the reason for each.
+//! Which cells have to run so that all are fresh, or so that some can run, and the reason for each.
 //!
 //! Owns that choice. It predicts the effect of a run on the kernel as far as names are known. If a cell turns out
 //! different, the run decides again.
@@ -8,33 +8,80 @@ use std::collections::BTreeSet;
 use inkcell_kernel::Name;
 
 use super::held::closure;
-use super::{CellNow, EVERYTHING, KernelNames, Makers, TO_COME};
+use super::{CellNow, EVERYTHING, ExecutionTrace, KernelNames, Makers, TO_COME};
 use crate::types::{Freshness, StaleReason};
 
-/// For each cell the reason to run it; `None` if it need not run.
+/// The goal of a run that chooses its cells.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Goal<'a> {
+    /// All cells are fresh, except those that depend on cells at these positions, which have failed.
+    Fresh(&'a BTreeSet<usize>),
+    /// The cells at these positions run on what the notebook has.
+    Run(&'a BTreeSet<usize>),
+}
+
+/// For each cell the reason to run it, or that it is blocked; `None` if it need not run.
 pub(crate) fn needed(
     cells: &[CellNow<'_>],
     marks: &[Freshness],
     held: &KernelNames,
+    goal: Goal<'_>,
 ) -> Vec<Option<StaleReason>> {
     let marked =
         |mark: &Freshness| (*mark != Freshness::Fresh).then(|| StaleReason::Marked(mark.clone()));
-    let mut whys: Vec<Option<StaleReason>> = marks.iter().map(marked).collect();
+    let is_chosen = |chosen: &BTreeSet<usize>, cell: &CellNow<'_>| {
+        chosen.contains(&cell.index).then_some(StaleReason::Chosen)
+    };
+    let mut whys: Vec<Option<StaleReason>> = match goal {
+        Goal::Fresh(failed) => {
+            let blocked = blocked(cells, failed).into_iter();
+            blocked.zip(marks).map(|(blocked, mark)| blocked.or_else(|| marked(mark))).collect()
+        }
+        Goal::Run(chosen) => cells.iter().map(|cell| is_chosen(chosen, cell)).collect(),
+    };
     // Each round adds a cell or is the last.
-    while add_needed(cells, held, &mut whys) {}
+    while add_needed((cells, marks), held, &mut whys) {}
     whys
 }
 
+/// The cells that depend on one of those that failed, each with the nearest cell above that it lacks.
+fn blocked(cells: &[CellNow<'_>], failed: &BTreeSet<usize>) -> Vec<Option<StaleReason>> {
+    if failed.is_empty() {
+        return vec![None; cells.len()];
+    }
+    let mut makers = Makers::default();
+    let mut found: Vec<Option<StaleReason>> = Vec::with_capacity(cells.len());
+    for (place, cell) in cells.iter().enumerate() {
+        let is_lost = |at: &usize| failed.contains(&cells[*at].index) || found[*at].is_some();
+        let because = match uses(cell, &makers, cells) {
+            _ if failed.contains(&cell.index) => None,
+            Some(uses) => uses.into_iter().find_map(|name| {
+                let maker = makers.of(name).filter(is_lost)?;
+                Some((Some(name.to_owned()), maker))
+            }),
+            None => (0..place).rfind(is_lost).map(|above| (None, above)),
+        };
+        let why = |(name, at): (_, usize)| StaleReason::Blocked { name, by: cells[at].index };
+        found.push(because.map(why));
+        makers.pass(place, cell);
+    }
+    found
+}
+
 /// Simulates the planned run and adds cells whose results are missing. Returns true if it added any.
-fn add_needed(cells: &[CellNow<'_>], held: &KernelNames, whys: &mut [Option<StaleReason>]) -> bool {
+fn add_needed(
+    (cells, marks): (&[CellNow<'_>], &[Freshness]),
+    held: &KernelNames,
+    whys: &mut [Option<StaleReason>],
+) -> bool {
     let mut held = held.clone();
     let mut makers = Makers::default();
     let mut has_added = false;
     for (place, cell) in cells.iter().enumerate() {
-        if whys[place].is_some() {
+        if whys[place].as_ref().is_some_and(StaleReason::runs) {
             let missing = match uses(cell, &makers, cells) {
-                Some(uses) => missing(&uses, cells, &makers, &held),
-                None => missing_of_all(&cells[..place], &makers, &held),
+                Some(uses) => missing(&uses, (cells, marks), &makers, &held),
+                None => missing_of_all((&cells[..place], marks), &makers, &held),
             };
             for (maker, name) in missing {
                 if whys[maker].is_none() {
@@ -79,16 +126,16 @@ fn uses<'a>(
     Some(uses)
 }
 
-/// Cells that make one of these names, where the kernel does not hold their result.
+/// Cells that make one of these names, where the kernel does not hold a result that is fresh.
 fn missing(
     names: &BTreeSet<&str>,
-    cells: &[CellNow<'_>],
+    (cells, marks): (&[CellNow<'_>], &[Freshness]),
     makers: &Makers<'_>,
     held: &KernelNames,
 ) -> Vec<(usize, Option<String>)> {
     let missing = |name: &&str| {
         let maker = makers.of(name)?;
-        let is_held = is_held(name, &cells[maker], maker, held);
+        let is_held = marks[maker] == Freshness::Fresh && is_held(name, &cells[maker], maker, held);
         (!is_held).then(|| (maker, Some((*name).to_owned())))
     };
     names.iter().filter_map(missing).collect()
@@ -96,14 +143,15 @@ fn missing(
 
 /// Cells above whose results or work are missing, for a cell that may use everything.
 fn missing_of_all(
-    above: &[CellNow<'_>],
+    (above, marks): (&[CellNow<'_>], &[Freshness]),
     makers: &Makers<'_>,
     held: &KernelNames,
 ) -> Vec<(usize, Option<String>)> {
     let mut missing = Vec::new();
     for (place, cell) in above.iter().enumerate() {
-        let Some(trace) = cell.trace() else { continue };
-        let is_done = held.has_done(trace.made()) || held.has_done(TO_COME + place as u64);
+        let has_done = |trace: &ExecutionTrace| held.has_done(trace.made());
+        let is_done = marks[place] == Freshness::Fresh && cell.trace().is_some_and(has_done)
+            || held.has_done(TO_COME + place as u64);
         let is_held = match cell.makes() {
             // Effects besides names may matter, too.
             Some(names) => {
@@ -123,7 +171,7 @@ fn missing_of_all(
 fn is_held(name: &str, cell: &CellNow<'_>, place: usize, held: &KernelNames) -> bool {
     let maker = held.maker(name);
     maker.is_some()
-        && (maker == cell.trace().map(super::ExecutionTrace::made)
+        && (maker == cell.trace().map(ExecutionTrace::made)
             || maker == Some(TO_COME + place as u64))
 }
 

@@ -125,9 +125,25 @@ impl Bench {
     }
 
     fn needed(&self, foresight: Foresight) -> Vec<Option<StaleReason>> {
+        self.needed_for(foresight, Goal::Fresh(&BTreeSet::new()))
+    }
+
+    fn needed_for(&self, foresight: Foresight, goal: Goal<'_>) -> Vec<Option<StaleReason>> {
         let cells = self.now(foresight);
         let marks = marks(&cells, |file| self.changed_files.contains(&file.0));
-        needed(&cells, &marks, &self.held)
+        needed(&cells, &marks, &self.held, goal)
+    }
+
+    /// Runs a cell after the cells it needs, deciding again at every cell. Returns the cells that ran.
+    fn run_with_needed(&mut self, chosen: usize, foresight: Foresight) -> Vec<usize> {
+        let (mut ran, only) = (Vec::new(), BTreeSet::from([chosen]));
+        for place in 0..=chosen {
+            if let Some(why) = self.needed_for(foresight, Goal::Run(&only)).swap_remove(place) {
+                self.run(place, Some(&why));
+                ran.push(place);
+            }
+        }
+        ran
     }
 
     /// Runs the needed cells, deciding again at every cell. Returns the cells that ran.
@@ -405,6 +421,78 @@ fn a_kernel_that_is_gone_needs_what_makes_the_names() {
     assert_eq!(bench.marks(), vec![Freshness::Fresh; 5], "what ran again has made the same");
 }
 
+fn is_blocked(name: &str, by: usize) -> Option<StaleReason> {
+    Some(StaleReason::Blocked { name: Some(name.to_owned()), by })
+}
+
+/// Cells that depend on a failed cell, also through others, do not run; the others do.
+#[test]
+fn a_failed_cell_blocks_what_depends_on_it() {
+    let cells: &[(&[&str], &[&str])] = &[
+        (&[], &["x"]),
+        (&["x"], &["y"]),
+        (&[], &["z"]),
+        (&["y"], &["w"]),
+        (&["z"], &[]),
+        (&["w"], &[]),
+        (&[], &["x"]),
+        (&["x"], &[]),
+    ];
+    let mut bench = Bench::of(cells);
+    bench.run_all(&[0, 1, 2, 3, 4, 5, 6, 7]);
+    bench.edit(0, Some(names(&[], &["x"])));
+    bench.edit(2, Some(names(&[], &["z"])));
+    let changed = || Some(StaleReason::Marked(Freshness::Changed));
+    let marked = |name, cell| Some(StaleReason::Marked(stale(name, cell)));
+    let after = |bench: &Bench, failed: &[usize]| {
+        let failed = failed.iter().copied().collect();
+        bench.needed_for(Foresight::Asked, Goal::Fresh(&failed))
+    };
+    let blocked = [is_blocked("x", 0), changed(), is_blocked("y", 1), marked("z", 2)];
+    assert_eq!(after(&bench, &[0])[1..5], blocked);
+    // Cell 6 makes the name again.
+    assert_eq!(after(&bench, &[0])[5..], [is_blocked("w", 3), None, None]);
+    assert_eq!(after(&bench, &[0, 2])[4], is_blocked("z", 2));
+    // A cell whose names are unknown may use everything, and may have had to make everything.
+    bench.edit(4, None);
+    assert_eq!(after(&bench, &[0])[4], Some(StaleReason::Blocked { name: None, by: 3 }));
+    bench.run(4, None);
+    assert_eq!(after(&bench, &[4])[5..], [is_blocked("w", 4), None, None]);
+}
+
+/// A cell that only a blocked cell needs does not run, either.
+#[test]
+fn what_a_blocked_cell_needs_is_not_run_for_it() {
+    let mut bench = Bench::of(&[(&[], &["a"]), (&[], &["b"]), (&["a", "b"], &[])]);
+    bench.run_all(&[0, 1, 2]);
+    bench.new_kernel();
+    bench.edit(0, Some(names(&[], &["a"])));
+    assert_eq!(bench.needed(Foresight::Asked)[1], is_needed("b", 2));
+    let failed = BTreeSet::from([0]);
+    let whys = bench.needed_for(Foresight::Asked, Goal::Fresh(&failed));
+    assert_eq!(whys[1..], [None, is_blocked("a", 0)]);
+}
+
+/// A chosen cell runs after those that make what the kernel does not hold as the notebook has it.
+#[test]
+fn a_chosen_cell_runs_after_what_it_needs() {
+    let cells: &[(&[&str], &[&str])] =
+        &[(&[], &["x"]), (&[], &["big"]), (&["x"], &["y"]), (&["big"], &[]), (&["y"], &["x"])];
+    let mut bench = Bench::of(cells);
+    assert_eq!(bench.run_with_needed(4, Foresight::Asked), [0, 2, 4], "none of them has run");
+    // The kernel holds what it needs now.
+    assert_eq!(bench.run_with_needed(4, Foresight::Asked), [4]);
+    assert_eq!(bench.run_with_needed(2, Foresight::Asked), [0, 2], "x is that of cell 4");
+    bench.new_kernel();
+    assert_eq!(bench.run_with_needed(4, Foresight::None), [0, 2, 4]);
+    // Its names are unknown, and x is that of cell 4.
+    assert_eq!(bench.run_with_needed(3, Foresight::None), [0, 1, 3]);
+    // What has changed since is not what the kernel holds.
+    bench.edit(0, Some(names(&[], &["x"])));
+    assert_eq!(bench.run_with_needed(4, Foresight::Asked), [0, 2, 4]);
+    assert_eq!(bench.run_with_needed(3, Foresight::Asked), [3]);
+}
+
 #[test]
 fn what_a_cell_is_by_itself() {
     let mut bench = Bench::of(&[(&[], &["x"]), (&["x"], &[])]);
@@ -561,5 +649,22 @@ proptest! {
         bench.run_stale(foresight);
         prop_assert_eq!(bench.marks(), vec![Freshness::Fresh; bench.cells.len()]);
         prop_assert_eq!(bench.run_stale(foresight), Vec::<usize>::new());
+    }
+
+    /// A chosen cell that runs after what it needs is fresh, from any state of notebook and kernel.
+    #[test]
+    fn running_a_cell_after_what_it_needs_makes_it_fresh(
+        cells in proptest::collection::vec(some_names(), 0..8),
+        steps in proptest::collection::vec(step(), 0..16),
+        at in any::<usize>(),
+        is_asked in any::<bool>(),
+    ) {
+        let foresight = if is_asked { Foresight::Asked } else { Foresight::None };
+        let mut bench = notebook(cells);
+        steps.into_iter().for_each(|step| take(&mut bench, step));
+        let chosen = at % bench.cells.len();
+        bench.run_with_needed(chosen, foresight);
+        let marks = bench.marks();
+        prop_assert_eq!(&marks[chosen], &Freshness::Fresh);
     }
 }

@@ -3,12 +3,12 @@
 //! Owns which part of a report goes into which part of the answer. The words are in `view/reply.rs`, the form for
 //! programs is in `facts.rs` and `details.rs`.
 
-use inkcell_engine::Kind;
 use inkcell_engine::api::{
     CellReport, EndReport, KernelStep, NotebookCell, NotebookReport, Problem, PythonReport, State,
 };
 use inkcell_engine::artifact::Scope;
 use inkcell_engine::output::{ArtifactRef, ImageItem, RichItem, RichKind};
+use inkcell_engine::{Kind, StaleReason};
 use serde_json::json;
 
 use super::details::{self, Language};
@@ -176,6 +176,10 @@ fn after_run(report: &PythonReport, run: &NotebookReport, kernel: Afterwards) ->
     let place = cell.notebook.as_ref()?;
     let name = place.id.clone().unwrap_or_else(|| place.index.to_string());
     let is_gone = report.state == State::KernelDied || kernel == Afterwards::Gone;
+    let is_of_stale = report.cells.iter().any(|cell| {
+        let why = cell.notebook.as_ref().and_then(|place| place.why.as_ref());
+        matches!(why, Some(StaleReason::Marked(_)))
+    });
     let lacks_a_name =
         matches!(&cell.end, Some(EndReport::Exception(error)) if error.name == "NameError");
     match report.state {
@@ -185,6 +189,7 @@ fn after_run(report: &PythonReport, run: &NotebookReport, kernel: Afterwards) ->
             Some(words::reply::MEND_AND_START.to_owned())
         }
         State::Error if words::reply::is_interrupted(cell) => Some(words::reply::go_on(&name)),
+        State::Error if is_of_stale => Some(words::reply::MEND_AND_RUN_STALE.to_owned()),
         State::Error if lacks_a_name => Some(words::reply::mend_or_run_above(&name)),
         State::Error => Some(words::reply::mend_and_go_on(&name)),
         _ => None,

@@ -7,7 +7,7 @@ mod after;
 use std::borrow::Cow;
 
 use futures_util::FutureExt as _;
-use inkcell_engine::api::CellChoice;
+use inkcell_engine::api::{CellChoice, RunRequest};
 use inkcell_engine::notebook::{
     DropRule, EditOp, EditReport, MarkerIds, Matches, Notebook, OutputsAfter, SourceShape,
     TextRules, visible_line,
@@ -22,6 +22,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::files::{self, joined, on_disk};
+use super::notebook_run::{OnErrorArg, needed, on_error};
 use super::running::LONGEST_WAIT;
 use super::seconds::Seconds;
 use super::shown::Wanted;
@@ -43,12 +44,14 @@ pub(crate) static SPEC: ToolSpec = ToolSpec {
     call: |desk, given, context| call(desk, given, context).boxed(),
 };
 
-/// Where nothing can be run, running is not spoken of (B:C-02). `wait` is accepted as `notebook_run` accepts it, and
-/// hidden: every model reads one word less.
+/// Where nothing can be run, running is not spoken of (B:C-02). The rules of a run are accepted as `notebook_run`
+/// accepts them, and hidden: every model reads a few words less.
 fn schema(exposure: &Exposure) -> Value {
     let mut schema = lean::schema::<Args>(exposure);
     if let Some(Value::Object(arguments)) = schema.get_mut("properties") {
-        arguments.shift_remove("wait");
+        for rule in ["wait", "on_error", "with_needed"] {
+            arguments.shift_remove(rule);
+        }
         if !exposure.offers(RUN_TOOL) {
             arguments.shift_remove("run");
         }
@@ -95,6 +98,8 @@ struct Args {
     max_bytes: Option<u64>,
     #[serde(default)]
     tail: bool,
+    on_error: Option<OnErrorArg>,
+    with_needed: Option<bool>,
 }
 
 /// The fields of one operation beside the path, as the table of operations names them.
@@ -188,24 +193,26 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
         force: Force::No,
         mode: Mode::Write,
     };
-    let (path, run, wait) = (args.path.clone(), args.run, args.wait);
+    let run = args.run;
     let shown = Wanted::of(args.max_bytes, args.tail)?;
+    let request = RunRequest {
+        wait: args.wait.map(|wait| wait.at_most(LONGEST_WAIT)),
+        on_error: on_error(args.on_error),
+        needed: needed(args.with_needed),
+        ..RunRequest::of(args.path.clone())
+    };
     if let (true, Some(refusal)) = (run != RunArg::None, desk.exposure.refusal(RUN_TOOL)) {
         let next = Some(words::edit::LEAVE_RUN_OUT.to_owned());
         return Err(ToolError { kind: Kind::Unavailable, message: refusal, next });
     }
     let change = change(args)?;
     let (notebooks, ids) = (files::notebooks(desk), desk.settings.marker_ids);
-    let (edited, path) = on_disk(&context, move || {
-        Ok((edit(&path, &change, &options, &notebooks, (ids, run))?, path))
-    })
-    .await?;
+    let path = request.path.clone();
+    let edited =
+        on_disk(&context, move || edit(&path, &change, &options, &notebooks, (ids, run))).await?;
     match run {
         RunArg::None => Ok(edited.reply),
-        _ => {
-            let wait = wait.map(|wait| wait.at_most(LONGEST_WAIT));
-            after::run(desk, (path, wait, shown), edited, context).await
-        }
+        _ => after::run(desk, (request, shown), edited, context).await,
     }
 }
 

@@ -115,6 +115,8 @@ fn read(
         head.push_str(&format!("  {} found", count(hits.len(), "line")));
         joined(&hits).into()
     } else if args.view == View::Outline {
+        let kernels = engine.kernels_of(&opened.path);
+        head.push_str(&outline::in_kernel(&opened, &runs, &kernels));
         if let Some(running) = engine.run_of(&opened.path) {
             head.push_str(&outline::running(&running));
         }

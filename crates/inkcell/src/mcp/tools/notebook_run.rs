@@ -4,7 +4,7 @@
 //! `view/reply/notebook.rs`.
 
 use futures_util::FutureExt;
-use inkcell_engine::api::{CellChoice, OnError, RunRequest, json_parameters};
+use inkcell_engine::api::{CellChoice, NeededCells, OnError, RunRequest, json_parameters};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -56,10 +56,11 @@ struct Arguments {
     #[schemars(with = "Option<String>")]
     to: Option<String>,
     parameters: Option<Map<String, Value>>,
+    /// First run what these need; false: without it
+    with_needed: Option<bool>,
     #[serde(default)]
     fresh: bool,
-    #[serde(default)]
-    on_error: OnErrorArg,
+    on_error: Option<OnErrorArg>,
     /// Seconds for each cell; no limit when left out
     timeout: Option<Seconds>,
     /// Seconds until the answer, default 45; the run goes on
@@ -67,20 +68,37 @@ struct Arguments {
     /// Write here, leave path alone
     output: Option<String>,
     backend: Option<BackendArg>,
-    /// Installed Jupyter kernel, if not the notebook's own
+    /// Installed kernel, if not the notebook's
     kernel: Option<String>,
     max_bytes: Option<u64>,
     #[serde(default)]
     tail: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
-enum OnErrorArg {
-    #[default]
+pub(super) enum OnErrorArg {
     Stop,
     Continue,
+}
+
+/// The reaction to a cell that failed, as a model asks for it.
+pub(super) fn on_error(given: Option<OnErrorArg>) -> OnError {
+    match given {
+        None => OnError::Usual,
+        Some(OnErrorArg::Stop) => OnError::Stop,
+        Some(OnErrorArg::Continue) => OnError::GoOn,
+    }
+}
+
+/// What is done about needed cells; a model learns of `false` from the error that it answers.
+pub(super) fn needed(with_needed: Option<bool>) -> NeededCells {
+    match with_needed {
+        None => NeededCells::MustHaveRun,
+        Some(true) => NeededCells::RunFirst,
+        Some(false) => NeededCells::LeaveOut,
+    }
 }
 
 async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolReply, ToolError> {
@@ -103,10 +121,8 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
             side: None,
         },
         kernel: kernel(arguments.fresh),
-        on_error: match arguments.on_error {
-            OnErrorArg::Stop => OnError::Stop,
-            OnErrorArg::Continue => OnError::GoOn,
-        },
+        on_error: on_error(arguments.on_error),
+        needed: needed(arguments.with_needed),
         cell_timeout,
         wait: arguments.wait.map(|wait| wait.at_most(LONGEST_WAIT)),
         wanted: wanted(desk, arguments.backend.as_ref(), arguments.kernel.as_deref())?,

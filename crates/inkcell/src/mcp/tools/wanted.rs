@@ -15,7 +15,7 @@ use super::session::{folder, notebook};
 use super::{CallContext, Desk, ToolError};
 use crate::words;
 
-/// What makes a kernel.
+// Without a doc comment: it would be in the schema of each tool that takes it.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline, extend("enum" = BackendKind::NAMES))]

@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use inkcell_engine::api::{
-    CellChoice, KernelRequest, KernelWishes, PythonReport, RunRequest, SessionRef,
+    CellChoice, KernelRequest, KernelWishes, NeededCells, PythonReport, RunRequest, SessionRef,
 };
 use inkcell_engine::registry::SessionName;
 
@@ -277,6 +277,8 @@ impl Asking {
     fn run(&mut self, choice: CellChoice) -> Result<(), Failure> {
         let request = RunRequest {
             cells: choice,
+            // A user sees on the screen what has run.
+            needed: NeededCells::LeaveOut,
             cwd: self.session.as_ref().map(|session| session.cwd.clone()),
             wanted: self.opening.wanted.clone(),
             ..RunRequest::of(self.file.display().to_string())

@@ -8,7 +8,7 @@ use inkcell_engine::notebook::visible_line;
 use super::fit::Block;
 use super::{CellTerms, annotation, of_state, output};
 use crate::output::count;
-use crate::view::run::reason;
+use crate::view::run::{is_blocked, reason};
 use crate::words::{self, reply::ending, run::cell_name, run::notes};
 
 /// Silent successful cells in a row that share one line. Fewer get a line each.
@@ -82,6 +82,7 @@ pub(super) fn is_unsaved(report: &PythonReport) -> bool {
 /// The state or the result of the run, and the content of the file.
 pub(super) fn asides(report: &PythonReport, run: &NotebookReport) -> Vec<String> {
     let mut lines: Vec<String> = notes(report).iter().map(|note| format!("[{note}]")).collect();
+    lines.extend(blocked(&report.cells));
     let id = &report.execution.0;
     let all = report.cells.len();
     lines.push(match report.state {
@@ -95,6 +96,16 @@ pub(super) fn asides(report: &PythonReport, run: &NotebookReport) -> Vec<String>
         _ => format!("[{}]", over(report, run)),
     });
     lines
+}
+
+/// The cells that depend on one that failed, each with what it lacks.
+fn blocked(cells: &[CellReport]) -> Option<String> {
+    let named = |cell: &CellReport| Some((cell_name(cell), words::freshness::why(reason(cell)?)));
+    let all: Vec<_> = cells.iter().filter(|cell| is_blocked(cell)).filter_map(named).collect();
+    let more = if all.len() > NAMED { "; …" } else { "" };
+    let told = all.iter().take(NAMED).map(|(name, why)| format!("{name} {why}"));
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| words::reply::skipped(&format!("{}{more}", told.join("; "))))
 }
 
 /// The counts of run and failed cells, and the place of their outputs.

@@ -31,7 +31,7 @@ def _names(session, code):
             tree = _tree(session.shell.transform_cell(code), [])
         except Exception:
             return None
-    return None if tree is None else find(tree, session)
+    return None if tree is None else find(tree, session, is_to_come=True)
 
 
 def _tree(code, otherwise=None):

@@ -4,7 +4,7 @@ use inkcell_kernel::{BackendKind, Origin};
 
 use super::Dice;
 use crate::api::*;
-use crate::types::Keep;
+use crate::types::{Generation, Keep};
 
 impl Dice {
     // Sessions.
@@ -47,6 +47,7 @@ impl Dice {
                 SessionPhase::Busy,
             ]),
             kernel: self.maybe(Dice::kernel),
+            generation: self.maybe(|dice| Generation(dice.text().into())),
             running: self.maybe(|dice| RunningReport {
                 execution: dice.maybe(Dice::id),
                 title: dice.text(),

@@ -3,7 +3,6 @@
 //! Owns which cells an edit has changed. `notebook_run` shares the code that runs them.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use inkcell_engine::SavedChange;
 use inkcell_engine::api::{CellChoice, RunRequest};
@@ -69,7 +68,7 @@ fn named(cell: &CellView<'_>, notebook: &Notebook) -> String {
 /// Runs the cells and answers with both: the edit is made, whatever becomes of the run.
 pub(super) async fn run(
     desk: &Desk,
-    (path, wait, shown): (String, Option<Duration>, Wanted),
+    (request, shown): (RunRequest, Wanted),
     edited: EditResult,
     context: CallContext,
 ) -> Result<ToolReply, ToolError> {
@@ -79,7 +78,7 @@ pub(super) async fn run(
         add(&mut reply.content, &format!("\n\n{}", words::edit::NOTHING_RUN));
         return Ok(reply);
     };
-    let request = RunRequest { cells, wait, ..RunRequest::of(path) };
+    let request = RunRequest { cells, ..request };
     let ran = match running::run_notebook(desk, request, shown, context).await {
         Ok(followed) => answer::of(desk, followed, Readers::Model).await,
         Err(error) => Err(error),

@@ -1,0 +1,125 @@
+//! Stale and needed cells as an agent runs them, and what an agent learns about its kernel.
+
+use serde_json::json;
+
+use crate::client::Client;
+use crate::env;
+use crate::notebook_runs::{notebook, outputs};
+
+/// A failure blocks the cells that depend on it. They are named with the reason, and the others run.
+#[test]
+fn a_stale_run_goes_on_past_a_failure() {
+    let env = env();
+    let cells = ["x = 1", "y = x + 1", "z = 5", "print(y)", "print(z)"];
+    env.put("a.ipynb", notebook(&cells));
+    let mut client = Client::start(&env, &[]);
+    client.ok("notebook_run", json!({"path": "a.ipynb"}));
+    let ops = json!([
+        {"op": "replace", "cell": "c0", "source": "x = 1 / 0"},
+        {"op": "replace", "cell": "c2", "source": "z = 6"},
+    ]);
+    let answer =
+        client.call("notebook_edit", json!({"path": "a.ipynb", "ops": ops, "run": "stale"}));
+    let text = answer.text();
+    assert!(answer.is_error() && text.contains("Cell 0 (c0) failed (exit code 1)."), "{text}");
+    let blocked = "[not run, as they depend on a cell that failed: cell 1 (c1) needs x of cell 0; \
+                   cell 3 (c3) needs y of cell 1]";
+    assert!(text.contains(blocked), "{text}");
+    assert!(text.contains("[cell 4 (c4), stale: z of cell 2]\n6"), "{text}");
+    assert!(text.contains("[3 of 5 cells ran; outputs are in a.ipynb"), "{text}");
+    assert!(text.ends_with("notebook_run, cells: \"stale\""), "{text}");
+    assert!(outputs(&env, "a.ipynb", 3).contains("2\\n"), "it keeps its output");
+    let stale = json!({"path": "a.ipynb", "cells": "stale", "on_error": "stop"});
+    let text = client.call("notebook_run", stale).text();
+    assert!(
+        text.contains("[1 of 3 cells ran, 2 fresh") && !text.contains("as they depend"),
+        "{text}"
+    );
+    let op = json!({"path": "a.ipynb", "cell": "c0", "source": "1 / 0\nx = 3",
+                    "run": "stale", "on_error": "continue"});
+    let text = client.ok("notebook_edit", op).text();
+    assert!(text.contains("Cell 0 (c0) failed, as allowed."), "{text}");
+    assert!(text.contains("[3 of 3 cells ran"), "{text}");
+}
+
+/// A cell whose names the kernel lacks keeps its output; the error names the cells and the ways on.
+#[test]
+fn a_cell_is_not_run_without_what_it_needs() {
+    let env = env();
+    env.put("a.ipynb", notebook(&["x = 1", "big = 2", "y = x + 1", "print(y)"]));
+    let mut client = Client::start(&env, &[]);
+    client.ok("notebook_run", json!({"path": "a.ipynb"}));
+    let before = env.get("a.ipynb");
+    let run = |more: serde_json::Value| {
+        let mut given = json!({"path": "a.ipynb", "cells": "3"});
+        given.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        given
+    };
+    let refused = client.call("notebook_run", run(json!({"fresh": true})));
+    let text = refused.text();
+    assert!(refused.is_error() && text.contains("cell 3 needs y of cell 2"), "{text}");
+    assert!(text.contains("with_needed: true runs those cells first"), "{text}");
+    assert_eq!(env.get("a.ipynb"), before);
+    let text = client.ok("notebook_run", run(json!({"with_needed": true}))).text();
+    assert!(text.contains("[cell 0 (c0), makes x for cell 2] (ok)"), "{text}");
+    assert!(text.contains("[cell 2 (c2), makes y for cell 3] (ok)"), "{text}");
+    assert!(text.contains("[cell 3 (c3)]\n2") && text.contains("[3 of 3 cells ran"), "{text}");
+    // Names that other code made are there.
+    client.ok("kernel", json!({"action": "restart", "session": "a.ipynb"}));
+    client.ok("python", json!({"code": "y = 40", "session": "a.ipynb"}));
+    assert!(client.ok("notebook_run", run(json!({}))).text().contains("[cell 3 (c3)]\n40"));
+    client.ok("kernel", json!({"action": "restart", "session": "a.ipynb"}));
+    let edit = json!({"path": "a.ipynb", "cell": "c3", "source": "print(y + 1)", "run": "changed"});
+    let text = client.call("notebook_edit", edit.clone()).text();
+    assert!(text.contains("[The edit is made; the cells were not run:]"), "{text}");
+    assert!(text.contains("cell 3 needs y of cell 2"), "{text}");
+    let mut edit = edit;
+    (edit["source"], edit["with_needed"]) = (json!("print(y + 2)"), json!(true));
+    assert!(client.ok("notebook_edit", edit).text().contains("[cell 3 (c3)]\n4"));
+    let text =
+        client.call("notebook_run", run(json!({"fresh": true, "with_needed": false}))).text();
+    assert!(text.contains("NameError"), "{text}");
+}
+
+/// The answer names the cell that gives a parameter a value of its own.
+#[test]
+fn an_overwritten_parameter_is_told() {
+    let env = env();
+    env.put("a.ipynb", notebook(&["print(year)", "year = 3"]));
+    let mut client = Client::start(&env, &[]);
+    let run = json!({"path": "a.ipynb", "parameters": {"year": 2024}});
+    let text = client.ok("notebook_run", run).text();
+    assert!(text.contains("[cell 2 overwrites the parameter year: "), "{text}");
+}
+
+/// The outline tells outputs that are up to date from variables in the kernel of the session.
+#[test]
+fn the_outline_says_what_the_kernel_has() {
+    let env = env();
+    env.put("a.ipynb", notebook(&["x = 1", "y = x + 1", "1 / 0", "print(y)"]));
+    let mut client = Client::start(&env, &[]);
+    let view = json!({"path": "a.ipynb", "view": "outline"});
+    let head = |client: &mut Client| {
+        let text = client.ok("notebook_read", view.clone()).text();
+        text.lines().next().unwrap_or_default().to_owned()
+    };
+    assert!(head(&mut client).ends_with("nbformat 4.5"), "{}", head(&mut client));
+    client.call("notebook_run", json!({"path": "a.ipynb", "on_error": "continue"}));
+    let held = "  (its kernel has the variables of cells 0-1,3)";
+    assert!(head(&mut client).ends_with(held), "{}", head(&mut client));
+    let text = client.ok("notebook_read", view.clone()).text();
+    assert_eq!(text.matches(" fresh ").count(), 3, "{text}");
+    client.ok("kernel", json!({"action": "restart", "session": "a.ipynb"}));
+    let none = "  (its kernel has run none of these cells: no variables are there)";
+    assert!(head(&mut client).ends_with(none), "{}", head(&mut client));
+    client.ok("kernel", json!({"action": "stop", "session": "a.ipynb"}));
+    let none = "  (no kernel: the marks are about outputs, no variables are there)";
+    assert!(head(&mut client).ends_with(none), "{}", head(&mut client));
+    // Another process has other sessions.
+    client.ok("notebook_run", json!({"path": "a.ipynb", "to": 1}));
+    assert!(head(&mut client).ends_with("cells 0-1)"), "{}", head(&mut client));
+    let mut other = Client::start(&env, &[]);
+    assert!(head(&mut other).ends_with(none), "{}", head(&mut other));
+    let text = other.ok("notebook_read", view.clone()).text();
+    assert!(text.contains(" fresh "), "the outputs are up to date: {text}");
+}
