@@ -297,7 +297,8 @@ impl OutputSink {
         let mut shown = tail(&text, most);
         let is_cut = (shown.len() as u64) < total.bytes - window.cleared().bytes;
         // The first line is a part of one, unless it is the only line.
-        if let (true, Some(feed)) = (is_cut, shown[..shown.len().saturating_sub(1)].find('\n')) {
+        let first_end = shown.find('\n').filter(|feed| is_cut && feed + 1 < shown.len());
+        if let Some(feed) = first_end {
             shown = &shown[feed + 1..];
         }
         let artifact = self.raw.so_far();

@@ -60,7 +60,7 @@ fn an_owner_sees_its_own() {
     for hidden in [&b, &c] {
         let missing = one.find_reference(hidden, Scope::All).expect_err("hidden");
         let ArtifactError::Unknown { near, .. } = &missing else { panic!("{missing}") };
-        assert!(near.iter().all(|id| id.as_str() == a), "{missing}");
+        assert!(near.iter().all(|near| near.id == a), "{missing}");
         // A prefix does not reveal it, either.
         let text = one.find_reference(&hidden[..6], Scope::All).expect_err("hidden").to_string();
         assert!(!text.contains(&hidden[6..]), "{text}");

@@ -98,11 +98,13 @@ fn after(step: NextStep<'_>) -> Option<NextStep<'static>> {
         NextStep::GiveToken => NextStep::RenewToken,
         NextStep::RenewToken => NextStep::CheckGateway,
         NextStep::CheckGateway => NextStep::CloseThere,
-        NextStep::CloseThere => return None,
+        NextStep::CloseThere => NextStep::RunNeeded,
+        NextStep::RunNeeded => return None,
     })
 }
 
-const KERNEL_STEPS: [KernelStep; 10] = [
+const KERNEL_STEPS: [KernelStep; 11] = [
+    KernelStep::RunNeeded,
     KernelStep::NameOtherPython,
     KernelStep::ChooseCwd,
     KernelStep::RaiseStartTimeout,

@@ -98,6 +98,9 @@ fn redacted(text: &str, folder: &str) -> String {
     let mut is_own = false;
     for line in text.lines() {
         is_own = (is_own && !line.is_empty()) || line.contains("ipykernel/kernelbase.py");
+        if line.starts_with("[… library code left out;") {
+            continue;
+        }
         if is_own {
             continue;
         }
@@ -116,7 +119,7 @@ fn redacted(text: &str, folder: &str) -> String {
         }
         lines.push(line);
     }
-    lines.join("\n")
+    lines.join("\n").trim_end().to_owned()
 }
 
 /// The answers to the script of a server with these settings.

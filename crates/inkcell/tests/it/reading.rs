@@ -169,6 +169,7 @@ fn the_outline_as_json() {
       "language": "python",
       "editable": true,
       "count": 3,
+      "in_kernel": null,
       "cells": [
         {
           "index": 1,

@@ -41,8 +41,8 @@ fn an_edit_against_an_older_version_is_carried_over_or_refused() {
         ran.stderr,
         format!(
             "error: nb.ipynb was changed by someone else since version {seen} (it is now {latest}): cell 1 \
-             (id aaaa1111) was changed\nhint: nothing was written; read it again (inkcell read nb.ipynb) \
-             and repeat the edit\n"
+             (id aaaa1111) was changed and is cell 2 now\nIn the file, cell 2 (id aaaa1111) is:\n> mine\n\
+             hint: nothing was written; read it again (inkcell read nb.ipynb) and repeat the edit\n"
         )
     );
     assert_eq!(env.get("nb.ipynb"), before);

@@ -120,7 +120,7 @@ async def edits_and_runs(session):
     op = {"op": "insert", "after": "load", "source": "print(total * 2)\ntotal"}
     call = {"path": nb, "ops": [op], "run": "changed-and-below"}
     failed = await refused(session, "notebook_edit", call)
-    assert "NameError" in text(failed) and "Cell inserted" in text(failed), text(failed)
+    assert "cell 2 needs total of cell 1" in text(failed) and "Cell inserted" in text(failed), text(failed)
     ran = await said(session, "notebook_run", {"path": nb, "fresh": True})
     assert "40" in ran and "2 of 2 cells ran" in ran, ran
     notebook = nbformat.read(nb, as_version=4)

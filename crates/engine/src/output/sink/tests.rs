@@ -352,7 +352,7 @@ fn one_display_has_its_own_limit() {
     let over =
         run(limits, &Disk::default(), &[display(None, plain(&long)), out("z\nw\n".repeat(20_000))]);
     assert!(over.notices[0].to_string().starts_with("[Showing "), "{:?}", over.notices);
-    assert!(over.notices[0].to_string().contains(" of 40002 lines ("), "{:?}", over.notices);
+    assert!(over.notices[0].to_string().contains(" of 40001 lines ("), "{:?}", over.notices);
     assert_eq!(output.counts.total_bytes, 2 + 201 + 2);
 }
 
@@ -453,6 +453,10 @@ fn a_preview_shows_the_end() {
     assert_eq!(part.text, "0123456789");
     let said = part.elided.unwrap().to_string();
     assert_eq!(said, "[Showing last 10B of line 3 (line is 14B)]");
+
+    // It is cut between characters.
+    sink.push(&out("é".repeat(30)));
+    assert_eq!(sink.preview().text, "é".repeat(5));
 
     // What the program cleared is not missing.
     sink.push(&ExecEvent::ClearOutput { wait: false });

@@ -650,21 +650,4 @@ proptest! {
         prop_assert_eq!(bench.marks(), vec![Freshness::Fresh; bench.cells.len()]);
         prop_assert_eq!(bench.run_stale(foresight), Vec::<usize>::new());
     }
-
-    /// A chosen cell that runs after what it needs is fresh, from any state of notebook and kernel.
-    #[test]
-    fn running_a_cell_after_what_it_needs_makes_it_fresh(
-        cells in proptest::collection::vec(some_names(), 0..8),
-        steps in proptest::collection::vec(step(), 0..16),
-        at in any::<usize>(),
-        is_asked in any::<bool>(),
-    ) {
-        let foresight = if is_asked { Foresight::Asked } else { Foresight::None };
-        let mut bench = notebook(cells);
-        steps.into_iter().for_each(|step| take(&mut bench, step));
-        let chosen = at % bench.cells.len();
-        bench.run_with_needed(chosen, foresight);
-        let marks = bench.marks();
-        prop_assert_eq!(&marks[chosen], &Freshness::Fresh);
-    }
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::mcp::desk::{CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use crate::mcp::tools::files::{self, PAGE, Reader, on_disk, shown, told};
-use crate::mcp::tools::shown::Wanted;
+use crate::mcp::tools::shown::Portion;
 use crate::mcp::tools::{Alias, decode, lean};
 use crate::words;
 
@@ -41,7 +41,7 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
     let args: Args = decode(given, PATHS)?;
     let notebooks = files::notebooks(desk);
     let artifacts = desk.engine.artifacts().clone();
-    let reader = Reader::at(desk, Wanted::default());
+    let reader = Reader::at(desk, Portion::default());
     on_disk(&context, move || {
         let text = match args.path.starts_with("artifact://") {
             true => stored(&args.path, &artifacts),

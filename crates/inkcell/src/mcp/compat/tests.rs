@@ -291,15 +291,15 @@ async fn read_shows_text_of_notebooks_and_files() {
     assert_eq!(text, wanted);
     assert_eq!(desk.good("read", json!({"path": "nb.ipynb:2-2"})).await, "# Title\n");
     assert_eq!(desk.good("read", json!({"path": "nb.ipynb:raw"})).await, small());
-    let lines: String = (1..=3500).map(|number| format!("line {number}\n")).collect();
+    let lines: String = (1..=3500).map(|number| format!("l {number}\n")).collect();
     desk.put("a.txt", &lines);
     let text = desk.good("read", json!({"path": "a.txt"})).await;
     // B:O-31
-    let notice = "line 3000\n\n[Showing lines 1-3000 of 3500. Use :3001 to continue]";
+    let notice = "l 3000\n\n[Showing lines 1-3000 of 3500. Use :3001 to continue]";
     assert!(text.ends_with(notice), "{}", &text[text.len() - 90..]);
     let text = desk.good("read", json!({"file_path": "a.txt:3001"})).await;
-    assert!(text.starts_with("line 3001\n") && text.ends_with("line 3500\n"));
-    assert_eq!(desk.good("read", json!({"path": "a.txt:2-2,L5+1"})).await, "line 2\nline 5\n");
+    assert!(text.starts_with("l 3001\n") && text.ends_with("l 3500\n"));
+    assert_eq!(desk.good("read", json!({"path": "a.txt:2-2,L5+1"})).await, "l 2\nl 5\n");
     desk.put("nothing.txt", "");
     assert_eq!(desk.good("read", json!({"path": "nothing.txt"})).await, "(empty file)");
 }

@@ -1,7 +1,7 @@
 //! Calls that go on after their answer, as resources: `execution://ID`.
 //!
-//! Owns the notification at their end, which the client gets without asking for it: a call whose answer came before
-//! its end has nobody else who waits. The text is that of `result`.
+//! Owns the notification at their end, which the client gets without asking for it, since no request of it waits. The text
+//! is that of `result`.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,9 +24,9 @@ const MOST: usize = 256;
 
 /// The calls of one client that it is to hear of. Clones share them.
 #[derive(Clone, Default)]
-pub(super) struct Awaited(Arc<Mutex<HashSet<ExecutionId>>>);
+pub(super) struct EndWatch(Arc<Mutex<HashSet<ExecutionId>>>);
 
-impl Awaited {
+impl EndWatch {
     /// Tells the client once when this call is over, unless everything ends before.
     pub(super) fn tell_end(
         &self,
@@ -36,12 +36,12 @@ impl Awaited {
     ) {
         let id = call.id().clone();
         {
-            let mut awaited = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if awaited.len() == MOST || !awaited.insert(id.clone()) {
+            let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if watched.len() == MOST || !watched.insert(id.clone()) {
                 return;
             }
         }
-        let awaited = Arc::clone(&self.0);
+        let watched = Arc::clone(&self.0);
         tokio::spawn(async move {
             tokio::select! {
                 _ = call.settled() => {
@@ -52,7 +52,7 @@ impl Awaited {
                 }
                 () = ending.cancelled() => {}
             }
-            awaited.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+            watched.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         });
     }
 }

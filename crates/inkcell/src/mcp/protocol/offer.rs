@@ -24,11 +24,14 @@ fn tool(spec: &ToolSpec, exposure: &Exposure) -> Tool {
         Value::Object(fields) => fields,
         _ => serde_json::Map::new(),
     };
-    let hints = ToolAnnotations::with_title(spec.hints.title)
+    let mut hints = ToolAnnotations::with_title(spec.hints.title)
         .read_only(spec.hints.read_only)
         .destructive(spec.hints.destructive)
-        .idempotent(spec.hints.idempotent)
         .open_world(spec.hints.open_world);
+    // A tool is not idempotent unless it says so, and one that only reads need not say so.
+    if spec.hints.idempotent && !spec.hints.read_only {
+        hints = hints.idempotent(true);
+    }
     let description = filled(spec.description, exposure);
     Tool::new(spec.name, description, Arc::new(schema)).with_annotations(hints)
 }

@@ -24,7 +24,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::executions::{self, Awaited};
+use super::executions::{self, EndWatch};
 use super::order::Ticket;
 use super::resources::ResourceError;
 use super::roots::ClientRoots;
@@ -44,7 +44,7 @@ pub(crate) struct Server {
     tools: Arc<Vec<Tool>>,
     calls: Calls,
     roots: ClientRoots,
-    awaited: Awaited,
+    ends: EndWatch,
 }
 
 /// The calls of all clients that end together. Clones share them.
@@ -84,7 +84,7 @@ impl Server {
     /// A server that counts its calls among these.
     pub(crate) fn new(desk: Desk, owner: OwnerId, calls: Calls) -> Server {
         let tools = Arc::new(offer::offered(&desk.exposure));
-        Server { desk, owner, tools, calls, roots: ClientRoots::new(), awaited: Awaited::default() }
+        Server { desk, owner, tools, calls, roots: ClientRoots::new(), ends: EndWatch::default() }
     }
 
     /// The desk, with the folders that the client says it works in.
@@ -149,7 +149,7 @@ impl Server {
         if let Some(call) =
             reply.goes_on.as_ref().and_then(|id| self.desk.engine.find_call(id).ok())
         {
-            self.awaited.tell_end(call, context.peer.clone(), self.calls.ending.clone());
+            self.ends.tell_end(call, context.peer.clone(), self.calls.ending.clone());
         }
         reply
     }

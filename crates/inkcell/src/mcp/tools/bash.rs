@@ -23,7 +23,7 @@ use super::answer::off_thread;
 use super::details;
 use super::seconds::{Seconds, TimeLimit, Zero};
 use super::session::{folder, profile};
-use super::shown::Wanted;
+use super::shown::Portion;
 use super::{
     Alias, CallContext, Content, Desk, Fault, Hints, Order, ToolError, ToolReply, ToolSpec, decode,
     lean,
@@ -63,7 +63,7 @@ struct Arguments {
 
 async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolReply, ToolError> {
     let Arguments { command, timeout, cwd, max_bytes, tail } = decode(given, &ALIASES)?;
-    let (room, is_given) = (Wanted::of(max_bytes, tail)?.room(desk), max_bytes.is_some());
+    let (room, is_given) = (Portion::of(max_bytes, tail)?.room(desk), max_bytes.is_some());
     let limited = match timeout {
         None => TimeLimit { limit: Some(USUAL), notice: None },
         Some(given) => given.within("timeout", 1, MOST, Zero::TooSmall),

@@ -17,7 +17,7 @@ use super::python::{kernel, plain};
 use super::running::{self, Code};
 use super::seconds::{Seconds, Zero};
 use super::session::{place, profile};
-use super::shown::Wanted;
+use super::shown::Portion;
 use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{answer, decode, lean};
 use crate::words;
@@ -82,7 +82,7 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
         wanted: KernelWishes::default(),
         timeout: None,
         wait: None,
-        shown: Wanted::default(),
+        shown: Portion::default(),
     };
     let mut followed = running::run(desk, code, context).await?;
     followed.asides.extend(notices);

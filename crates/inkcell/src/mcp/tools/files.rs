@@ -9,7 +9,7 @@ use inkcell_engine::{EngineError, Kind, Notebooks};
 use serde::{Deserialize as _, Deserializer};
 use serde_json::Value;
 
-use super::shown::Wanted;
+use super::shown::Portion;
 use super::{CallContext, Desk, ToolError};
 use crate::output::{count, visible};
 use crate::words;
@@ -28,7 +28,7 @@ pub(crate) enum Reader {
 }
 
 impl Reader {
-    pub(crate) fn at(desk: &Desk, wanted: Wanted) -> Reader {
+    pub(crate) fn at(desk: &Desk, wanted: Portion) -> Reader {
         if desk.bridge.is_for_code() {
             return Reader::Code;
         }

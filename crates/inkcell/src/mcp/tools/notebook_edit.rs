@@ -25,7 +25,7 @@ use super::files::{self, joined, on_disk};
 use super::notebook_run::{OnErrorArg, needed, on_error};
 use super::running::LONGEST_WAIT;
 use super::seconds::Seconds;
-use super::shown::Wanted;
+use super::shown::Portion;
 use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec, decode, lean};
 use crate::mcp::exposure::Exposure;
 use crate::view::report;
@@ -194,7 +194,7 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
         mode: Mode::Write,
     };
     let run = args.run;
-    let shown = Wanted::of(args.max_bytes, args.tail)?;
+    let shown = Portion::of(args.max_bytes, args.tail)?;
     let request = RunRequest {
         wait: args.wait.map(|wait| wait.at_most(LONGEST_WAIT)),
         on_error: on_error(args.on_error),

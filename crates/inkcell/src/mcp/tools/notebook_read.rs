@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::files::{self, Reader, joined, on_disk, shown};
-use super::shown::Wanted;
+use super::shown::Portion;
 use super::{Alias, CallContext, Content, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{decode, lean};
 use crate::output::count;
@@ -79,7 +79,7 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
     let args: Args = decode(given, ALIASES)?;
     let (notebooks, ids) = (files::notebooks(desk), desk.settings.marker_ids);
     let (reader, engine) =
-        (Reader::at(desk, Wanted::of(args.max_bytes, args.tail)?), desk.engine.clone());
+        (Reader::at(desk, Portion::of(args.max_bytes, args.tail)?), desk.engine.clone());
     on_disk(&context, move || read(&args, &notebooks, &engine, (ids, reader))).await
 }
 

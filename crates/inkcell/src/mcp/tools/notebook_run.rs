@@ -13,7 +13,7 @@ use super::answer::Readers;
 use super::python::kernel;
 use super::running::LONGEST_WAIT;
 use super::seconds::{Seconds, Zero};
-use super::shown::Wanted;
+use super::shown::Portion;
 use super::wanted::{BackendArg, wanted};
 use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{answer, decode, files, lean, running};
@@ -103,7 +103,7 @@ pub(super) fn needed(with_needed: Option<bool>) -> NeededCells {
 
 async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolReply, ToolError> {
     let arguments: Arguments = decode(given, &ALIASES)?;
-    let shown = Wanted::of(arguments.max_bytes, arguments.tail)?;
+    let shown = Portion::of(arguments.max_bytes, arguments.tail)?;
     let timeout = arguments.timeout;
     let limited = timeout.map(|given| given.within("timeout", 1, MOST, Zero::NoLimit));
     let (cell_timeout, notice) =

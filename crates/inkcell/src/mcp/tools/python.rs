@@ -22,7 +22,7 @@ use super::files::{notebooks, on_disk};
 use super::running::{self, Code, LONGEST_WAIT};
 use super::seconds::{Seconds, TimeLimit, Zero};
 use super::session::{place, profile};
-use super::shown::Wanted;
+use super::shown::Portion;
 use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{answer, decode, lean};
 use crate::mcp::exposure::Exposure;
@@ -126,7 +126,7 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
         .await?,
         timeout,
         wait: arguments.wait.map(|wait| wait.at_most(LONGEST_WAIT)),
-        shown: Wanted::of(arguments.max_bytes, arguments.tail)?,
+        shown: Portion::of(arguments.max_bytes, arguments.tail)?,
     };
     let mut followed = running::run(desk, code, context).await?;
     followed.asides.extend(notices);

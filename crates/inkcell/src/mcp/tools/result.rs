@@ -22,7 +22,7 @@ use super::news::Since;
 use super::running::{self, CallProgress, GivenUp, LONGEST_WAIT};
 use super::seconds::Seconds;
 use super::session::profile;
-use super::shown::Wanted;
+use super::shown::Portion;
 use super::{Alias, CallContext, Content, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{answer, decode, lean, weight};
 use crate::settings::{Images, engine_config};
@@ -57,7 +57,7 @@ struct Arguments {
     raw: bool,
     /// Seconds to wait for the end of an execution, default 45.
     wait: Option<Seconds>,
-    /// Only what is new since an answer that named this.
+    /// Only what is new since this mark.
     since: Option<String>,
     max_bytes: Option<u64>,
     #[serde(default)]
@@ -87,7 +87,7 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
         }
         id = artifact_of(desk, &id)?;
     }
-    let shown = Wanted::of(arguments.max_bytes, arguments.tail)?;
+    let shown = Portion::of(arguments.max_bytes, arguments.tail)?;
     let is_raw = arguments.raw || selector.form == Form::Raw;
     let form = if is_raw { ArtifactForm::Raw } else { ArtifactForm::Clean };
     let wanted = wanted(&arguments, selector.ranges)?;
@@ -111,8 +111,8 @@ async fn execution(
     let wait = arguments.wait.map_or(running::WAIT, |wait| wait.at_most(LONGEST_WAIT));
     let until = Instant::now().checked_add(wait);
     let since = arguments.since.as_deref().map(Since::parse).transpose()?;
-    let shown = Wanted::of(arguments.max_bytes, arguments.tail)?;
-    let wanted = Wanted { is_raw: arguments.raw, ..shown };
+    let shown = Portion::of(arguments.max_bytes, arguments.tail)?;
+    let wanted = Portion { is_raw: arguments.raw, ..shown };
     let id = ExecutionId(id.to_owned());
     let call = desk.engine.find_call(&id)?;
     let report = running::follow(&call, until, GivenUp::GoesOn, context).await;
@@ -163,7 +163,7 @@ async fn artifact(
     desk: &Desk,
     id: &str,
     wanted: PartChoice,
-    (form, shown): (ArtifactForm, Wanted),
+    (form, shown): (ArtifactForm, Portion),
 ) -> Result<ToolReply, ToolError> {
     let max_bytes = shown.page_bytes(desk);
     let mut left = max_bytes;
@@ -202,10 +202,10 @@ async fn stored(
     id: &str,
     part: ArtifactPart,
     (form, max_bytes): (ArtifactForm, usize),
-) -> Result<Box<ArtifactReport>, ToolError> {
+) -> Result<ArtifactReport, ToolError> {
     let (id, max_bytes) = (id.to_owned(), Some(max_bytes));
     match desk.engine.stored(ResultRequest::Artifact { id, part, form, max_bytes }).await? {
-        ResultReport::Artifact(report) => Ok(report),
+        ResultReport::Artifact(report) => Ok(*report),
         ResultReport::Execution(_) => Err(ToolError::argument(words::artifact::NO_ARTIFACT)),
     }
 }

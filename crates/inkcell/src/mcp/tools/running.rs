@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use super::news::Since;
 use super::progress::Teller;
 use super::session::{Place, notebook};
-use super::shown::Wanted;
+use super::shown::Portion;
 use super::{CallContext, Desk, StartedCall, ToolError, Turn, files};
 use crate::settings::size_policy;
 use crate::words;
@@ -44,14 +44,14 @@ pub(crate) struct Code {
     /// How long the caller waits, if it says so.
     pub(crate) wait: Option<Duration>,
     /// How much of the output the caller wants to see.
-    pub(crate) shown: Wanted,
+    pub(crate) shown: Portion,
 }
 
 /// A call as far as it has come, with what its caller must be told besides.
 pub(crate) struct CallProgress {
     pub(crate) report: PythonReport,
     pub(crate) asides: Vec<String>,
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: Portion,
     /// What the caller was told before.
     pub(crate) since: Option<Since>,
 }
@@ -80,7 +80,7 @@ pub(crate) async fn run(
 pub(crate) async fn run_notebook(
     desk: &Desk,
     request: RunRequest,
-    shown: Wanted,
+    shown: Portion,
     context: CallContext,
 ) -> Result<CallProgress, ToolError> {
     let wait = patience(desk, request.wait, request.timeout);
@@ -93,7 +93,7 @@ pub(crate) async fn run_notebook(
 
 async fn begun_and_followed(
     begin: impl Future<Output = Result<StartedCall, ToolError>>,
-    (wait, wanted): (Option<Duration>, Wanted),
+    (wait, wanted): (Option<Duration>, Portion),
     mut context: CallContext,
     begun: impl FnOnce(&mut Option<Turn>),
 ) -> Result<CallProgress, ToolError> {

@@ -23,22 +23,22 @@ const NOTICES_BYTES: usize = 256;
 
 /// How much of an output a caller wants to see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Wanted {
-    max_bytes: Option<usize>,
+pub(crate) struct Portion {
+    pub(crate) max_bytes: Option<usize>,
     pub(crate) is_end: bool,
     /// Whether nothing is folded that an answer has room for.
     pub(crate) is_raw: bool,
 }
 
-impl Wanted {
+impl Portion {
     /// What the arguments say.
-    pub(crate) fn of(max_bytes: Option<u64>, tail: bool) -> Result<Wanted, ToolError> {
+    pub(crate) fn of(max_bytes: Option<u64>, tail: bool) -> Result<Portion, ToolError> {
         if let Some(given) = max_bytes.filter(|given| !(LEAST..=MOST).contains(given)) {
             let problem = words::tool::max_bytes_out_of_range(given, LEAST, MOST);
             return Err(ToolError::argument(problem));
         }
         let max_bytes: Option<usize> = max_bytes.and_then(|given| given.try_into().ok());
-        Ok(Wanted { max_bytes, is_end: tail, is_raw: false })
+        Ok(Portion { max_bytes, is_end: tail, is_raw: false })
     }
 
     /// What the engine keeps for the answer.
@@ -68,11 +68,11 @@ mod tests {
     #[test]
     fn a_number_out_of_range_is_refused_with_the_range() {
         for given in [0, 499, 102_401] {
-            let error = Wanted::of(Some(given), false).unwrap_err();
+            let error = Portion::of(Some(given), false).unwrap_err();
             let wanted = format!("max_bytes: {given} is out of range; give 500 to 102400");
             assert_eq!(error.message, wanted);
         }
-        let excerpt = Wanted::of(Some(6000), true).unwrap().excerpt();
+        let excerpt = Portion::of(Some(6000), true).unwrap().excerpt();
         assert_eq!((excerpt.max_bytes, excerpt.is_end), (Some(5000), true));
     }
 }

@@ -51,7 +51,7 @@ proptest! {
         let image = Content::Image { mime: text.clone(), data: Bytes::from_static(b"x") };
         let content = vec![Content::Text(text.clone()), image, link];
         let (structured, details) = (Some(field()), Some(field()));
-        let reply = ToolReply { content, structured, details, is_error: true, fault: None };
+        let reply = ToolReply { content, structured, details, is_error: true, ..ToolReply::default() };
         assert_clean(reply, "every field");
         let error = ToolError::argument(text.clone()).with_next(text.clone());
         assert_clean(error.into_reply(), "an error");

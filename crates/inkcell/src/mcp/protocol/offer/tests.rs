@@ -178,9 +178,9 @@ fn the_exact_arguments_of_every_tool() {
         ),
         (
             "notebook_run",
-            "path! cells from to parameters fresh on_error timeout wait output backend kernel",
+            "path! cells from to parameters with_needed fresh on_error timeout wait output backend kernel",
         ),
-        ("result", "id! lines grep json_path offset raw wait"),
+        ("result", "id! lines grep json_path offset raw wait since"),
         ("kernel", "action! session cwd backend kernel"),
         ("inspect", "session path cwd name help code cursor"),
     ];

@@ -104,7 +104,7 @@ async fn a_kernel_that_is_not_there_is_refused() {
     let start = |kernel: &str| json!({"action": "start", "session": "x", "kernel": kernel});
     let error = desk.error("kernel", start("nope")).await;
     assert!(error.message.starts_with("there is no kernel named \"nope\""), "{}", error.message);
-    assert!(error.next.is_some_and(|next| next.contains("inkcell kernel specs")));
+    assert!(error.next.is_some_and(|next| next.contains("give the name of an installed one")));
     let error = desk.error("kernel", start("gone.json")).await;
     assert!(error.message.contains("gone.json cannot be read"), "{}", error.message);
     let error = desk.error("kernel", start(" ")).await;

@@ -10,7 +10,7 @@ use inkcell_engine::notebook::{Action, CellKind, CellView, EditNote, EditReport,
 
 use super::super::answer::{self, Readers};
 use super::super::running;
-use super::super::shown::Wanted;
+use super::super::shown::Portion;
 use super::super::{CallContext, Content, Desk, ToolError, ToolReply};
 use super::{EditResult, RunArg};
 use crate::words;
@@ -68,7 +68,7 @@ fn named(cell: &CellView<'_>, notebook: &Notebook) -> String {
 /// Runs the cells and answers with both: the edit is made, whatever becomes of the run.
 pub(super) async fn run(
     desk: &Desk,
-    (request, shown): (RunRequest, Wanted),
+    (request, shown): (RunRequest, Portion),
     edited: EditResult,
     context: CallContext,
 ) -> Result<ToolReply, ToolError> {

@@ -153,7 +153,8 @@ async fn a_run_goes_on_after_its_answer() {
     let desk = desk(&[("code", "wait", wait), ("code", "done", "print('done')")]);
     let said = desk.good("notebook_run", json!({"path": "nb.ipynb", "wait": 0.2})).await;
     let id = said.split("execution ").nth(1).unwrap().split(']').next().unwrap().to_owned();
-    assert!(said.ends_with(&format!("\nNext: ask for it with result, id: \"{id}\"")), "{said}");
+    let next = format!("\nNext: ask for what is new with result, id: \"{id}\", since: \"0:0\"");
+    assert!(said.ends_with(&next), "{said}");
     let outline = json!({"path": "nb.ipynb", "view": "outline"});
     let running = format!("(running cell 0, execution {id})");
     until_async("the outline to show the running cell", async || {

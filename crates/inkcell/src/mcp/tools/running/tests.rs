@@ -178,7 +178,8 @@ async fn a_long_run_is_told_of_and_fetched() {
     assert!(!so_far.is_error);
     let id = said.split("execution ").nth(1).and_then(|rest| rest.split(']').next()).unwrap();
     let wanted = format!(
-        "[still running cell 1 of 1; execution {id}]\nNext: ask for it with result, id: \"{id}\""
+        "[still running cell 1 of 1; execution {id}]\n\
+         Next: ask for what is new with result, id: \"{id}\", since: \"0:6\""
     );
     assert!(said.ends_with(&wanted), "{said}");
     let told = heard.recv().await.unwrap();
