@@ -135,8 +135,8 @@ pub use kernels::{
     ProjectKernels, ResolvedKernel,
 };
 pub use run::{
-    CHEAP_SAVE, ExecutionTrace, LastRuns, OpenCell, OpenedRun, PreparedRun, RanCell, Records,
-    RunClock, RunFiles, forget_runs, notebook_kernel, opened_run, outlined, prepared,
+    CHEAP_SAVE, CellFilter, ExecutionTrace, LastRuns, OpenCell, OpenedRun, PreparedRun, RanCell,
+    Records, RunClock, RunFiles, forget_runs, notebook_kernel, opened_run, outlined, prepared,
     read_with_runs,
 };
 pub use session::{feeds, journal, registry};

@@ -6,6 +6,10 @@
 use crate::cell::CellKind;
 use crate::json::SyntaxError;
 
+mod rename;
+
+pub use rename::RenameError;
+
 /// The reason why bytes are not a notebook.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -299,9 +303,30 @@ pub enum OpError {
         /// Line numbers of the first 20 matches, from 1.
         lines: Vec<usize>,
     },
+    /// No cell contains the text to substitute.
+    #[error("the text to replace was not found in any cell{}", describe_nearest_cell(.nearest))]
+    NoMatchAnywhere {
+        /// A cell with a line that looks like it, and that line with its number from 1.
+        nearest: Option<(CellCandidate, (usize, String))>,
+    },
+    /// The cells contain the text to substitute more than once.
+    #[error(
+        "the text to replace stands {count} times in the notebook: in {}; name the cell, give more of the text \
+         around it, or ask for all of them",
+        join_first_twenty(.cells)
+    )]
+    ManyMatchesAnywhere {
+        /// The number of matches.
+        count: usize,
+        /// The cells that contain it.
+        cells: Vec<CellCandidate>,
+    },
     /// The text to substitute is empty, so it would match everywhere.
     #[error("the text to replace is empty; give the text that should be replaced")]
     EmptyPattern,
+    /// The name cannot be renamed.
+    #[error(transparent)]
+    Rename(#[from] RenameError),
     /// The cell cannot have outputs, because it is not a code cell.
     #[error("cell {index} is a {kind} cell; only code cells have outputs")]
     NoOutputs {
@@ -373,6 +398,13 @@ fn describe_nearest(nearest: &[(usize, String)]) -> String {
     } else {
         format!("; the nearest is {}", shown.join(", then "))
     }
+}
+
+fn describe_nearest_cell(nearest: &Option<(CellCandidate, (usize, String))>) -> String {
+    let described = nearest
+        .as_ref()
+        .map(|(cell, (number, line))| format!("; the nearest is in {cell}, line {number}: {line}"));
+    described.unwrap_or_default()
 }
 
 /// The reason why virtual text could not be turned back into cells. The notebook is unchanged.

@@ -60,8 +60,8 @@ pub use edit::{
     SourceShape, substitute,
 };
 pub use error::{
-    CellCandidate, EditError, NotebookError, Oddity, OpError, ReadOnly, RefError, SubError,
-    TextError,
+    CellCandidate, EditError, NotebookError, Oddity, OpError, ReadOnly, RefError, RenameError,
+    SubError, TextError,
 };
 pub use export::{Outputs, to_markdown, to_script};
 pub use json::{
@@ -76,8 +76,8 @@ pub use parameters::{
 pub use python::{PythonToken, PythonTokenKind, StringEnd, python_tokens};
 pub use query::{
     CellComparison, CellDiff, CellMarks, CellVerdict, Compare, ComparePictures, CompareRules,
-    CompareScope, Hit, MAY_FAIL_TAG, OutlineCell, OutputDifference, PartDifference, Pictures,
-    RunSide, SKIP_TAG, SearchIn, Tolerance, compare, diff, has_code_to_run, is_never_run,
+    CompareScope, Hit, MAY_FAIL_TAG, NameUse, OutlineCell, OutputDifference, PartDifference,
+    Pictures, RunSide, SKIP_TAG, SearchIn, Tolerance, compare, diff, has_code_to_run, is_never_run,
     notebook_changes, pairs,
 };
 pub use text::{

@@ -1,13 +1,19 @@
 //! Splits a Python cell into statements and finds those that only IPython understands.
 //!
-//! Owns the rules of commands and of logical lines, over the tokens of `python/tokens.rs`. It is not a parser, and must
-//! not know what callers do with a statement.
+//! Owns the rules of commands and of logical lines, over the tokens of `python/tokens.rs`; `python/scopes.rs` owns the
+//! scopes of names. It is not a parser, and must not know what callers do with a statement.
 
+mod scopes;
 mod tokens;
 
+pub(crate) use scopes::{CodeFault, NameForm, NameHome, NameRole, NameScopes};
+pub(crate) use tokens::{KEYWORDS, count_words, is_name};
 pub use tokens::{PythonToken, PythonTokenKind, StringEnd, python_tokens};
 
 use tokens::is_word_byte;
+
+/// Cell magics that run the rest of their cell as Python in the session.
+pub(crate) const PYTHON_MAGICS: [&str; 4] = ["time", "timeit", "capture", "prun"];
 
 /// The kind of a piece of a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +40,18 @@ impl<'a> Statement<'a> {
     pub(crate) fn indent(&self) -> &'a str {
         let blanks = &self.text[..self.text.len() - self.text.trim_start_matches(BLANKS).len()];
         blanks.rsplit('\x0c').next().unwrap_or_default()
+    }
+
+    /// The Python of the statement. A command has Python only before it, as in `files = !ls`.
+    pub(crate) fn code(&self) -> &'a str {
+        if self.kind != StatementKind::Command {
+            return self.text;
+        }
+        let at = self.text.len() - self.text.trim_start_matches(BLANKS).len();
+        let first = self.text.as_bytes().get(at);
+        let is_whole = first == Some(&b'\\') || is_command_start(first);
+        let command = if is_whole { None } else { read_line(self.text, at).command };
+        &self.text[..command.unwrap_or(0)]
     }
 }
 
@@ -123,6 +141,16 @@ fn skip_joins(source: &str, at: usize) -> usize {
             None => return source.len() - rest.len(),
         }
     }
+}
+
+/// Finds the name of the magic that takes the whole cell; `%%name?` only asks for help about it.
+pub(crate) fn find_cell_magic(body: &str) -> Option<&str> {
+    let head = body.strip_prefix("%%")?;
+    let name = head.split(char::is_whitespace).next().unwrap_or_default();
+    let asked = name.trim_end_matches('?');
+    let is_question =
+        asked.len() < name.len() && asked.chars().all(|c| c.is_alphanumeric() || c == '_');
+    (!is_question).then_some(name)
 }
 
 fn is_future(statement: &str) -> bool {

@@ -7,7 +7,7 @@
 use inkcell_notebook::{
     CellKind, CellPlace, CellRef, DropRule, EditError, EditOp, IdSource, InjectionWay, MarkerIds,
     MetaChange, Notebook, NotebookError, OpError, OutputsAfter, ParameterLanguage, ParameterValue,
-    Parameters, SourceShape, TextError, TextRules,
+    Parameters, PythonTokenKind, SourceShape, TextError, TextRules, python_tokens,
 };
 
 /// The result of the laws for one file.
@@ -49,6 +49,7 @@ pub fn check(bytes: &[u8]) -> Result<Verdict, String> {
     }
     insert_law(&notebook, bytes)?;
     inject_law(&notebook, bytes)?;
+    rename_law(&notebook)?;
     batch_law(&notebook, bytes)?;
     reorder_law(&notebook)?;
     atomic_law(&notebook, bytes)?;
@@ -251,6 +252,37 @@ fn inject_law(notebook: &Notebook, bytes: &[u8]) -> Result<(), String> {
     let gone = EditOp::Delete { cell: CellRef::Index(injected.index as i64) };
     back.apply(&[gone], &mut ids()).map_err(|error| error.to_string())?;
     expect(notebook.is_empty() || back.to_bytes() == bytes, "values leave every other byte")
+}
+
+/// A name that is renamed and renamed back leaves every source as it was.
+fn rename_law(notebook: &Notebook) -> Result<(), String> {
+    const NEW: &str = "renamed_there_and_back";
+    let rename = |into: &mut Notebook, old: &str, new: &str| {
+        let (old, new) = (old.to_owned(), new.to_owned());
+        let outputs = OutputsAfter::Keep;
+        into.apply(&[EditOp::Rename { old, new, outputs }], &mut ids())
+    };
+    let sources = |of: &Notebook| -> Vec<String> {
+        of.cells().map(|cell| cell.source().text.into_owned()).collect()
+    };
+    let before = sources(notebook);
+    let text = before.join("\n");
+    let words = python_tokens(&text).filter(|token| token.kind == PythonTokenKind::Word);
+    let mut names: Vec<&str> = words.map(|token| token.text).collect();
+    names.sort_unstable();
+    names.dedup();
+    // The way back of `import x as x` is `import x`.
+    names.retain(|name| !text.contains(&format!("{name} as {name}")));
+    for name in sample(names.len()).into_iter().map(|index| names[index]) {
+        let mut copy = notebook.clone();
+        if rename(&mut copy, name, NEW).is_err() {
+            continue;
+        }
+        expect(sources(&copy) != before, "a rename changes a source")?;
+        rename(&mut copy, NEW, name).map_err(|error| format!("{name} has no way back: {error}"))?;
+        expect(sources(&copy) == before, "a name renamed and renamed back changes no source")?;
+    }
+    Ok(())
 }
 
 fn insert_law(notebook: &Notebook, bytes: &[u8]) -> Result<(), String> {

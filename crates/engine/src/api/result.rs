@@ -70,8 +70,14 @@ pub enum ArtifactPart {
     Grep {
         /// The expression, in the syntax of the `regex` crate.
         pattern: String,
+        /// The lines to search, each range as its first and last line; all if there are none.
+        #[serde(default)]
+        lines: Vec<(usize, Option<usize>)>,
+        /// How many lines to return around each match.
+        #[serde(default)]
+        context: u64,
     },
-    /// The value at a path such as `.rows[0]["name"]`.
+    /// The value at a path such as `.rows[0]["name"]`, or several as with `.rows[2:5].name`.
     Json {
         /// The path from the root of the content.
         path: String,
@@ -142,6 +148,8 @@ pub enum ArtifactFound {
         matching_lines: u64,
         /// The number of lines in the artifact.
         total_lines: u64,
+        /// The matching lines that fit, with the lines around them; empty unless these were asked for.
+        context: Vec<LinesPiece>,
     },
     /// The value at the end of the path.
     Json {
@@ -156,6 +164,15 @@ pub enum ArtifactFound {
         value_bytes: u64,
         /// The number of entries of an object or array.
         entries: Option<u64>,
+    },
+    /// Several values as an array, or facts about a value: its keys, its length or its skeleton.
+    Made {
+        /// The answer, or its beginning.
+        text: String,
+        /// The number of values or keys in the text.
+        shown: u64,
+        /// The number of all of them.
+        count: u64,
     },
     /// The path leads to no value.
     NoValue {

@@ -174,7 +174,7 @@ impl Base {
         let carried =
             carry_over(ops, known, (&*notebook, current)).map_err(|error| match error {
                 CarryError::Ref(error) => edit(error),
-                CarryError::Metadata => EngineError::ConflictWhole {
+                CarryError::Whole => EngineError::ConflictWhole {
                     path: self.path.clone(),
                     yours: known.version,
                     current: current.version,

@@ -19,8 +19,8 @@ pub(crate) enum CarryError {
     Ref(EditError),
     /// Named cells have changed since.
     Conflict(Vec<CellDifference>),
-    /// The operation names notebook metadata that has changed since.
-    Metadata,
+    /// The operation is on the whole notebook, or on its metadata, and that has changed since.
+    Whole,
 }
 
 /// The bytes of a changed source that a conflict shows.
@@ -37,9 +37,16 @@ pub(crate) fn carry_over(
     let mut differences: Vec<CellDifference> = Vec::new();
     let mut carried = ops.to_vec();
     for (op, operation) in carried.iter_mut().enumerate() {
-        let is_notebook_meta = matches!(operation, EditOp::SetMeta { cell: None, .. });
-        if is_notebook_meta && known.metadata != current.metadata {
-            return Err(CarryError::Metadata);
+        let is_carried = match operation {
+            EditOp::SetMeta { cell: None, .. } => known.metadata == current.metadata,
+            EditOp::Sub { cell: None, .. } | EditOp::Rename { .. } => {
+                let mut cells = known.cells.iter().zip(&current.cells);
+                known.cells.len() == current.cells.len() && cells.all(|(old, new)| old.is_same(new))
+            }
+            _ => true,
+        };
+        if !is_carried {
+            return Err(CarryError::Whole);
         }
         for cell in operation.names_mut() {
             let old = names.resolve(cell).map_err(|error| {

@@ -134,6 +134,11 @@ const AT: Field = field(
     "Before or after all cells",
 )
 .optional();
+const OLD: Field = field("old", FieldKind::Text, Argument::Flag("old", "TEXT"), "The text to find")
+    .called(&["old_text"]);
+const NEW: Field =
+    field("new", FieldKind::Text, Argument::Flag("new", "TEXT"), "The text to put there")
+        .called(&["new_text"]);
 const OUTPUTS: Field = field(
     "outputs",
     FieldKind::Word(&["keep", "clear"]),
@@ -209,15 +214,13 @@ pub static OPERATIONS: &[Operation] = &[
     },
     Operation {
         name: "sub",
-        about: "Replace text inside a cell; it must be there exactly once",
+        about: "Replace text in a cell, or in all cells; it must be there exactly once",
         command: "sub",
         command_aliases: &[],
         fields: &[
-            CELL,
-            field("old", FieldKind::Text, Argument::Flag("old", "TEXT"), "The text to find")
-                .called(&["old_text"]),
-            field("new", FieldKind::Text, Argument::Flag("new", "TEXT"), "The text to put there")
-                .called(&["new_text"]),
+            CELL.described("The cell; all when left out").optional(),
+            OLD,
+            NEW,
             field("all", FieldKind::Switch, Argument::Flag("all", ""), "Replace every place")
                 .optional(),
             OUTPUTS,
@@ -226,10 +229,30 @@ pub static OPERATIONS: &[Operation] = &[
         example: r#"{"op": "sub", "cell": 2, "old": "x = 1", "new": "x = 2"}"#,
         build: |given| {
             Ok(EditOp::Sub {
-                cell: given.cell()?,
+                cell: given.cell().ok(),
                 old: given.text("old")?,
                 new: given.text("new")?,
                 matches: if given.switch("all") { Matches::All } else { Matches::One },
+                outputs: given.outputs(),
+            })
+        },
+    },
+    Operation {
+        name: "rename",
+        about: "Rename what the notebook calls by a name, in the Python of all cells",
+        command: "rename",
+        command_aliases: &[],
+        fields: &[
+            Field { argument: Argument::Place("OLD"), ..OLD.described("The name") },
+            Field { argument: Argument::Place("NEW"), ..NEW.described("The name that it gets") },
+            OUTPUTS,
+        ],
+        choice: None,
+        example: r#"{"op": "rename", "old": "df", "new": "sales"}"#,
+        build: |given| {
+            Ok(EditOp::Rename {
+                old: given.text("old")?,
+                new: given.text("new")?,
                 outputs: given.outputs(),
             })
         },

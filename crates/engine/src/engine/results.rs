@@ -13,7 +13,8 @@ use crate::api::{
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::store::{
-    Artifact, ArtifactError, ArtifactState, GrepLimits, JsonFound, JsonPath, Scope, SearchPattern,
+    Artifact, ArtifactError, ArtifactState, GrepHit, GrepLimits, JsonFound, JsonPath, LinesRead,
+    Piece, Scope, SearchPattern,
 };
 
 /// The limits of one answer to a search: the matching lines, and the bytes of each.
@@ -79,15 +80,7 @@ fn read_part(
         }
         ArtifactPart::Lines { start, end } => {
             let range = LineRange { start: *start, end: *end };
-            let read = match form {
-                ArtifactForm::Clean => artifact.cleaned().lines(&[range], page)?,
-                ArtifactForm::Raw => artifact.lines(&[range], page)?,
-            };
-            let piece = |piece: crate::store::Piece| LinesPiece {
-                first: piece.first,
-                last: piece.last,
-                bytes: piece.bytes,
-            };
+            let read = read_lines(artifact, &[range], (form, page))?;
             let cut = |cut: crate::store::CutLine| LineCut {
                 line: cut.line,
                 shown_bytes: cut.shown_bytes,
@@ -95,32 +88,35 @@ fn read_part(
                 next_offset: cut.next_offset,
             };
             ArtifactFound::Lines {
-                pieces: read.pieces.into_iter().map(piece).collect(),
+                pieces: read.pieces.into_iter().map(lines_piece).collect(),
                 total_lines: read.total_lines,
                 cut: read.cut.map(cut),
                 next_line: read.next_line,
             }
         }
-        ArtifactPart::Grep { pattern } => {
-            let pattern = SearchPattern::new(pattern)?;
+        ArtifactPart::Grep { pattern, lines, context } => {
+            let ranges = lines.iter().map(|(start, end)| LineRange { start: *start, end: *end });
+            let pattern = SearchPattern::new(pattern)?.within(ranges.collect());
             let read = match form {
                 ArtifactForm::Clean => artifact.cleaned().grep(&pattern, GREP)?,
                 ArtifactForm::Raw => artifact.grep(&pattern, GREP)?,
             };
-            let hit = |hit: crate::store::GrepHit| LineHit {
-                line: hit.line,
-                text: hit.text,
-                is_cut: hit.is_cut,
+            let ranges = around(&read.hits, *context);
+            let context = match ranges.is_empty() {
+                true => Vec::new(),
+                false => read_lines(artifact, &ranges, (form, page))?.pieces,
             };
             let mut room = page.max_bytes;
             let fits = |hit: &LineHit| {
                 room = room.saturating_sub(hit.text.len());
                 room > 0
             };
+            let hit = |hit: GrepHit| LineHit { line: hit.line, text: hit.text, is_cut: hit.is_cut };
             ArtifactFound::Grep {
                 hits: read.hits.into_iter().map(hit).take_while(fits).collect(),
                 matching_lines: read.matching_lines,
                 total_lines: read.total_lines,
+                context: context.into_iter().map(lines_piece).collect(),
             }
         }
         ArtifactPart::Json { path } => {
@@ -132,10 +128,45 @@ fn read_part(
                     value_bytes: read.total_bytes,
                     entries: read.entries,
                 },
+                JsonFound::Made { text, shown, count } => {
+                    ArtifactFound::Made { text, shown, count }
+                }
                 JsonFound::Nothing { followed, kind, entries, keys } => {
                     ArtifactFound::NoValue { followed, kind: kind.name().to_owned(), entries, keys }
                 }
             }
         }
     })
+}
+
+fn read_lines(
+    artifact: &Artifact,
+    ranges: &[LineRange],
+    (form, page): (ArtifactForm, PageLimits),
+) -> Result<LinesRead, ArtifactError> {
+    match form {
+        ArtifactForm::Clean => artifact.cleaned().lines(ranges, page),
+        ArtifactForm::Raw => artifact.lines(ranges, page),
+    }
+}
+
+fn lines_piece(piece: Piece) -> LinesPiece {
+    LinesPiece { first: piece.first, last: piece.last, bytes: piece.bytes }
+}
+
+/// The lines around these hits, without overlaps; none without context.
+fn around(hits: &[GrepHit], context: u64) -> Vec<LineRange> {
+    let mut ranges: Vec<LineRange> = Vec::new();
+    for hit in hits.iter().filter(|_| context > 0) {
+        let place = |line: u64| usize::try_from(line).unwrap_or(usize::MAX);
+        let start = place(hit.line.saturating_sub(context).max(1));
+        let end = Some(place(hit.line.saturating_add(context)));
+        match ranges.last_mut() {
+            Some(last) if last.end.is_some_and(|end| start <= end.saturating_add(1)) => {
+                last.end = end;
+            }
+            _ => ranges.push(LineRange { start, end }),
+        }
+    }
+    ranges
 }

@@ -153,7 +153,11 @@ impl EngineError {
             }
             EngineError::Sub { error: SubError::Many { .. }, .. } => NextStep::AskForAll,
             EngineError::Edit {
-                error: EditError::Op { problem: OpError::ManyMatches { .. }, .. },
+                error:
+                    EditError::Op {
+                        problem: OpError::ManyMatches { .. } | OpError::ManyMatchesAnywhere { .. },
+                        ..
+                    },
                 ..
             } => NextStep::AskForAll,
             EngineError::Ref { path, error }

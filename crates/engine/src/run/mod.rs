@@ -31,7 +31,7 @@ use inkcell_notebook::CellKind;
 
 pub(crate) use conduct::NotebookRun;
 pub use file::CHEAP_SAVE;
-pub use outline::{outlined, read_with_runs};
+pub use outline::{CellFilter, outlined, read_with_runs};
 pub use record::RanCell;
 pub use record::{LastRuns, OpenCell};
 pub use staleness::ExecutionTrace;

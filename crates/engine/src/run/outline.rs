@@ -3,7 +3,9 @@
 //! Owns the order of that work. The record is read in parallel with the notebook, and staleness is computed in parallel
 //! with the outline, so that an outline with staleness takes hardly longer.
 
-use inkcell_notebook::OutlineCell;
+use inkcell_notebook::{CellKind, CellView, OutlineCell, OutputDigest};
+
+use std::collections::HashMap;
 
 use super::moved;
 use super::record::{LastRuns, RanCell, RunPlaces, RunRecord};
@@ -44,6 +46,69 @@ fn where_cells_are(opened: &OpenNotebook, mut runs: LastRuns) -> LastRuns {
             cells.filter_map(|(cell, index)| Some(RanCell { index: index?, ..cell })).collect();
     }
     runs
+}
+
+/// What picks cells by a word instead of a list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CellFilter<'a> {
+    /// Cells that would run with `stale`: all that can run and are not fresh.
+    Stale,
+    /// Cells whose last run failed, or that show an error.
+    Failed,
+    /// Prose with a heading.
+    Headings,
+    /// Cells that make a name for the notebook.
+    Makes(&'a str),
+    /// Cells that use a name of the notebook.
+    Uses(&'a str),
+}
+
+impl<'a> CellFilter<'a> {
+    /// Parses `stale`, `failed`, `headings`, `makes:NAME` or `uses:NAME`.
+    pub fn parse(word: &'a str) -> Option<CellFilter<'a>> {
+        match word.trim() {
+            "stale" => Some(CellFilter::Stale),
+            "failed" => Some(CellFilter::Failed),
+            "headings" => Some(CellFilter::Headings),
+            word => match word.split_once(':')? {
+                ("makes", name) => Some(CellFilter::Makes(name.trim())),
+                ("uses", name) => Some(CellFilter::Uses(name.trim())),
+                _ => None,
+            },
+        }
+    }
+
+    /// Returns true if the filter depends on the records of runs.
+    pub fn needs_runs(self) -> bool {
+        matches!(self, CellFilter::Stale | CellFilter::Failed)
+    }
+
+    /// The cells that the filter picks, in order.
+    pub fn pick(self, opened: &OpenNotebook, runs: &LastRuns) -> Vec<usize> {
+        let marks = match self.needs_runs() {
+            true => cell_marks(opened, runs),
+            false => HashMap::new(),
+        };
+        let shows_error = |cell: &CellView<'_>| {
+            let outputs = cell.outline().outputs;
+            outputs.iter().any(|output| matches!(output, OutputDigest::Error { .. }))
+        };
+        let is_heading = |line: &str| {
+            let text = line.trim_start_matches('#');
+            text.len() < line.len() && (text.is_empty() || text.starts_with(' '))
+        };
+        let fits = |cell: &CellView<'_>| match (self, marks.get(&cell.index())) {
+            (CellFilter::Stale, mark) => mark.is_some_and(|mark| *mark != Freshness::Fresh),
+            (CellFilter::Failed, mark) => mark == Some(&Freshness::Failed) || shows_error(cell),
+            (CellFilter::Headings, _) => {
+                cell.kind() == Some(CellKind::Markdown)
+                    && cell.source().text.lines().any(is_heading)
+            }
+            (CellFilter::Makes(name), _) => cell.name_use(name).makes,
+            (CellFilter::Uses(name), _) => cell.name_use(name).uses,
+        };
+        opened.notebook.cells().filter(fits).map(|cell| cell.index()).collect()
+    }
 }
 
 /// Outlines these cells, each with its freshness if it can run.

@@ -70,7 +70,8 @@ pub enum ArtifactError {
     },
     /// The JSON path is not valid.
     #[error(
-        "the JSON path {path:?} is not understood at {rest:?}; use .key, [0], [-1] or [\"key\"]"
+        "the JSON path {path:?} is not understood at {rest:?}; use .key, [0], [-1], [\"key\"], [2:5] or [*], and at the end \
+         | keys, | length or | skeleton"
     )]
     JsonPath {
         /// The path as the caller gave it.

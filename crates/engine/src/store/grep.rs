@@ -19,7 +19,11 @@ const OVERLAP: usize = 4096;
 
 /// A regular expression, matched against each line without its end.
 #[derive(Clone, Debug)]
-pub struct SearchPattern(Regex);
+pub struct SearchPattern {
+    regex: Regex,
+    /// The lines that may match; all if there are none.
+    ranges: Vec<LineRange>,
+}
 
 impl SearchPattern {
     /// Compiles a pattern. `(?i)` at its beginning ignores case.
@@ -35,7 +39,20 @@ impl SearchPattern {
             let last = text.lines().last().unwrap_or_default();
             last.trim().trim_start_matches("error: ").to_owned()
         };
-        built.map(SearchPattern).map_err(|error| failed(last(error)))
+        let pattern = |regex| SearchPattern { regex, ranges: Vec::new() };
+        built.map(pattern).map_err(|error| failed(last(error)))
+    }
+
+    /// The same pattern for these lines alone; no ranges mean all lines.
+    pub fn within(self, ranges: Vec<LineRange>) -> SearchPattern {
+        SearchPattern { ranges, ..self }
+    }
+
+    fn covers(&self, line: u64) -> bool {
+        let is_in = |range: &LineRange| {
+            range.start as u64 <= line && range.end.is_none_or(|end| line <= end as u64)
+        };
+        self.ranges.is_empty() || self.ranges.iter().any(is_in)
     }
 }
 
@@ -99,7 +116,7 @@ impl Hit<'_> {
 /// A walk, line by line, over a text that arrives in blocks.
 #[derive(Debug)]
 pub(super) struct Walk<'a> {
-    pattern: &'a Regex,
+    pattern: &'a SearchPattern,
     /// The current line as read so far, or the current part of it.
     held: Vec<u8>,
     matching: u64,
@@ -120,7 +137,7 @@ type OnHit<'a, E> = &'a mut dyn FnMut(Hit<'_>) -> Result<(), E>;
 impl<'a> Walk<'a> {
     pub(super) fn new(pattern: &'a SearchPattern) -> Walk<'a> {
         Walk {
-            pattern: &pattern.0,
+            pattern,
             held: Vec::new(),
             matching: 0,
             line: 1,
@@ -174,11 +191,11 @@ impl<'a> Walk<'a> {
 
     /// Searches a line, or a part of one that is too long.
     fn look<E>(&mut self, text: &[u8], is_part: bool, hit: OnHit<'_, E>) -> Result<(), E> {
-        if self.is_found {
+        if self.is_found || !self.pattern.covers(self.line) {
             return Ok(());
         }
         let text = if is_part { text } else { text.strip_suffix(b"\r").unwrap_or(text) };
-        let Some(found) = self.pattern.find(text) else { return Ok(()) };
+        let Some(found) = self.pattern.regex.find(text) else { return Ok(()) };
         self.is_found = true;
         self.matching += 1;
         let is_part = is_part || self.is_continued;

@@ -23,6 +23,7 @@ mod grep;
 mod id;
 mod json;
 mod json_path;
+mod json_shape;
 mod lines;
 mod near;
 mod pass;

@@ -26,7 +26,12 @@ fn inserted(at: CellPlace, kind: CellKind, source: &str) -> EditOp {
 }
 
 fn sub(matches: Matches, outputs: OutputsAfter) -> EditOp {
-    EditOp::Sub { cell: text("ab12"), old: "a".to_owned(), new: "b".to_owned(), matches, outputs }
+    let cell = Some(text("ab12"));
+    EditOp::Sub { cell, old: "a".to_owned(), new: "b".to_owned(), matches, outputs }
+}
+
+fn rename(outputs: OutputsAfter) -> EditOp {
+    EditOp::Rename { old: "a".to_owned(), new: "b".to_owned(), outputs }
 }
 
 fn meta(cell: Option<CellRef>, set: &[(&str, &str)], unset: &[&str]) -> EditOp {
@@ -86,6 +91,11 @@ fn every_operation_is_read() {
         (
             r#"{"op": "sub", "cell": "ab12", "old": "a", "new": "b", "all": false}"#,
             sub(Matches::One, DEFAULT),
+        ),
+        (r#"{"op": "rename", "old": "a", "new": "b"}"#, rename(DEFAULT)),
+        (
+            r#"{"op": "rename", "old": "a", "new": "b", "outputs": "keep"}"#,
+            rename(OutputsAfter::Keep),
         ),
         (r#"{"op": "clear"}"#, EditOp::Clear { cell: None }),
         (r#"{"op": "clear", "cell": 0}"#, EditOp::Clear { cell: Some(zero()) }),

@@ -363,13 +363,31 @@ async fn a_call_is_asked_for_and_its_stored_output_read() {
         (pieces[0].bytes.as_slice(), total_lines),
         (b"line 99998\nline 99999\n".as_slice(), 100_000)
     );
-    let grep = ArtifactPart::Grep { pattern: "9999$".to_owned() };
+    let search = |pattern: &str, lines: &[(usize, Option<usize>)], context| ArtifactPart::Grep {
+        pattern: pattern.to_owned(),
+        lines: lines.to_vec(),
+        context,
+    };
+    let grep = search("9999$", &[], 0);
     let ArtifactFound::Grep { hits, matching_lines, .. } =
         found(stored(part(grep)).await.expect("hits"))
     else {
         panic!("hits")
     };
     assert_eq!((hits[0].line, matching_lines), (10_000, 10));
+    // Only some lines, and what stands around the matches; neighbours share a piece.
+    let grep = search("9$", &[(10, Some(20)), (99_990, None)], 5);
+    let ArtifactFound::Grep { hits, matching_lines, total_lines, context } =
+        found(stored(part(grep)).await.expect("hits"))
+    else {
+        panic!("hits")
+    };
+    let numbers: Vec<u64> = hits.iter().map(|hit| hit.line).collect();
+    assert_eq!((&*numbers, matching_lines), (&[10, 20, 99_990, 100_000][..], 4));
+    assert_eq!(total_lines, 100_000);
+    let spans: Vec<(u64, u64)> = context.iter().map(|piece| (piece.first, piece.last)).collect();
+    assert_eq!(spans, [(5, 25), (99_985, 100_000)]);
+    assert!(context[0].bytes.starts_with(b"line 4\nline 5\n"));
     let whole = ArtifactPart::Whole { offset: 0 };
     let ArtifactFound::Bytes { bytes, next_offset, .. } =
         found(stored(part(whole)).await.expect("bytes"))

@@ -85,12 +85,13 @@ pub(crate) struct ShowResult {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) wait: Option<Duration>,
     /// Only these lines: 10-20, 3+4 (four of them), 50- (and all that follow), 1-9,40-50.
-    #[arg(long, value_name = "LINES", conflicts_with_all = ["grep", "json_path"])]
+    #[arg(long, value_name = "LINES", conflicts_with = "json_path")]
     pub(crate) lines: Option<String>,
     /// Only the lines that match a regular expression, with their numbers.
     #[arg(long, value_name = "RE", conflicts_with = "json_path", allow_hyphen_values = true)]
     pub(crate) grep: Option<String>,
-    /// Only the value at this path of JSON: .key, [0], [-1], ["any key"], one after the other.
+    /// Only the value at this path of JSON: .key, [0], [-1], ["any key"], one after the other. [2:5] and [*] give
+    /// several; | keys, | length or | skeleton at the end tells about the value.
     #[arg(long, value_name = "PATH")]
     pub(crate) json_path: Option<String>,
     /// The bytes as the program wrote them.

@@ -186,7 +186,8 @@ pub(crate) struct Read {
     /// One line a cell: position, id, kind, count, lines, first line, outputs.
     #[arg(long, conflicts_with_all = ["search", "outputs"])]
     pub(crate) outline: bool,
-    /// Only these cells: ids, positions and ranges, such as 0,3-5,ab12,-1.
+    /// Only these cells: ids, positions and ranges, such as 0,3-5,ab12,-1. Or stale, failed, headings, makes:NAME or
+    /// uses:NAME.
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     pub(crate) cells: Option<String>,
     /// Show outputs with the cells.

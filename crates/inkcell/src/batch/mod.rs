@@ -3,7 +3,6 @@
 //! Owns every decision about a batch. It is pure: paths, values and ends come in, rows, orders and texts go out. It
 //! must not know files, kernels, terminals or a clock.
 
-mod glob;
 mod junit;
 mod matrix;
 mod plan;
@@ -13,7 +12,6 @@ mod schedule;
 mod template;
 mod width;
 
-pub(crate) use glob::{Glob, Piece, is_glob};
 pub(crate) use junit::junit;
 pub(crate) use matrix::{Matrix, is_axis};
 pub(crate) use plan::{Naming, Row, Shared, rows, shared};

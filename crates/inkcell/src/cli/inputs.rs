@@ -2,22 +2,15 @@
 //!
 //! Owns the meaning of a name on the command line if there are several, and the error about a name without one.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use inkcell_engine::Kind;
 
-use crate::batch::{Glob, Piece, is_glob};
 use crate::exit::Failure;
+use crate::glob::{is_glob, matching};
 use crate::setup::quoted;
 use crate::words;
-
-/// The most names that a pattern may match; more are not what the user meant.
-const MOST: usize = 100_000;
-
-/// The depth to which folders are searched.
-const DEEPEST: usize = 64;
 
 /// How many names of existing notebooks an error suggests.
 const SHOWN: usize = 3;
@@ -58,7 +51,9 @@ impl Files<'_> {
         if path.exists() || !is_glob(given) {
             return Ok(vec![given.to_owned()]);
         }
-        let mut notebooks: Vec<String> = self.matching(given)?.into_iter().collect();
+        let matched = matching(self.cwd, given);
+        let matched = matched.map_err(|problem| Failure::argument(given, problem))?;
+        let mut notebooks: Vec<String> = matched.into_iter().collect();
         notebooks.retain(|name| self.cwd.join(name).is_file());
         // A pattern without an ending means notebooks.
         if !given.ends_with(".ipynb") {
@@ -66,8 +61,7 @@ impl Files<'_> {
         }
         if notebooks.is_empty() {
             let hint = words::path::LOOK_WITH_LS;
-            let message = format!("no notebook matches {given}");
-            return Err(not_found(message, Some(hint.to_owned())));
+            return Err(not_found(words::path::no_match(given), Some(hint.to_owned())));
         }
         Ok(notebooks)
     }
@@ -92,16 +86,6 @@ impl Files<'_> {
         format!("{} has {there}", folder.display())
     }
 
-    /// The names that a pattern matches, in order.
-    fn matching(&self, given: &str) -> Result<BTreeSet<String>, Failure> {
-        let glob = Glob::parse(given);
-        let mut walk = Walk { cwd: self.cwd, found: BTreeSet::new() };
-        let start = if glob.is_absolute { "/" } else { "" };
-        let walked = walk.walk(start, &glob.pieces, 0);
-        walked.map_err(|problem| Failure::argument(given, problem))?;
-        Ok(walk.found)
-    }
-
     /// The file that a name leads to. Links are followed for as much of the path as exists.
     pub(super) fn real(&self, name: &str) -> PathBuf {
         let path = self.cwd.join(name);
@@ -119,62 +103,6 @@ impl Files<'_> {
             known = parent;
         }
         path
-    }
-}
-
-/// A search for the files that a pattern matches.
-struct Walk<'a> {
-    cwd: &'a Path,
-    found: BTreeSet<String>,
-}
-
-impl Walk<'_> {
-    /// Returns an error text if the search would take too long: a part of the matches would not be the answer.
-    fn walk(&mut self, before: &str, pieces: &[Piece], depth: usize) -> Result<(), String> {
-        if depth > DEEPEST {
-            return Err(words::path::too_deep(before, DEEPEST));
-        }
-        let Some((piece, rest)) = pieces.split_first() else {
-            self.found.insert(before.to_owned());
-            return match self.found.len() > MOST {
-                true => Err(words::path::too_many(MOST)),
-                false => Ok(()),
-            };
-        };
-        let inside = |name: &str| match before {
-            "" => name.to_owned(),
-            before if before.ends_with('/') => format!("{before}{name}"),
-            before => format!("{before}/{name}"),
-        };
-        if let Piece::Name(name) = piece {
-            let path = inside(name);
-            return match self.cwd.join(&path).exists() {
-                true => self.walk(&path, rest, depth + 1),
-                false => Ok(()),
-            };
-        }
-        if *piece == Piece::Folders {
-            self.walk(before, rest, depth + 1)?;
-        }
-        // A folder that cannot be listed contains no match.
-        let Ok(entries) = fs::read_dir(self.cwd.join(before)) else { return Ok(()) };
-        let mut entries: Vec<(String, bool)> = entries
-            .flatten()
-            .filter_map(|entry| {
-                // Links to folders are not followed, since they may form a cycle.
-                let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-                Some((entry.file_name().into_string().ok()?, is_folder))
-            })
-            .collect();
-        entries.sort();
-        for (name, is_folder) in entries.iter().filter(|(name, _)| piece.matches(name)) {
-            match piece {
-                Piece::Folders if *is_folder => self.walk(&inside(name), pieces, depth + 1)?,
-                Piece::Folders => {}
-                _ => self.walk(&inside(name), rest, depth + 1)?,
-            }
-        }
-        Ok(())
     }
 }
 
@@ -198,6 +126,7 @@ fn folder(given: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::glob::DEEPEST;
 
     fn folder_with(names: &[&str]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use inkcell_engine::notebook::{
     Form, MarkerIds, Notebook, Outputs, PageLimits, SearchIn, Selector, page,
 };
-use inkcell_engine::{EngineError, LastRuns, OpenNotebook, read_with_runs};
+use inkcell_engine::{CellFilter, EngineError, LastRuns, OpenNotebook, read_with_runs};
 use serde_json::json;
 
 use crate::args::Read;
@@ -34,15 +34,18 @@ pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Resu
     if selector.form == Form::Raw {
         return raw(path, &selector, settings, output);
     }
-    let (opened, runs) = if args.outline && args.search.is_none() {
+    let filter = args.cells.as_deref().and_then(CellFilter::parse);
+    let is_outline = args.outline && args.search.is_none();
+    let (opened, runs) = if is_outline || filter.is_some_and(CellFilter::needs_runs) {
         read_with_runs(&settings.notebooks, path)?
     } else {
         (settings.notebooks.read(path)?, LastRuns::default())
     };
     report::tell_recovered(&opened, output);
-    let cells = match &args.cells {
-        None => (0..opened.notebook.len()).collect(),
-        Some(list) => pick_cells(&opened, list)?,
+    let cells = match (filter, &args.cells) {
+        (Some(filter), _) => filter.pick(&opened, &runs),
+        (None, Some(list)) => pick_cells(&opened, list)?,
+        (None, None) => (0..opened.notebook.len()).collect(),
     };
     let written = if let Some(pattern) = &args.search {
         search(path, pattern, outputs, &opened, &cells, output)?

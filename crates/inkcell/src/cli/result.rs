@@ -23,6 +23,9 @@ use crate::settings::Settings;
 use crate::view::reply;
 use crate::words;
 
+/// The most bytes of an answer that is made of several values.
+const MADE_BYTES: usize = 1 << 20;
+
 /// The part of an artifact that the arguments select.
 enum Part {
     /// These lines; no ranges mean all.
@@ -109,24 +112,27 @@ fn call(report: &PythonReport, output: &mut Output) -> Result<Exit, Failure> {
 }
 
 fn part(args: &ShowResult, ranges: &[LineRange]) -> Result<Part, Failure> {
-    let flag = [
-        ("--lines", args.lines.is_some()),
-        ("--grep", args.grep.is_some()),
-        ("--json-path", args.json_path.is_some()),
-    ];
+    let flag = [("--lines", args.lines.is_some()), ("--json-path", args.json_path.is_some())];
     if let Some((flag, _)) = flag.iter().find(|(_, given)| *given && !ranges.is_empty()) {
         return Err(Failure::argument(flag, words::artifact::LINES_CHOSEN));
-    }
-    if let Some(pattern) = &args.grep {
-        return Ok(Part::Matches(SearchPattern::new(pattern)?));
     }
     if let Some(path) = &args.json_path {
         return Ok(Part::Value(JsonPath::parse(path)?, path.clone()));
     }
-    let Some(given) = &args.lines else { return Ok(Part::Lines(ranges.to_vec())) };
+    let ranges = match &args.lines {
+        Some(given) => named_lines(given)?,
+        None => ranges.to_vec(),
+    };
+    Ok(match &args.grep {
+        Some(pattern) => Part::Matches(SearchPattern::new(pattern)?.within(ranges)),
+        None => Part::Lines(ranges),
+    })
+}
+
+fn named_lines(given: &str) -> Result<Vec<LineRange>, Failure> {
     let selector = format!(":{given}");
     match split_selector(&selector).map_err(EngineError::from)? {
-        ("", selector) if !selector.ranges.is_empty() => Ok(Part::Lines(selector.ranges)),
+        ("", selector) if !selector.ranges.is_empty() => Ok(selector.ranges),
         _ => {
             let problem =
                 format!("{}; {}", words::artifact::not_lines(given), words::artifact::WRITE_LINES);
@@ -252,8 +258,21 @@ fn value(
     given: &str,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    let read = match found.json(path, 0)? {
+    let read = match found.json(path, MADE_BYTES)? {
         JsonFound::Value(read) => read,
+        JsonFound::Made { text, shown, count } => {
+            if output.is_json() {
+                begin(found, output)?;
+                let head = format!("\"shown\": {shown},\n  \"count\": {count}");
+                raw(output, &format!(",\n  \"path\": {},\n  {head}", Value::from(given)))?;
+                return raw(output, &format!(",\n  \"made\": {}\n}}\n", Value::from(text)));
+            }
+            raw(output, &format!("{text}\n"))?;
+            if shown < count {
+                output.aside(&words::artifact::first_values(shown, count));
+            }
+            return Ok(());
+        }
         JsonFound::Nothing { followed, kind, entries, keys } => {
             return Err(nowhere(given, followed, kind, entries, &keys));
         }

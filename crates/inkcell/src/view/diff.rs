@@ -12,11 +12,16 @@ pub(crate) fn write(
     differences: &[CellDiff],
     about: Option<&str>,
 ) -> io::Result<()> {
-    differences.iter().flat_map(lines).try_for_each(|line| output.line(&line))?;
+    lines(differences).iter().try_for_each(|line| output.line(line))?;
     about.map_or(Ok(()), |about| output.line(about))
 }
 
-fn lines(difference: &CellDiff) -> Vec<String> {
+/// The differences, cell by cell.
+pub(crate) fn lines(differences: &[CellDiff]) -> Vec<String> {
+    differences.iter().flat_map(cell_lines).collect()
+}
+
+fn cell_lines(difference: &CellDiff) -> Vec<String> {
     let whole = |sign: char, cell: &CellCandidate, kind: &str, change: &str, source: &str| {
         let head = format!("{sign} {cell} [{kind}] {change}");
         let source = source.lines().map(|line| format!("  {sign}{line}"));

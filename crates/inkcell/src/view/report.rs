@@ -3,7 +3,7 @@
 use std::io;
 
 use inkcell_engine::notebook::{
-    Action, CellChange, Compare, EditNote, EditReport, Notebook, diff, first_line,
+    Action, CellChange, CellDiff, Compare, EditNote, EditReport, Notebook, diff, first_line,
 };
 use inkcell_engine::{FileEffect, OpenNotebook, SavedChange};
 use serde_json::{Value, json};
@@ -22,16 +22,16 @@ pub(crate) fn write(output: &mut Output, saved: &SavedChange<EditReport>) -> io:
     if output.is_json() {
         return output.json(&as_json(saved));
     }
-    lines(saved).iter().try_for_each(|line| output.line(line))?;
-    if saved.effect == FileEffect::WouldWrite {
-        let empty = Notebook::empty();
-        let before = saved.before.as_ref().unwrap_or(&empty);
-        return render_diff::write(output, &diff(before, &saved.after, Compare::All), None);
-    }
-    Ok(())
+    lines(saved).iter().try_for_each(|line| output.line(line))
 }
 
-/// The changes, then the new state of the file. A single change is described in full.
+/// The differences that a change makes, or would make.
+fn differences(saved: &SavedChange<EditReport>) -> Vec<CellDiff> {
+    let empty = Notebook::empty();
+    diff(saved.before.as_ref().unwrap_or(&empty), &saved.after, Compare::All)
+}
+
+/// The changes, then the new state of the file, or what would change in it. A single change is described in full.
 pub(crate) fn lines(saved: &SavedChange<EditReport>) -> Vec<String> {
     // A copy is written even if no cell needed a change.
     let is_copy =
@@ -44,6 +44,7 @@ pub(crate) fn lines(saved: &SavedChange<EditReport>) -> Vec<String> {
     };
     if saved.effect == FileEffect::WouldWrite {
         lines.push(words::edit::NOT_WRITTEN.to_owned());
+        lines.extend(render_diff::lines(&differences(saved)));
         return lines;
     }
     if changes.is_empty() {
@@ -213,9 +214,7 @@ fn as_json(saved: &SavedChange<EditReport>) -> Value {
         "backup": saved.backup.as_ref().map(|path| path.display().to_string()),
     });
     if saved.effect == FileEffect::WouldWrite {
-        let empty = Notebook::empty();
-        let before = saved.before.as_ref().unwrap_or(&empty);
-        answer["diff"] = render_diff::as_json(&diff(before, &saved.after, Compare::All));
+        answer["diff"] = render_diff::as_json(&differences(saved));
     }
     answer
 }
@@ -255,6 +254,7 @@ fn action_name(action: Action) -> &'static str {
         Action::Moved => "moved",
         Action::Retyped => "type changed",
         Action::Substituted { .. } => "substituted",
+        Action::Renamed { .. } => "renamed",
         Action::Cleared => "cleared",
         Action::MetaChanged => "metadata changed",
         Action::OutputsSet => "outputs set",

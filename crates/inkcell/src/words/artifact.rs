@@ -74,7 +74,14 @@ pub(crate) const NO_ARTIFACT: &str = "the answer is no artifact, which is a faul
 
 pub(crate) const MORE_THAN_ONE_PART: &str = "this asks for more than one part";
 
-pub(crate) const ONE_PART: &str = "give one of: lines, grep, json_path, offset";
+pub(crate) const ONE_PART: &str = "give one of: lines and grep, json_path, offset";
+
+pub(crate) const CONTEXT_OF_GREP: &str = "context: it needs grep, whose matches it surrounds";
+
+/// The remark below the first of several values.
+pub(crate) fn first_values(shown: u64, count: u64) -> String {
+    format!("[The first {shown} of {count} are here; take fewer, as with [100:200]]")
+}
 
 /// How to read on, at the end of a remark about a part.
 pub(crate) fn use_lines(next: &dyn Display) -> String {

@@ -23,6 +23,8 @@ pub(crate) fn title(action: Action) -> String {
         Action::Retyped => "✓ Cell type changed",
         Action::Substituted { count: 1 } => "✓ Text replaced in 1 place",
         Action::Substituted { count } => return format!("✓ Text replaced in {count} places"),
+        Action::Renamed { count: 1 } => "✓ Name replaced in 1 place",
+        Action::Renamed { count } => return format!("✓ Name replaced in {count} places"),
         Action::Cleared => "✓ Outputs cleared",
         Action::MetaChanged => "✓ Metadata changed",
         Action::OutputsSet => "✓ Outputs set",
@@ -49,6 +51,10 @@ pub(crate) fn note(note: EditNote) -> Option<String> {
         EditNote::IdAdded => "the cell had no id and was given one".to_owned(),
         EditNote::AttachmentsRemoved => {
             "attachments were removed; code cells cannot have any".to_owned()
+        }
+        EditNote::LeftInCommands(1) => "the old name stays in 1 place inside a magic".to_owned(),
+        EditNote::LeftInCommands(count) => {
+            format!("the old name stays in {count} places inside magics")
         }
         EditNote::SurrogatesLost => {
             "the old source held half characters that no text can hold; they are now U+FFFD"
@@ -91,6 +97,8 @@ pub(crate) const EMPTY_STDIN: &str = "standard input is empty; to empty a cell g
 
 pub(crate) const LEAVE_RUN_OUT: &str = "leave run out; nothing was changed";
 
+pub(crate) const DRY_RUN_RUNS_NOTHING: &str = "dry_run changes nothing, so nothing can be run";
+
 pub(crate) fn created(shown: &dyn Display, version: &dyn Display) -> String {
     format!("✓ Notebook created\n  Notebook: {shown}\n  Version: {version}")
 }
@@ -107,9 +115,17 @@ pub(crate) const GIVE_OPERATION: &str = "give one operation (op, cell, source, .
 
 pub(crate) const ONLY_ONE_OF: &str = "give only one of ops, text and an operation beside path";
 
-pub(crate) fn not_switch(other: &dyn Display) -> String {
-    format!("all is {other}; it is true or false")
+pub(crate) const ONLY_FOR_ALL: &str =
+    "a pattern of paths takes sub and rename without a cell, and no version";
+
+pub(crate) const RUN_OF_ONE: &str = "run: give the path of one notebook";
+
+/// The title of an edit of several notebooks.
+pub(crate) fn replaced_in(places: &str, changed: usize, all: usize) -> String {
+    format!("✓ Replaced in {places}, in {changed} of {all} notebooks")
 }
+
+pub(crate) const NOTHING_WRITTEN: &str = "Nothing was written.";
 
 pub(crate) const NOTHING_RUN: &str = "[No code was changed, so nothing was run.]";
 

@@ -108,6 +108,13 @@ pub(crate) fn invalid_json(path: &dyn Display) -> String {
     format!("Invalid JSON in notebook: {path}")
 }
 
+pub(crate) const CELLS_OF_ONE: &str = "cells: give the path of one notebook, or leave cells out";
+
+/// The first line of a search in several notebooks.
+pub(crate) fn found_in(lines: &str, with_hits: usize, all: usize) -> String {
+    format!("{lines} found in {with_hits} of {all} notebooks")
+}
+
 pub(crate) const GIVE_PATH: &str = "give the path of a file";
 
 pub(crate) fn leaves_out(path: &dyn Display, cells: &str) -> String {

@@ -8,6 +8,12 @@ pub(crate) fn no_notebook(missing: &str) -> String {
 
 pub(crate) const NONE_BESIDE_MATRIX: &str = "give a notebook for the matrix";
 
+pub(crate) fn no_match(pattern: &str) -> String {
+    format!("no notebook matches {pattern}")
+}
+
+pub(crate) const WRITE_PATTERN: &str = "** stands for folders below, as in nb/**/*.ipynb";
+
 pub(crate) const LOOK_WITH_LS: &str =
     "list the files with ls; ** stands for folders below, as in 'nb/**/*.ipynb'";
 

@@ -13,6 +13,7 @@ use super::order::{Order, Spot, Target};
 use super::patch::{
     CellPatch, SourceShape, find_member_indent, quote, write_cell, write_list, write_source,
 };
+use super::rename::CellCode;
 use super::report::{Action, CellChange, EditNote, EditReport};
 use super::substitute::{Matches, substitute};
 use crate::cell::{CellKind, CellRef, IdSource};
@@ -21,6 +22,7 @@ use crate::document::{
 };
 use crate::error::{EditError, OpError};
 use crate::json;
+use crate::matching::nearest_lines;
 
 impl Notebook {
     /// Applies operations in order. Either all of them happen or none: on an error the notebook is
@@ -137,12 +139,16 @@ impl<'a> Batch<'a> {
                 self.patch(node, patch, &mut notes, id_rule)?;
                 self.report(op, node, Action::Retyped, notes);
             }
-            EditOp::Sub { cell, old, new, matches, outputs } => {
+            EditOp::Sub { cell: None, old, new, matches, outputs } => {
+                self.substitute_in_all(op, (old, new), *matches, *outputs)?;
+            }
+            EditOp::Sub { cell: Some(cell), old, new, matches, outputs } => {
                 let node = self.find(cell)?;
                 let (source, count) = self.substitute_in(node, old, new, *matches)?;
                 let notes = self.set_source(node, &source, None, *outputs, SourceShape::Keep)?;
                 self.report(op, node, Action::Substituted { count }, notes);
             }
+            EditOp::Rename { old, new, outputs } => self.rename(op, (old, new), *outputs)?,
             EditOp::Clear { cell: Some(cell) } => {
                 let node = self.find(cell)?;
                 let notes = self.clear(node)?;
@@ -252,13 +258,29 @@ impl<'a> Batch<'a> {
         CellView { index: self.index(node), body: self.body(node), fields }
     }
 
+    /// The language of the code cells, if the metadata name one.
+    pub(super) fn language(&self) -> Option<String> {
+        self.book.language()
+    }
+
+    /// The code cells in order.
+    pub(super) fn code_cells(&self) -> Vec<usize> {
+        let is_code = |node: &usize| self.slot(*node).kind() == Some(CellKind::Code);
+        self.order.nodes().filter(is_code).collect()
+    }
+
+    pub(super) fn cell_code(&self, node: usize) -> CellCode {
+        let view = self.view(node);
+        CellCode { cell: view.name(), source: view.source().text.into_owned() }
+    }
+
     // Change one cell.
 
     fn member_indent(&self, node: usize) -> Indent {
         find_member_indent(self.body(node), &self.indent, &self.book.style)
     }
 
-    fn set_source(
+    pub(super) fn set_source(
         &mut self,
         node: usize,
         source: &str,
@@ -334,10 +356,43 @@ impl<'a> Batch<'a> {
         matches: Matches,
     ) -> Result<(String, usize), OpError> {
         self.must_be_object(node)?;
-        let value = self.slot(node).fields.value(self.body(node), Key::Source).unwrap_or(b"\"\"");
-        let name = || self.book.view(self.index(node)).name();
-        substitute(&join_source(value).text, old, new, matches)
-            .map_err(|error| error.in_cell(name()))
+        let CellCode { cell, source } = self.cell_code(node);
+        substitute(&source, old, new, matches).map_err(|error| error.in_cell(cell))
+    }
+
+    fn substitute_in_all(
+        &mut self,
+        op: usize,
+        (old, new): (&str, &str),
+        matches: Matches,
+        outputs: OutputsAfter,
+    ) -> Result<(), OpError> {
+        if old.is_empty() {
+            return Err(OpError::EmptyPattern);
+        }
+        let is_cell = |node: &usize| self.slot(*node).fields.is_object;
+        let nodes: Vec<usize> = self.order.nodes().filter(is_cell).collect();
+        let count = |node: &usize| self.cell_code(*node).source.matches(old).count();
+        let counted = nodes.iter().map(|node| (*node, count(node)));
+        let found: Vec<(usize, usize)> = counted.filter(|(_, count)| *count > 0).collect();
+        let count = found.iter().map(|(_, count)| count).sum();
+        if count == 0 {
+            let nearest = nodes.iter().find_map(|node| {
+                let CellCode { cell, source } = self.cell_code(*node);
+                Some((cell, nearest_lines(&source, old).into_iter().next()?))
+            });
+            return Err(OpError::NoMatchAnywhere { nearest });
+        }
+        if count > 1 && matches == Matches::One {
+            let cells = found.iter().map(|(node, _)| self.view(*node).name()).collect();
+            return Err(OpError::ManyMatchesAnywhere { count, cells });
+        }
+        for (node, count) in found {
+            let source = self.cell_code(node).source.replace(old, new);
+            let notes = self.set_source(node, &source, None, outputs, SourceShape::Keep)?;
+            self.report(op, node, Action::Substituted { count }, notes);
+        }
+        Ok(())
     }
 
     fn set_meta(&mut self, node: usize, change: &MetaChange) -> Result<Vec<EditNote>, OpError> {
@@ -434,7 +489,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    fn report(&mut self, op: usize, node: usize, action: Action, notes: Vec<EditNote>) {
+    pub(super) fn report(&mut self, op: usize, node: usize, action: Action, notes: Vec<EditNote>) {
         let slot = self.slot(node);
         let value = slot.fields.value(self.body(node), Key::Id);
         let id = value.map(|value| json::decode(value).text.into_owned());

@@ -31,6 +31,7 @@ mod metadata;
 mod operation;
 mod order;
 mod patch;
+mod rename;
 mod report;
 mod substitute;
 

@@ -84,10 +84,10 @@ pub enum EditOp {
         /// The new kind, which may be the old one.
         kind: CellKind,
     },
-    /// Replaces text inside the source.
+    /// Replaces text inside sources.
     Sub {
-        /// The cell to change.
-        cell: CellRef,
+        /// The cell to change; none for all cells.
+        cell: Option<CellRef>,
         /// The text to find.
         old: String,
         /// The text that replaces each match.
@@ -95,6 +95,15 @@ pub enum EditOp {
         /// The number of matches that may be replaced.
         matches: Matches,
         /// The fate of outputs and execution count.
+        outputs: OutputsAfter,
+    },
+    /// Renames a name of the notebook in the Python of all code cells.
+    Rename {
+        /// The name to find.
+        old: String,
+        /// The name that it gets.
+        new: String,
+        /// The fate of outputs and execution count of each changed cell.
         outputs: OutputsAfter,
     },
     /// Removes outputs and execution count from one cell or from all.
@@ -142,12 +151,14 @@ impl EditOp {
             EditOp::Replace { cell, .. }
             | EditOp::Delete { cell }
             | EditOp::SetKind { cell, .. }
-            | EditOp::Sub { cell, .. }
             | EditOp::SetTags { cell, .. }
             | EditOp::SetOutputs { cell, .. } => vec![cell],
             EditOp::Move { cell, to } => std::iter::once(cell).chain(anchor(to)).collect(),
             EditOp::Insert { at, .. } => anchor(at).into_iter().collect(),
-            EditOp::Clear { cell } | EditOp::SetMeta { cell, .. } => cell.iter_mut().collect(),
+            EditOp::Rename { .. } => Vec::new(),
+            EditOp::Clear { cell } | EditOp::SetMeta { cell, .. } | EditOp::Sub { cell, .. } => {
+                cell.iter_mut().collect()
+            }
         }
     }
 }

@@ -21,6 +21,11 @@ pub enum Action {
         /// Number of replaced matches, from 1.
         count: usize,
     },
+    /// A name in the source was replaced by another one.
+    Renamed {
+        /// Number of its places; 0 if only magics and shell commands have it.
+        count: usize,
+    },
     /// Outputs and execution count were removed.
     Cleared,
     /// Metadata keys were set or removed.
@@ -42,6 +47,8 @@ pub enum EditNote {
     AttachmentsRemoved,
     /// U+FFFD replaced lone surrogates of the old source.
     SurrogatesLost,
+    /// Number of places in magics and shell commands where the old name stays.
+    LeftInCommands(usize),
 }
 
 /// One cell that an operation changed, in its state after the batch.
@@ -63,7 +70,8 @@ pub struct CellChange {
     pub notes: Vec<EditNote>,
 }
 
-/// The effects of a batch, one entry for each operation.
+/// The effects of a batch: one entry for each operation, and for one on all cells an entry for each that it
+/// changes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct EditReport {

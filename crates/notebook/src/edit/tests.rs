@@ -33,7 +33,35 @@ fn replace(source: &str, kind: Option<CellKind>, outputs: OutputsAfter) -> EditO
 }
 
 fn sub(old: &str, new: &str, matches: Matches, outputs: OutputsAfter) -> EditOp {
-    EditOp::Sub { cell: first(), old: old.to_owned(), new: new.to_owned(), matches, outputs }
+    EditOp::Sub { cell: Some(first()), old: old.to_owned(), new: new.to_owned(), matches, outputs }
+}
+
+/// Text is replaced in whichever cells have it, and counted for each.
+#[test]
+fn text_is_replaced_in_all_cells() {
+    let source = |source: &str| (CellPlace::End, CellKind::Code, source.to_owned());
+    let insert = |(at, kind, source)| EditOp::Insert { at, kind, source };
+    let mut notebook = Notebook::empty();
+    let cells = ["a a", "b", "xa"].map(source).map(insert);
+    notebook.apply(&cells, &mut IdSource::seeded(1)).unwrap();
+    let mut sub = |old: &str, new: &str, matches| {
+        let (cell, outputs) = (None, OutputsAfter::Keep);
+        let op = EditOp::Sub { cell, old: old.to_owned(), new: new.to_owned(), matches, outputs };
+        let report = notebook.apply(&[op], &mut IdSource::seeded(1));
+        let changes = report.map_err(|error| error.to_string())?.changes;
+        Ok::<_, String>(changes.iter().map(|change| (change.index, change.action)).collect())
+    };
+    let done = |index, count| (Some(index), Action::Substituted { count });
+    assert_eq!(sub("a", "c", Matches::All), Ok(vec![done(0, 2), done(2, 1)]));
+    assert_eq!(sub("b", "c c", Matches::One), Ok(vec![done(1, 1)]));
+    let many = sub("c", "d", Matches::One).unwrap_err();
+    assert!(
+        many.starts_with("the text to replace stands 5 times in the notebook: in cell 0"),
+        "{many}"
+    );
+    let none = sub("no", "d", Matches::All).unwrap_err();
+    assert_eq!(none, "the text to replace was not found in any cell");
+    assert!(sub("", "d", Matches::All).unwrap_err().contains("is empty"));
 }
 
 /// Applies one operation and compares the whole file and the notes.

@@ -9,10 +9,7 @@ use std::borrow::Cow;
 
 use crate::cell::CellKind;
 use crate::document::Notebook;
-use crate::python::{Statement, StatementKind, split_statements};
-
-/// Cell magics that run the rest of their cell as Python in the session.
-const PYTHON_MAGICS: [&str; 4] = ["time", "timeit", "capture", "prun"];
+use crate::python::{PYTHON_MAGICS, Statement, StatementKind, find_cell_magic, split_statements};
 
 /// Every character that some language, editor or tool treats as a line end.
 const LINE_ENDS: [char; 10] =
@@ -228,14 +225,4 @@ fn strip_prompts(source: Cow<'_, str>) -> Cow<'_, str> {
     let lines = source.split_inclusive('\n');
     let strip = |line| unprompted(line, ">>>").or_else(|| unprompted(line, "...")).unwrap_or(line);
     Cow::Owned(lines.map(strip).collect())
-}
-
-/// Finds the name of the magic that takes the whole cell; `%%name?` only asks for help about it.
-fn find_cell_magic(body: &str) -> Option<&str> {
-    let head = body.strip_prefix("%%")?;
-    let name = head.split(char::is_whitespace).next().unwrap_or_default();
-    let asked = name.trim_end_matches('?');
-    let is_question =
-        asked.len() < name.len() && asked.chars().all(|c| c.is_alphanumeric() || c == '_');
-    (!is_question).then_some(name)
 }

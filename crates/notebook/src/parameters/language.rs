@@ -3,6 +3,7 @@
 //! Owns that table, and the errors for values that cannot be written. `literal.rs` owns the form of values.
 
 use crate::error::EditError;
+use crate::python::KEYWORDS;
 
 /// A language in which parameters can be written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -29,13 +30,7 @@ pub enum ParameterLanguage {
 
 use ParameterLanguage::{Bash, CSharp, FSharp, Julia, Matlab, PowerShell, Python, R, Scala};
 
-/// Reserved words, by language.
-const PYTHON_WORDS: &[&str] = &[
-    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
-    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
-    "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
-    "with", "yield",
-];
+/// Reserved words, by language; `python` has those of Python.
 const R_WORDS: &[&str] = &[
     "if", "else", "repeat", "while", "function", "for", "next", "break", "TRUE", "FALSE", "NULL",
     "Inf", "NaN", "NA", "in",
@@ -160,7 +155,7 @@ impl ParameterLanguage {
             return Err(ParameterError::Name { name: name.to_owned(), language: self });
         }
         let words = match self {
-            Python => PYTHON_WORDS,
+            Python => KEYWORDS,
             R => R_WORDS,
             Julia => JULIA_WORDS,
             _ => &[],

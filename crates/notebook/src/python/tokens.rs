@@ -1,7 +1,32 @@
-//! The tokens of Python source, and the quotes that end a string.
+//! The tokens of Python source, the quotes that end a string, and the words that Python keeps for itself.
 //!
 //! Owns what hides the end of a line or of a statement: strings, comments, brackets and backslashes. It is not a
 //! parser, takes any text, and must not know what callers do with a token.
+
+use std::ops::Range;
+
+/// Words that cannot be names.
+pub(crate) const KEYWORDS: &[&str] = &[
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
+    "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
+    "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try", "while",
+    "with", "yield",
+];
+
+/// True for a text that can be a name. Of digits only those of ASCII count, though Python takes some others.
+pub(crate) fn is_name(text: &str) -> bool {
+    let is_letter = |c: char| c.is_alphabetic() || c == '_';
+    text.starts_with(is_letter)
+        && text.chars().all(|c| is_letter(c) || c.is_ascii_digit())
+        && !KEYWORDS.contains(&text)
+}
+
+/// Counts the places where a word stands as a whole, in code or elsewhere.
+pub(crate) fn count_words(text: &str, word: &str) -> usize {
+    let is_whole =
+        |at: usize| !text[..at].ends_with(is_word) && !text[at + word.len()..].starts_with(is_word);
+    text.match_indices(word).filter(|(at, _)| is_whole(*at)).count()
+}
 
 /// The kind of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,9 +157,30 @@ fn number_length(text: &str) -> usize {
 
 /// Reads the string whose prefix begins at `start`, and its quotes at `quotes`.
 fn read_string(bytes: &[u8], start: usize, quotes: usize) -> (PythonTokenKind, usize) {
-    let mut scan = StringScan { bytes, at: quotes, inside: Vec::new() };
+    let mut scan = StringScan::new(bytes, quotes);
     let end = scan.read(&bytes[start..quotes]);
     (PythonTokenKind::String(end), scan.at - start)
+}
+
+/// The code in the fields of a string token, without conversions and formats. The fields in a format are among them;
+/// those of strings inside a field are not.
+pub(super) fn string_fields(token: &str) -> Vec<Range<usize>> {
+    let bytes = token.as_bytes();
+    let Some(quotes) = token.find(['"', '\'']) else { return Vec::new() };
+    let prefix = &bytes[..quotes];
+    if !has_fields(prefix) {
+        return Vec::new();
+    }
+    let mut scan = StringScan::new(bytes, quotes);
+    scan.read(prefix);
+    let is_raw = prefix.iter().any(|byte| b"rR".contains(byte));
+    // `\N{DASH}` is a character by its name.
+    let is_character = |field: &Range<usize>| {
+        let before = bytes[..field.start - 1].strip_suffix(b"N").unwrap_or_default();
+        before.iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1
+    };
+    scan.fields.retain(|field| is_raw || !is_character(field));
+    scan.fields
 }
 
 /// The quotes that close a string.
@@ -168,9 +214,40 @@ struct StringScan<'a> {
     bytes: &'a [u8],
     at: usize,
     inside: Vec<Inside>,
+    /// How many f-strings are open.
+    strings: usize,
+    /// Where the code of a field of the outermost string began, while the scan is in it.
+    code: Option<usize>,
+    /// The code of the fields of the outermost string.
+    fields: Vec<Range<usize>>,
 }
 
-impl StringScan<'_> {
+impl<'a> StringScan<'a> {
+    fn new(bytes: &'a [u8], at: usize) -> StringScan<'a> {
+        StringScan { bytes, at, inside: Vec::new(), strings: 0, code: None, fields: Vec::new() }
+    }
+
+    /// Enters the field whose bracket is here.
+    fn begin_field(&mut self) {
+        self.inside.push(Inside::Field);
+        self.at += 1;
+        self.code = if self.strings == 1 { Some(self.at) } else { self.code };
+    }
+
+    /// Notes that the code of the innermost field ends here.
+    fn end_code(&mut self) {
+        if self.strings == 1
+            && let Some(start) = self.code.take()
+        {
+            self.fields.push(start..self.at);
+        }
+    }
+
+    fn end_string(&mut self) {
+        self.inside.pop();
+        self.strings -= 1;
+    }
+
     /// Reads the string whose quotes are here.
     fn read(&mut self, prefix: &[u8]) -> StringEnd {
         let is_triple = self.quotes().is_triple;
@@ -213,6 +290,7 @@ impl StringScan<'_> {
         self.at += quotes.length();
         if has_fields(prefix) {
             self.inside.push(Inside::Text(quotes));
+            self.strings += 1;
             return StringEnd::Broken;
         }
         while let Some(&byte) = self.bytes.get(self.at) {
@@ -233,14 +311,11 @@ impl StringScan<'_> {
     fn step_text(&mut self, byte: u8, quotes: Quotes) -> StringEnd {
         match byte {
             b'\\' if !self.starts_with(b"\\{") && !self.starts_with(b"\\}") => self.skip_escape(),
-            b'\n' if !quotes.is_triple => drop(self.inside.pop()),
+            b'\n' if !quotes.is_triple => self.end_string(),
             b'{' if self.starts_with(b"{{") => self.at += 2,
-            b'{' => {
-                self.inside.push(Inside::Field);
-                self.at += 1;
-            }
+            b'{' => self.begin_field(),
             _ if self.is_at(quotes) => {
-                self.inside.pop();
+                self.end_string();
                 self.at += quotes.length();
                 return StringEnd::Closed;
             }
@@ -260,12 +335,20 @@ impl StringScan<'_> {
                 self.at += 1;
             }
             b')' | b']' | b'}' => {
+                if matches!(inside, Inside::Field) && byte == b'}' {
+                    self.end_code();
+                }
                 if matches!(inside, Inside::Bracket) || byte == b'}' {
                     self.inside.pop();
                 }
                 self.at += 1;
             }
+            b'!' if matches!(inside, Inside::Field) && !self.starts_with(b"!=") => {
+                self.end_code();
+                self.at += 1;
+            }
             b':' if matches!(inside, Inside::Field) => {
+                self.end_code();
                 let around = self.inside.iter().rev().nth(1);
                 if let Some(&Inside::Text(quotes) | &Inside::Format(quotes)) = around {
                     self.inside.push(Inside::Format(quotes));
@@ -288,8 +371,7 @@ impl StringScan<'_> {
     fn step_format(&mut self, byte: u8, quotes: Quotes) {
         let is_end = self.is_at(quotes) || byte == b'\n' && !quotes.is_triple;
         if byte == b'{' {
-            self.inside.push(Inside::Field);
-            self.at += 1;
+            self.begin_field();
         } else if byte == b'\\' && !self.starts_with(b"\\{") && !self.starts_with(b"\\}") {
             self.skip_escape();
         } else if byte == b'}' || is_end {

@@ -26,6 +26,7 @@
 
 mod compare;
 mod diff;
+mod names;
 mod outline;
 mod search;
 
@@ -35,5 +36,6 @@ pub use compare::{
     compare, has_code_to_run, is_never_run,
 };
 pub use diff::{CellDiff, Compare, diff, notebook_changes, pairs};
+pub use names::NameUse;
 pub use outline::OutlineCell;
 pub use search::{Hit, SearchIn};

@@ -49,7 +49,7 @@ fn ops() -> Vec<EditOp> {
         }
     }
     ops.push(EditOp::Sub {
-        cell: CellRef::Index(1),
+        cell: Some(CellRef::Index(1)),
         old: "x".to_owned(),
         new: "y".to_owned(),
         matches: Matches::All,

@@ -175,7 +175,11 @@ impl Dice {
                 let part = match self.below(4) {
                     0 => ArtifactPart::Whole { offset: self.count() },
                     1 => ArtifactPart::Lines { start: self.place(), end: self.maybe(Dice::place) },
-                    2 => ArtifactPart::Grep { pattern: self.text() },
+                    2 => ArtifactPart::Grep {
+                        pattern: self.text(),
+                        lines: self.some(|dice| (dice.place(), dice.maybe(Dice::place))),
+                        context: self.count(),
+                    },
                     _ => ArtifactPart::Json { path: self.text() },
                 };
                 let forms = [ArtifactForm::Clean, ArtifactForm::Raw];

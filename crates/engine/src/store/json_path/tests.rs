@@ -54,6 +54,88 @@ fn a_json_path_leads_to_a_value() {
     assert_eq!(value("[0]", 9).unwrap(), nothing(0, JsonKind::Object, Some(6), Vec::new()));
 }
 
+/// Slices and stars lead to several values, and the words behind a bar tell about one.
+#[test]
+fn a_json_path_leads_to_several_values_or_to_a_shape() {
+    let text = r#"{"rows": [{"id": 1, "tags": ["a", "b"]}, {"id": 22}, {"no": [ ]}, {"id": null}],
+        "by|name": {"x": [1, 2], "y": [3]}, "text": "é"}"#;
+    let (_state, found) = artifact(text.as_bytes());
+    let read = |path: &str, max| found.json(&JsonPath::parse(path).expect(path), max).expect(path);
+    let made = |path: &str| match read(path, 1000) {
+        JsonFound::Made { text, shown, count } => {
+            assert_eq!(shown, count, "{path}");
+            text.replace('\n', "")
+        }
+        other => panic!("{path}: {other:?}"),
+    };
+    let table = [
+        (".rows[*].id", "[1,22,null]"),
+        (".rows[1:3]", r#"[{"id": 22},{"no": [ ]}]"#),
+        (".rows[-2:].id", "[null]"),
+        (".rows[:-3].tags[0]", r#"["a"]"#),
+        (".rows[ 2 : 1 ]", "[]"),
+        (".rows[9:]", "[]"),
+        (".rows[:][\"id\"]", "[1,22,null]"),
+        ("[\"by|name\"][*][*]", "[1,2,3]"),
+        ("[\"by|name\"][*][-1]", "[2,3]"),
+        (".rows[*].tags[*] | length", "2"),
+        (".rows | length", "4"),
+        ("| keys", r#"["rows", "by|name", "text"]"#),
+        (".rows[*]|keys", r#"["id", "tags"]"#),
+        (".rows[0].id | skeleton", "number"),
+        (".rows[2] | skeleton", r#"{  "no": []}"#),
+    ];
+    for (path, wanted) in table {
+        assert_eq!(made(path), wanted, "{path}");
+    }
+    let JsonFound::Made { text, .. } = read(". | skeleton", 0) else { panic!() };
+    let wanted = r#"{
+  "rows": [4 × {
+      "id": number
+      "tags": [2 × string]
+    }]
+  "by|name": {
+    "x": [2 × number]
+    "y": [1 × number]
+  }
+  "text": string
+}"#;
+    assert_eq!(text, wanted);
+    // Values that do not fit are counted.
+    let cut = JsonFound::Made { text: "[\n1,\n22\n]".to_owned(), shown: 2, count: 3 };
+    assert_eq!(read(".rows[*].id", 8), cut);
+    let nothing = |followed, kind, entries| {
+        let keys = Vec::new();
+        JsonFound::Nothing { followed, kind, entries, keys }
+    };
+    assert_eq!(read(".text[*]", 9), nothing(1, JsonKind::String, None));
+    assert_eq!(read(".text | length", 9), nothing(1, JsonKind::String, None));
+    assert_eq!(read(".rows | keys", 9), nothing(1, JsonKind::Array, Some(4)));
+}
+
+/// What is told about the shape of a value is short, whatever the value is.
+#[test]
+fn a_shape_is_short() {
+    let members: Vec<String> = (0..2000).map(|at| format!("\"key {at}\": {{}}")).collect();
+    let wide = format!("{{{}}}", members.join(","));
+    let many = vec![wide.as_str(); 30].into_iter().enumerate();
+    let many: Vec<String> = many.map(|(at, wide)| format!("\"{at}\": [{wide}]")).collect();
+    let text = format!("[[[[[[[[[{{}}]]]]]]]], {wide}, {{{}}}]", many.join(","));
+    let (_state, found) = artifact(text.as_bytes());
+    let made = |path: &str| match found.json(&JsonPath::parse(path).expect(path), 0) {
+        Ok(JsonFound::Made { text, shown, count }) => (text, shown, count),
+        other => panic!("{path}: {other:?}"),
+    };
+    assert_eq!(made("[0] | skeleton").0, "[1 × ".repeat(8) + "{0 keys}" + &"]".repeat(8));
+    let (keys, shown, count) = made("[1] | keys");
+    assert_eq!((shown, count, keys.matches(", ").count()), (1000, 2000, 999));
+    let (skeleton, ..) = made("[1] | skeleton");
+    assert!(skeleton.ends_with("\n  \"key 49\": {}\n  … 1950 more keys\n}"), "{skeleton}");
+    let (skeleton, ..) = made("[2] | skeleton");
+    assert!(skeleton.len() < 20_000, "{}", skeleton.len());
+    assert!(skeleton.ends_with("\"29\": [1 items]\n}"), "{skeleton}");
+}
+
 #[test]
 fn what_is_no_path_or_no_json_is_told() {
     let long = format!(".{}", "a".repeat(5000));

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use crate::app::gateways::is_address;
 use crate::args::Run;
-use crate::batch::{is_axis, is_glob};
+use crate::batch::is_axis;
+use crate::glob::is_glob;
 
 impl Run {
     /// Returns whether an argument is not a notebook and belongs to the matrix.

@@ -3,14 +3,17 @@
 //!
 //! Owns the bound of one answer. Each tool owns its effect on a file.
 
+use std::path::Path;
+
 use inkcell_engine::notebook::{PageLimits, Selector, TextError, page, visible_line};
 use inkcell_engine::output::size;
-use inkcell_engine::{EngineError, Kind, Notebooks};
+use inkcell_engine::{EngineError, Kind, Notebooks, is_notebook_path};
 use serde::{Deserialize as _, Deserializer};
 use serde_json::Value;
 
 use super::shown::Portion;
 use super::{CallContext, Desk, ToolError};
+use crate::glob::{is_glob, matching};
 use crate::output::{count, visible};
 use crate::words;
 use crate::words::step::Audience;
@@ -52,6 +55,26 @@ pub(crate) fn notebooks(desk: &Desk) -> Notebooks {
     match &desk.roots {
         Some(roots) => notebooks.narrowed_to(roots),
         None => notebooks,
+    }
+}
+
+/// The notebooks that a pattern matches; none if the path is no pattern, or a file with that very name.
+pub(crate) fn matching_notebooks(cwd: &Path, path: &str) -> Result<Option<Vec<String>>, ToolError> {
+    if !is_glob(path) || cwd.join(path).exists() {
+        return Ok(None);
+    }
+    let found = matching(cwd, path)
+        .map_err(|problem| ToolError::argument(format!("path: {problem}")))?
+        .into_iter()
+        .filter(|name| is_notebook_path(name));
+    let found: Vec<String> = found.collect();
+    match found.is_empty() {
+        true => Err(ToolError {
+            kind: Kind::NotFound,
+            message: words::path::no_match(path),
+            next: Some(words::path::WRITE_PATTERN.to_owned()),
+        }),
+        false => Ok(Some(found)),
     }
 }
 

@@ -9,8 +9,8 @@ use std::borrow::Cow;
 use futures_util::FutureExt as _;
 use inkcell_engine::api::{CellChoice, RunRequest};
 use inkcell_engine::notebook::{
-    DropRule, EditOp, EditReport, MarkerIds, Matches, Notebook, OutputsAfter, SourceShape,
-    TextRules, visible_line,
+    Action, DropRule, EditError, EditOp, EditReport, Notebook, OpError, OutputsAfter, RenameError,
+    SourceShape, TextRules, visible_line,
 };
 use inkcell_engine::operations::{Field, FieldKind, OPERATIONS, Operation, PLACE_FIELDS};
 use inkcell_engine::{
@@ -28,6 +28,7 @@ use super::seconds::Seconds;
 use super::shown::Portion;
 use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec, decode, lean};
 use crate::mcp::exposure::Exposure;
+use crate::output::count;
 use crate::view::report;
 use crate::words;
 
@@ -72,6 +73,7 @@ const ALIASES: [Alias; 5] = [
 #[derive(Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 struct Args {
+    /// For sub and rename also many: **/*.ipynb
     path: String,
     /// Operations, each an object with the fields below
     #[schemars(with = "Option<Vec<Map<String, Value>>>")]
@@ -92,6 +94,9 @@ struct Args {
     /// Make it when it is missing
     #[serde(default)]
     create: bool,
+    /// Only say what would change
+    #[serde(default)]
+    dry_run: bool,
     #[serde(default)]
     run: RunArg,
     wait: Option<Seconds>,
@@ -165,12 +170,6 @@ enum Change {
         text: String,
         rules: TextRules,
     },
-    Sub {
-        old: String,
-        new: String,
-        matches: Matches,
-        rules: TextRules,
-    },
     /// Only make the notebook.
     Nothing,
 }
@@ -191,7 +190,7 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
         if_missing: if args.create { IfMissing::CreateNotebook } else { IfMissing::Fail },
         backup: if args.backup { Backup::Yes } else { Backup::No },
         force: Force::No,
-        mode: Mode::Write,
+        mode: if args.dry_run { Mode::DryRun } else { Mode::Write },
     };
     let run = args.run;
     let shown = Portion::of(args.max_bytes, args.tail)?;
@@ -205,11 +204,19 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
         let next = Some(words::edit::LEAVE_RUN_OUT.to_owned());
         return Err(ToolError { kind: Kind::Unavailable, message: refusal, next });
     }
+    if run != RunArg::None && args.dry_run {
+        return Err(ToolError::argument(words::edit::DRY_RUN_RUNS_NOTHING)
+            .with_next(words::edit::LEAVE_RUN_OUT));
+    }
     let change = change(args)?;
-    let (notebooks, ids) = (files::notebooks(desk), desk.settings.marker_ids);
+    let (notebooks, cwd) = (files::notebooks(desk), desk.cwd.clone());
     let path = request.path.clone();
-    let edited =
-        on_disk(&context, move || edit(&path, &change, &options, &notebooks, (ids, run))).await?;
+    let edited = on_disk(&context, move || match files::matching_notebooks(&cwd, &path)? {
+        Some(paths) if run == RunArg::None => edit_all(&paths, &change, &options, &notebooks),
+        Some(_) => Err(ToolError::argument(words::edit::RUN_OF_ONE)),
+        None => edit(&path, &change, &options, &notebooks, run),
+    })
+    .await?;
     match run {
         RunArg::None => Ok(edited.reply),
         _ => after::run(desk, (request, shown), edited, context).await,
@@ -228,7 +235,7 @@ fn edit(
     change: &Change,
     options: &SaveOptions,
     notebooks: &Notebooks,
-    (ids, run): (MarkerIds, RunArg),
+    run: RunArg,
 ) -> Result<EditResult, ToolError> {
     if matches!(change, Change::Nothing) {
         let version = notebooks.create(path, None)?;
@@ -238,11 +245,63 @@ fn edit(
         let reply = ToolReply::text(text).with_structured(structured);
         return Ok(EditResult { reply, cells: None });
     }
-    let saved =
-        notebooks.change(path, options, |notebook, base| change.apply(notebook, base, ids))?;
+    let saved = notebooks.change(path, options, |notebook, base| change.apply(notebook, base))?;
     let text = joined(&report::lines(&saved));
     let reply = ToolReply::text(text).with_structured(report::brief_json(&saved));
     Ok(EditResult { reply, cells: after::chosen(&saved, run) })
+}
+
+/// Makes the same edit in several notebooks. Those without the text or the name stay as they are.
+fn edit_all(
+    paths: &[String],
+    change: &Change,
+    options: &SaveOptions,
+    notebooks: &Notebooks,
+) -> Result<EditResult, ToolError> {
+    let is_for_all =
+        |op: &EditOp| matches!(op, EditOp::Sub { cell: None, .. } | EditOp::Rename { .. });
+    if !matches!(change, Change::Ops(ops) if ops.iter().all(is_for_all)) || options.base.is_some() {
+        return Err(ToolError::argument(words::edit::ONLY_FOR_ALL));
+    }
+    let (mut lines, mut rows, mut total) = (Vec::new(), Vec::new(), 0);
+    for path in paths {
+        let saved = notebooks.change(path, options, |notebook, base| change.apply(notebook, base));
+        let saved = match saved {
+            Ok(saved) => saved,
+            Err(error) if is_without(&error) => continue,
+            Err(error) => {
+                lines.push(format!("  {error}"));
+                continue;
+            }
+        };
+        let places = saved.value.changes.iter().map(|change| match change.action {
+            Action::Substituted { count } | Action::Renamed { count } => count,
+            _ => 0,
+        });
+        let places: usize = places.sum();
+        total += places;
+        let (shown, places) = (visible_line(path), count(places, "place"));
+        lines.push(format!("  {shown}: {places}  version {}", saved.version));
+        rows.push(report::brief_json(&saved));
+    }
+    let title = words::edit::replaced_in(&count(total, "place"), rows.len(), paths.len());
+    lines.insert(0, title);
+    if options.mode == Mode::DryRun {
+        lines.push(words::edit::NOTHING_WRITTEN.to_owned());
+    }
+    let reply = ToolReply::text(joined(&lines)).with_structured(json!({"notebooks": rows}));
+    Ok(EditResult { reply, cells: None })
+}
+
+/// True if a notebook has nothing that the edit could change, or cannot be reached at all.
+fn is_without(error: &EngineError) -> bool {
+    let EngineError::Edit { error: EditError::Op { problem, .. }, .. } = error else {
+        return matches!(error, EngineError::OutsideRoots { .. });
+    };
+    matches!(
+        problem,
+        OpError::NoMatchAnywhere { .. } | OpError::Rename(RenameError::NotMade { .. })
+    )
 }
 
 /// An insert in those words goes behind the cell that is named, or to the start (B:N-37).
@@ -271,19 +330,16 @@ fn change(args: Args) -> Result<Change, ToolError> {
         Some(OutputsArg::Keep) => (OutputsAfter::Keep, OutputsAfter::Keep),
         Some(OutputsArg::Clear) => (OutputsAfter::Clear, OutputsAfter::ClearIfChanged),
     };
-    let rules = |outputs| TextRules {
+    let rules = TextRules {
         drop: DropRule::Exactly(args.drop),
-        outputs,
+        outputs: text_outputs,
         shape: SourceShape::Keep,
     };
     let Inline(mut fields) = args.inline;
     match (args.ops, args.text, !fields.is_empty()) {
         (Some(ops), None, false) => Ok(Change::Ops(parse_ops(&ops_text(ops), outputs)?)),
-        (None, Some(text), false) => Ok(Change::Text { text, rules: rules(text_outputs) }),
+        (None, Some(text), false) => Ok(Change::Text { text, rules }),
         (None, None, true) => {
-            if let Some((old, new, matches)) = sub_anywhere(&fields)? {
-                return Ok(Change::Sub { old, new, matches, rules: rules(outputs) });
-            }
             if let (None, Some(op)) = (fields.get("op"), usual_op(&fields)) {
                 fields.insert("op".to_owned(), op.into());
             }
@@ -294,7 +350,7 @@ fn change(args: Args) -> Result<Change, ToolError> {
                 other => other.into(),
             })?))
         }
-        (None, None, false) if args.create => Ok(Change::Nothing),
+        (None, None, false) if args.create && !args.dry_run => Ok(Change::Nothing),
         (None, None, false) => {
             Err(ToolError::argument(words::edit::NOTHING_TO_DO)
                 .with_next(words::edit::GIVE_OPERATION))
@@ -309,26 +365,6 @@ fn ops_text(ops: Value) -> String {
         Value::String(text) => text,
         other => other.to_string(),
     }
-}
-
-/// Texts to replace wherever they stand, when no cell is named.
-fn sub_anywhere(
-    fields: &Map<String, Value>,
-) -> Result<Option<(String, String, Matches)>, ToolError> {
-    let is_sub = fields.get("op").is_none_or(|op| op == "sub") && !fields.contains_key("cell");
-    let (Some(Value::String(old)), Some(Value::String(new)), true) =
-        (fields.get("old"), fields.get("new"), is_sub)
-    else {
-        return Ok(None);
-    };
-    let matches = match fields.get("all") {
-        None | Some(Value::Bool(false)) => Matches::One,
-        Some(Value::Bool(true)) => Matches::All,
-        Some(other) => {
-            return Err(ToolError::argument(words::edit::not_switch(&other)));
-        }
-    };
-    Ok(Some((old.clone(), new.clone(), matches)))
 }
 
 /// What is meant when nothing else could be.
@@ -346,18 +382,10 @@ fn usual_op(fields: &Map<String, Value>) -> Option<&'static str> {
 }
 
 impl Change {
-    fn apply(
-        &self,
-        notebook: &mut Notebook,
-        base: &Base,
-        ids: MarkerIds,
-    ) -> Result<EditReport, EngineError> {
+    fn apply(&self, notebook: &mut Notebook, base: &Base) -> Result<EditReport, EngineError> {
         match self {
             Change::Ops(ops) => base.apply(notebook, ops),
             Change::Text { text, rules } => base.put_text(notebook, text, *rules),
-            Change::Sub { old, new, matches, rules } => {
-                base.replace_text(notebook, (old, new), *matches, ids, *rules)
-            }
             Change::Nothing => Ok(EditReport::default()),
         }
     }

@@ -8,7 +8,8 @@ use futures_util::FutureExt as _;
 use inkcell_engine::notebook::{Form, MarkerIds, Outputs, SearchIn, Selector, visible_line};
 use inkcell_engine::output::size;
 use inkcell_engine::{
-    Engine, LastRuns, Notebooks, OpenNotebook, is_notebook_path, parse_notebook, read_with_runs,
+    CellFilter, Engine, EngineError, LastRuns, Notebooks, OpenNotebook, is_notebook_path,
+    parse_notebook, read_with_runs,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -38,11 +39,11 @@ const ALIASES: &[Alias] =
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// An .ipynb file; lines may follow: nb.ipynb:40-80
+    /// An .ipynb file; lines may follow: nb.ipynb:40-80. To search many: **/*.ipynb
     path: String,
     #[serde(default)]
     view: View,
-    /// Only these: indexes, ranges, ids, such as 0,3-5,ab12,-1
+    /// Only these: 0,3-5,ab12,-1 or stale, failed, headings, makes:df, uses:df
     #[serde(default, deserialize_with = "files::list")]
     #[schemars(with = "Option<String>")]
     cells: Option<String>,
@@ -75,12 +76,64 @@ enum OutputsArg {
     Full,
 }
 
+impl From<OutputsArg> for Outputs {
+    fn from(given: OutputsArg) -> Outputs {
+        match given {
+            OutputsArg::None => Outputs::None,
+            OutputsArg::Digest => Outputs::Digest,
+            OutputsArg::Full => Outputs::Full,
+        }
+    }
+}
+
 async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolReply, ToolError> {
     let args: Args = decode(given, ALIASES)?;
     let (notebooks, ids) = (files::notebooks(desk), desk.settings.marker_ids);
-    let (reader, engine) =
-        (Reader::at(desk, Portion::of(args.max_bytes, args.tail)?), desk.engine.clone());
-    on_disk(&context, move || read(&args, &notebooks, &engine, (ids, reader))).await
+    let reader = Reader::at(desk, Portion::of(args.max_bytes, args.tail)?);
+    let (engine, cwd) = (desk.engine.clone(), desk.cwd.clone());
+    on_disk(&context, move || match &args.search {
+        Some(pattern) => match files::matching_notebooks(&cwd, &args.path)? {
+            Some(paths) => search_all(&args, pattern, &notebooks, &paths, reader),
+            None => read(&args, &notebooks, &engine, (ids, reader)),
+        },
+        None => read(&args, &notebooks, &engine, (ids, reader)),
+    })
+    .await
+}
+
+/// The hits of each notebook that has some, with their number.
+fn search_all(
+    args: &Args,
+    pattern: &str,
+    notebooks: &Notebooks,
+    paths: &[String],
+    reader: Reader,
+) -> Result<ToolReply, ToolError> {
+    if args.cells.is_some() {
+        return Err(ToolError::argument(words::file::CELLS_OF_ONE));
+    }
+    let (mut lines, mut total, mut with_hits) = (Vec::new(), 0, 0);
+    for path in paths {
+        let opened = match notebooks.read(path) {
+            Ok(opened) => opened,
+            Err(EngineError::OutsideRoots { .. }) => continue,
+            Err(error) => {
+                lines.push(error.to_string());
+                continue;
+            }
+        };
+        let cells: Vec<usize> = (0..opened.notebook.len()).collect();
+        let hits = hits(&opened, pattern, args.outputs.into(), &cells)?;
+        if hits.is_empty() {
+            continue;
+        }
+        (total, with_hits) = (total + hits.len(), with_hits + 1);
+        let found = count(hits.len(), "line");
+        lines.push(format!("{}  version {}  {found}", visible_line(path), opened.version));
+        lines.extend(hits.iter().map(|hit| format!("  {hit}")));
+    }
+    let head = words::file::found_in(&count(total, "line"), with_hits, paths.len());
+    Ok(reply(head, shown(&joined(&lines), &Selector::default(), reader).text, reader))
 }
 
 fn read(
@@ -93,23 +146,22 @@ fn read(
     if args.view == View::Raw || selector.form == Form::Raw {
         return raw(args, notebooks, path, &selector, reader);
     }
-    let (opened, runs) = match (args.view, &args.search) {
-        (View::Outline, None) => read_with_runs(notebooks, path)?,
-        _ => (notebooks.read(path)?, LastRuns::default()),
+    let filter = args.cells.as_deref().and_then(CellFilter::parse);
+    let is_outline = args.view == View::Outline && args.search.is_none();
+    let (opened, runs) = match is_outline || filter.is_some_and(CellFilter::needs_runs) {
+        true => read_with_runs(notebooks, path)?,
+        false => (notebooks.read(path)?, LastRuns::default()),
     };
-    let cells = match &args.cells {
-        None => (0..opened.notebook.len()).collect(),
-        Some(list) => opened.pick_cells(list)?,
+    let cells = match (filter, &args.cells) {
+        (Some(filter), _) => filter.pick(&opened, &runs),
+        (None, Some(list)) => opened.pick_cells(list)?,
+        (None, None) => (0..opened.notebook.len()).collect(),
     };
     let mut head = outline::head(path, &opened);
     if let Some(cells) = opened.recovered {
         head.push_str(&format!("\n[{}]", recovered(cells)));
     }
-    let outputs = match args.outputs {
-        OutputsArg::None => Outputs::None,
-        OutputsArg::Digest => Outputs::Digest,
-        OutputsArg::Full => Outputs::Full,
-    };
+    let outputs = Outputs::from(args.outputs);
     let text: Cow<'_, str> = if let Some(pattern) = &args.search {
         let hits = hits(&opened, pattern, outputs, &cells)?;
         head.push_str(&format!("  {} found", count(hits.len(), "line")));

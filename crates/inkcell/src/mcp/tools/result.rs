@@ -5,7 +5,7 @@
 use bytes::Bytes;
 use futures_util::FutureExt;
 use inkcell_engine::api::{
-    ArtifactForm, ArtifactFound, ArtifactPart, ArtifactReport, ExecutionId, LinesPiece,
+    ArtifactForm, ArtifactFound, ArtifactPart, ArtifactReport, ExecutionId, LineHit, LinesPiece,
     ResultReport, ResultRequest,
 };
 use inkcell_engine::artifact::{ArtifactId, Scope, is_text_kind};
@@ -48,8 +48,10 @@ struct Arguments {
     lines: Option<String>,
     /// Regular expression: lines of an artifact that match.
     grep: Option<String>,
-    /// Value in a JSON artifact: .rows[0]["name"].
+    /// In a JSON artifact: .rows[0]["name"], [2:5], [*].id; then | keys, | length or | skeleton.
     json_path: Option<String>,
+    /// Lines around each match of grep.
+    context: Option<u64>,
     /// Bytes of an artifact from here on.
     offset: Option<u64>,
     /// As written: escape sequences, whole tracebacks.
@@ -80,8 +82,9 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
     let (id, selector) = split_selector(arguments.id.trim()).map_err(EngineError::from)?;
     let mut id = id.to_owned();
     if is_execution(desk, &id) {
-        let Arguments { lines, grep, json_path, offset, .. } = &arguments;
-        let is_part = lines.is_some() || grep.is_some() || json_path.is_some() || offset.is_some();
+        let Arguments { lines, grep, json_path, offset, context: around, .. } = &arguments;
+        let is_part = lines.is_some() || grep.is_some() || json_path.is_some();
+        let is_part = is_part || offset.is_some() || around.is_some();
         if !is_part && selector.ranges.is_empty() {
             return execution(desk, &id, &arguments, context).await;
         }
@@ -130,33 +133,43 @@ fn artifact_of(desk: &Desk, id: &str) -> Result<String, ToolError> {
     })
 }
 
-fn wanted(arguments: &Arguments, ranges: Vec<LineRange>) -> Result<PartChoice, ToolError> {
-    let Arguments { lines, grep, json_path, offset, .. } = arguments;
-    let is_selected = !ranges.is_empty();
-    let given = [lines.is_some() || is_selected, grep.is_some(), json_path.is_some()];
-    if given.into_iter().chain([offset.is_some()]).filter(|is_given| *is_given).count() > 1 {
+fn wanted(arguments: &Arguments, selected: Vec<LineRange>) -> Result<PartChoice, ToolError> {
+    let Arguments { lines, grep, json_path, offset, context, .. } = arguments;
+    let ranges = match lines {
+        Some(lines) => ranges(lines, &selected)?,
+        None => selected,
+    };
+    let by_line = grep.is_some() || !ranges.is_empty();
+    if u8::from(by_line) + u8::from(json_path.is_some()) + u8::from(offset.is_some()) > 1 {
         let problem = words::artifact::MORE_THAN_ONE_PART;
         return Err(ToolError::argument(problem).with_next(words::artifact::ONE_PART));
     }
-    if let Some(lines) = lines {
-        let selector = format!(":{}", lines.trim());
-        return match split_selector(&selector).map_err(EngineError::from)? {
-            ("", selector) if !selector.ranges.is_empty() && !is_selected => {
-                Ok(PartChoice::Lines(selector.ranges))
-            }
-            _ => {
-                let problem = format!("lines: {}", words::artifact::not_lines(lines));
-                Err(ToolError::argument(problem).with_next(words::artifact::WRITE_LINES))
-            }
-        };
+    if context.is_some() && grep.is_none() {
+        return Err(ToolError::argument(words::artifact::CONTEXT_OF_GREP));
     }
     Ok(match (grep, json_path, offset) {
-        (Some(pattern), _, _) => PartChoice::Part(ArtifactPart::Grep { pattern: pattern.clone() }),
+        (Some(pattern), _, _) => PartChoice::Part(ArtifactPart::Grep {
+            pattern: pattern.clone(),
+            lines: ranges.iter().map(|range| (range.start, range.end)).collect(),
+            context: context.unwrap_or_default(),
+        }),
         (_, Some(path), _) => PartChoice::Part(ArtifactPart::Json { path: path.clone() }),
         (_, _, Some(offset)) => PartChoice::Part(ArtifactPart::Whole { offset: *offset }),
-        _ if is_selected => PartChoice::Lines(ranges),
+        _ if !ranges.is_empty() => PartChoice::Lines(ranges),
         _ => PartChoice::Whole,
     })
+}
+
+/// The lines that a text names. The id must not name some, too.
+fn ranges(lines: &str, selected: &[LineRange]) -> Result<Vec<LineRange>, ToolError> {
+    let selector = format!(":{}", lines.trim());
+    match split_selector(&selector).map_err(EngineError::from)? {
+        ("", selector) if !selector.ranges.is_empty() && selected.is_empty() => Ok(selector.ranges),
+        _ => {
+            let problem = format!("lines: {}", words::artifact::not_lines(lines));
+            Err(ToolError::argument(problem).with_next(words::artifact::WRITE_LINES))
+        }
+    }
 }
 
 async fn artifact(
@@ -269,12 +282,21 @@ fn part_text(report: &ArtifactReport) -> Result<PartText, ToolError> {
                 notes.push(words::artifact::line_cut(&cut.line, &part, &all, &go_on));
             }
         }
-        ArtifactFound::Grep { hits, matching_lines, total_lines } => {
-            for hit in hits {
-                let cut = if hit.is_cut { " …" } else { "" };
-                text.push_str(&format!("{}: {}{cut}\n", hit.line, hit.text));
-            }
-            let shown = match u64::try_from(hits.len()) {
+        ArtifactFound::Grep { hits, matching_lines, total_lines, context } => {
+            let shown = match context.last() {
+                Some(last) => {
+                    text.push_str(&in_context(hits, context));
+                    hits.iter().filter(|hit| hit.line <= last.last).count()
+                }
+                None => {
+                    for hit in hits {
+                        let cut = if hit.is_cut { " …" } else { "" };
+                        text.push_str(&format!("{}: {}{cut}\n", hit.line, hit.text));
+                    }
+                    hits.len()
+                }
+            };
+            let shown = match u64::try_from(shown) {
                 Ok(shown) if shown < *matching_lines => words::artifact::first_shown(&shown),
                 _ => String::new(),
             };
@@ -287,6 +309,12 @@ fn part_text(report: &ArtifactReport) -> Result<PartText, ToolError> {
                 let entries = words::output::with_entries(*entries);
                 let (part, all, at) = (size(shown), size(*value_bytes), offset + shown);
                 notes.push(words::artifact::part_of_value(&part, &all, kind, &entries, &at));
+            }
+        }
+        ArtifactFound::Made { text: made, shown, count } => {
+            text.push_str(made);
+            if shown < count {
+                notes.push(words::artifact::first_values(*shown, *count));
             }
         }
         ArtifactFound::Bytes { offset, bytes, next_offset } => {
@@ -313,6 +341,22 @@ fn part_text(report: &ArtifactReport) -> Result<PartText, ToolError> {
         text.push_str(&format!("\n{}", notes.join("\n")));
     }
     Ok(PartText { text: text.trim_start_matches('\n').to_owned(), is_full })
+}
+
+/// Matches among the lines around them, marked as `grep` marks them.
+fn in_context(hits: &[LineHit], context: &[LinesPiece]) -> String {
+    let mut text = String::new();
+    for piece in context {
+        if !text.is_empty() {
+            text.push_str("--\n");
+        }
+        let lines = String::from_utf8_lossy(&piece.bytes);
+        for (number, line) in (piece.first..).zip(lines.lines()) {
+            let is_hit = hits.binary_search_by_key(&number, |hit| hit.line).is_ok();
+            text.push_str(&format!("{number}{} {line}\n", if is_hit { ':' } else { '-' }));
+        }
+    }
+    text
 }
 
 /// An artifact that is no text: a picture is shown where that fits, anything else is named.

@@ -153,6 +153,10 @@ impl Dice {
         }
     }
 
+    fn lines_piece(&mut self) -> LinesPiece {
+        LinesPiece { first: self.count(), last: self.count(), bytes: self.bytes() }
+    }
+
     pub(super) fn artifact(&mut self) -> ArtifactReport {
         ArtifactReport {
             id: self.text(),
@@ -161,18 +165,14 @@ impl Dice {
             total_bytes: self.count(),
             problem: self.maybe(Dice::text),
             path: self.path(),
-            found: match self.below(5) {
+            found: match self.below(6) {
                 0 => ArtifactFound::Bytes {
                     offset: self.count(),
                     bytes: self.bytes(),
                     next_offset: self.maybe(Dice::count),
                 },
                 1 => ArtifactFound::Lines {
-                    pieces: self.some(|dice| LinesPiece {
-                        first: dice.count(),
-                        last: dice.count(),
-                        bytes: dice.bytes(),
-                    }),
+                    pieces: self.some(Dice::lines_piece),
                     total_lines: self.count(),
                     cut: self.maybe(|dice| LineCut {
                         line: dice.count(),
@@ -190,6 +190,12 @@ impl Dice {
                     }),
                     matching_lines: self.count(),
                     total_lines: self.count(),
+                    context: self.some(Dice::lines_piece),
+                },
+                4 => ArtifactFound::Made {
+                    text: self.text(),
+                    shown: self.count(),
+                    count: self.count(),
                 },
                 3 => ArtifactFound::Json {
                     kind: self.text(),

@@ -20,7 +20,11 @@ pub(super) fn chosen(saved: &SavedChange<EditReport>, run: RunArg) -> Option<Cel
     let is_changed = |change: &&inkcell_engine::notebook::CellChange| {
         let is_source = matches!(
             change.action,
-            Action::Replaced | Action::Inserted | Action::Substituted { .. } | Action::Retyped
+            Action::Replaced
+                | Action::Inserted
+                | Action::Substituted { .. }
+                | Action::Renamed { .. }
+                | Action::Retyped
         );
         is_source && !change.notes.contains(&EditNote::Unchanged)
     };

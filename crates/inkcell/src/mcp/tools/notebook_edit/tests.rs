@@ -46,7 +46,12 @@ async fn one_operation_inline() {
         (
             json!({"old": "x = 1", "new": "x = 7"}),
             [title, "x = 7\nprint(x)", "y = 2\n"],
-            "✓ Cell updated",
+            "✓ Text replaced in 1 place",
+        ),
+        (
+            json!({"op": "rename", "old": "x", "new": "z"}),
+            [title, "z = 1\nprint(z)", "y = 2\n"],
+            "✓ Name replaced in 2 places",
         ),
         (
             json!({"op": "move", "cell": 2, "at": "start"}),
@@ -166,6 +171,60 @@ async fn a_batch_of_nine_inserts_is_told_in_few_bytes() {
     let wanted = "✓ 3 changes\n  Notebook: nb.ipynb\n  Cell deleted: aaaa1111 (was at 1)\n  Metadata changed\n  \
                   Cell updated: 1 bbbb2222; 1 output was cleared\n  Version: ";
     assert!(said.starts_with(wanted), "{said}");
+}
+
+/// A pattern of paths edits each notebook that has the text, and counts its places.
+#[tokio::test]
+async fn a_pattern_edits_several_notebooks() {
+    let desk = TestDesk::on_files();
+    std::fs::create_dir(desk.path("sub")).unwrap();
+    for name in ["a.ipynb", "sub/b.ipynb", "none.ipynb"] {
+        desk.put(name, small());
+    }
+    desk.put("none.ipynb", small().replace("print(x)", "pass"));
+    desk.put("broken.ipynb", "{");
+    let sub = json!({"path": "**/*.ipynb", "old": "print", "new": "show"});
+    let mut dry = sub.clone();
+    dry["dry_run"] = true.into();
+    let text = desk.good("notebook_edit", dry).await;
+    assert!(text.ends_with("\nNothing was written."), "{text}");
+    assert_eq!(desk.get("a.ipynb"), small());
+    let text = desk.good("notebook_edit", sub).await;
+    assert!(text.starts_with("✓ Replaced in 2 places, in 2 of 4 notebooks\n"), "{text}");
+    assert!(text.contains("\n  sub/b.ipynb: 1 place  version "), "{text}");
+    assert!(text.contains("broken.ipynb"), "{text}");
+    assert_eq!(sources(&desk, "sub/b.ipynb")[1], "x = 1\nshow(x)");
+    let rename = json!({"path": "*.ipynb", "op": "rename", "old": "y", "new": "z"});
+    let text = desk.good("notebook_edit", rename).await;
+    assert!(text.starts_with("✓ Replaced in 2 places, in 2 of 3 notebooks\n"), "{text}");
+    for (given, message) in [
+        (json!({"path": "*.ipynb", "op": "delete", "cell": 0}), "a pattern of paths takes sub"),
+        (json!({"path": "*.ipynb", "old": "x", "new": "y", "run": "changed"}), "run: give the"),
+        (json!({"path": "no/*.ipynb", "old": "x", "new": "y"}), "no notebook matches no/*.ipynb"),
+    ] {
+        let error = desk.error("notebook_edit", given.clone()).await;
+        assert!(error.message.starts_with(message), "{given}: {error:?}");
+    }
+}
+
+/// A dry run shows each cell that would change, and neither writes nor runs anything.
+#[tokio::test]
+async fn a_dry_run_says_what_would_change() {
+    let desk = TestDesk::on_files();
+    desk.put("nb.ipynb", small());
+    let mut given =
+        json!({"path": "nb.ipynb", "op": "rename", "old": "x", "new": "z", "dry_run": true});
+    let text = desk.good("notebook_edit", given.clone()).await;
+    assert!(text.starts_with("✓ Name replaced in 2 places\n"), "{text}");
+    for line in ["Nothing was written. The change by cell:", "  -print(x)", "  +print(z)"] {
+        assert!(text.lines().any(|shown| shown.trim_end() == line), "{line:?} in {text}");
+    }
+    given["run"] = "changed".into();
+    let error = desk.error("notebook_edit", given).await;
+    assert_eq!(error.message, "dry_run changes nothing, so nothing can be run");
+    let create = json!({"path": "new.ipynb", "create": true, "dry_run": true});
+    assert_eq!(desk.error("notebook_edit", create).await.message, "there is nothing to do");
+    assert_eq!(desk.get("nb.ipynb"), small());
 }
 
 /// A source that changes loses its outputs, unless they are to stay; a text keeps them.

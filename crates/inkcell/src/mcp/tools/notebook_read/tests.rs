@@ -33,6 +33,29 @@ async fn sources_are_shown_with_index_and_id() {
     assert_eq!(raw[1], small().lines().take(2).map(|line| format!("{line}\n")).collect::<String>());
 }
 
+/// A pattern of paths searches each notebook, and counts its lines.
+#[tokio::test]
+async fn a_pattern_searches_several_notebooks() {
+    let desk = TestDesk::on_files();
+    for name in ["a.ipynb", "b.ipynb"] {
+        desk.put(name, small());
+    }
+    desk.put("c.ipynb", small().replace("y = 2", "z = 2"));
+    let given = json!({"path": "*.ipynb", "search": "^y = "});
+    let found = desk.texts("notebook_read", given).await;
+    assert_eq!(found[0], "2 lines found in 2 of 3 notebooks");
+    let lines: Vec<&str> = found[1].lines().collect();
+    assert!(
+        lines[0].starts_with("a.ipynb  version ") && lines[0].ends_with("  1 line"),
+        "{lines:?}"
+    );
+    assert_eq!(lines[1], "  cell 2 bbbb2222 line 1: y = 2");
+    assert_eq!(lines.len(), 4);
+    let given = json!({"path": "*.ipynb", "search": "y", "cells": "1"});
+    let error = desk.error("notebook_read", given).await;
+    assert!(error.message.starts_with("cells: give the path of one notebook"), "{error:?}");
+}
+
 #[tokio::test]
 async fn outline_outputs_and_search() {
     let desk = TestDesk::on_files();
@@ -52,6 +75,21 @@ async fn outline_outputs_and_search() {
     assert!(full[1].contains("   │ hi"), "{}", full[1]);
     let given = json!({"path": "nb.ipynb", "cells": "1", "outputs": "digest"});
     assert!(!desk.texts("notebook_read", given).await[1].contains("│"));
+
+    // Words pick cells, too.
+    for (cells, wanted) in [
+        ("headings", vec!["0"]),
+        ("stale", vec!["1", "2"]),
+        ("failed", vec![]),
+        ("makes:x", vec!["1"]),
+        ("uses:x", vec!["1"]),
+        ("uses:y", vec![]),
+    ] {
+        let given = json!({"path": "nb.ipynb", "view": "outline", "cells": cells});
+        let texts = desk.texts("notebook_read", given).await;
+        let rows = texts.get(1).map(|rows| rows.lines().map(|row| &row[..1]).collect::<Vec<_>>());
+        assert_eq!(rows.unwrap_or_default(), wanted, "{cells}");
+    }
 
     let given = json!({"path": "nb.ipynb", "search": "^[xy] = "});
     let found = desk.texts("notebook_read", given).await;

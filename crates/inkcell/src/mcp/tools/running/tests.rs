@@ -289,8 +289,14 @@ async fn long_output_is_fetched_in_parts() {
     assert!(whole.ends_with("-\" to continue]"), "{}", &whole[whole.len() - 80..]);
     let bytes = desk.text("result", json!({"id": id, "offset": 188_886})).await;
     assert!(bytes.contains("[Bytes 188886 to "), "{bytes}");
-    let both = desk.text("result", json!({"id": id, "lines": "1", "grep": "x"})).await;
+    let both = desk.text("result", json!({"id": id, "lines": "1", "json_path": "x"})).await;
     assert!(both.starts_with("Error: this asks for more than one part"), "{both}");
+    let given = json!({"id": id, "lines": "5-12,99-100", "grep": "line 1?9$", "context": 1});
+    let found = desk.text("result", given).await;
+    assert_eq!(found.lines().next(), Some("9- line 8"), "{found}");
+    assert!(found.starts_with("9- line 8\n10: line 9\n11- line 10\n\n[1 of "), "{found}");
+    let alone = desk.text("result", json!({"id": id, "context": 1})).await;
+    assert!(alone.starts_with("Error: context: it needs grep"), "{alone}");
     let nothing = desk.text("result", json!({"id": id, "lines": "last"})).await;
     assert!(
         nothing.starts_with("Error: lines: \"last\" is not a range of lines\nNext: "),

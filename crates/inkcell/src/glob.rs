@@ -1,19 +1,31 @@
-//! Patterns of paths, for shells that did not expand them.
+//! Patterns of paths, and the files that they match.
 //!
 //! Owns the rules of matching: `*`, `?` and `[...]` within a name, `**` for folders below. As in a shell, names
-//! that begin with a dot match only if the pattern spells the dot. It must not know which files exist.
+//! that begin with a dot match only if the pattern spells the dot. It must not know notebooks.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use crate::words;
+
+/// The most names that a pattern may match; more are not what the user meant.
+const MOST: usize = 100_000;
+
+/// The depth to which folders are searched.
+pub(crate) const DEEPEST: usize = 64;
 
 /// A pattern, split at its slashes.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Glob {
+struct Glob {
     /// Set if the pattern begins at the root.
-    pub(crate) is_absolute: bool,
-    pub(crate) pieces: Vec<Piece>,
+    is_absolute: bool,
+    pieces: Vec<Piece>,
 }
 
 /// One part of a pattern between two slashes.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Piece {
+enum Piece {
     /// A literal name without wildcards.
     Name(String),
     /// A name with wildcards in it.
@@ -28,7 +40,7 @@ pub(crate) fn is_glob(path: &str) -> bool {
 }
 
 impl Glob {
-    pub(crate) fn parse(pattern: &str) -> Glob {
+    fn parse(pattern: &str) -> Glob {
         let pieces =
             pattern.split('/').filter(|piece| !piece.is_empty()).map(|piece| match piece {
                 "**" => Piece::Folders,
@@ -47,7 +59,7 @@ impl Glob {
 
 impl Piece {
     /// Returns whether this part matches a name.
-    pub(crate) fn matches(&self, name: &str) -> bool {
+    fn matches(&self, name: &str) -> bool {
         let is_hidden = name.starts_with('.');
         match self {
             Piece::Name(wanted) => wanted == name,
@@ -123,6 +135,70 @@ fn class(pattern: &[char], sign: char) -> Class {
         }
     }
     if is_in == is_negated { Class::Differs } else { Class::Fits(end + 1) }
+}
+
+/// The names that a pattern matches, in order. They begin at this folder, as the pattern does.
+pub(crate) fn matching(cwd: &Path, pattern: &str) -> Result<BTreeSet<String>, String> {
+    let glob = Glob::parse(pattern);
+    let mut walk = Walk { cwd, found: BTreeSet::new() };
+    walk.walk(if glob.is_absolute { "/" } else { "" }, &glob.pieces, 0)?;
+    Ok(walk.found)
+}
+
+/// A search for the files that a pattern matches.
+struct Walk<'a> {
+    cwd: &'a Path,
+    found: BTreeSet<String>,
+}
+
+impl Walk<'_> {
+    /// Returns an error text if the search would take too long: a part of the matches would not be the answer.
+    fn walk(&mut self, before: &str, pieces: &[Piece], depth: usize) -> Result<(), String> {
+        if depth > DEEPEST {
+            return Err(words::path::too_deep(before, DEEPEST));
+        }
+        let Some((piece, rest)) = pieces.split_first() else {
+            self.found.insert(before.to_owned());
+            return match self.found.len() > MOST {
+                true => Err(words::path::too_many(MOST)),
+                false => Ok(()),
+            };
+        };
+        let inside = |name: &str| match before {
+            "" => name.to_owned(),
+            before if before.ends_with('/') => format!("{before}{name}"),
+            before => format!("{before}/{name}"),
+        };
+        if let Piece::Name(name) = piece {
+            let path = inside(name);
+            return match self.cwd.join(&path).exists() {
+                true => self.walk(&path, rest, depth + 1),
+                false => Ok(()),
+            };
+        }
+        if *piece == Piece::Folders {
+            self.walk(before, rest, depth + 1)?;
+        }
+        // A folder that cannot be listed contains no match.
+        let Ok(entries) = fs::read_dir(self.cwd.join(before)) else { return Ok(()) };
+        let mut entries: Vec<(String, bool)> = entries
+            .flatten()
+            .filter_map(|entry| {
+                // Links to folders are not followed, since they may form a cycle.
+                let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                Some((entry.file_name().into_string().ok()?, is_folder))
+            })
+            .collect();
+        entries.sort();
+        for (name, is_folder) in entries.iter().filter(|(name, _)| piece.matches(name)) {
+            match piece {
+                Piece::Folders if *is_folder => self.walk(&inside(name), pieces, depth + 1)?,
+                Piece::Folders => {}
+                _ => self.walk(&inside(name), rest, depth + 1)?,
+            }
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
