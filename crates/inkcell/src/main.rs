@@ -8,6 +8,7 @@ mod batch;
 mod cli;
 mod client;
 mod exit;
+mod git;
 mod glob;
 mod host;
 mod http;

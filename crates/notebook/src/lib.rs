@@ -77,8 +77,8 @@ pub use python::{PythonToken, PythonTokenKind, StringEnd, python_tokens};
 pub use query::{
     CellComparison, CellDiff, CellMarks, CellVerdict, Compare, ComparePictures, CompareRules,
     CompareScope, Hit, MAY_FAIL_TAG, NameUse, OutlineCell, OutputDifference, PartDifference,
-    Pictures, RunSide, SKIP_TAG, SearchIn, Tolerance, compare, diff, has_code_to_run, is_never_run,
-    notebook_changes, pairs,
+    Pictures, RunSide, SKIP_TAG, SearchIn, Tolerance, compare, compare_outputs, diff,
+    has_code_to_run, is_never_run, notebook_changes, pairs,
 };
 pub use text::{
     DropRule, Form, LineRange, MarkerIds, PageLimits, Selector, SelectorError, TextBase, TextCell,

@@ -4,17 +4,26 @@
 
 use serde_json::{Value, json};
 
-/// Makes a notebook of nbformat 4.5 as Jupyter writes it, with these `(kind, id, source)` cells.
+/// Makes a notebook of nbformat 4.5 as Jupyter writes it, with these `(kind, id, source)` cells. Its code has run once.
 pub fn jupyter(cells: &[(&str, &str, &str)]) -> String {
+    let hi = json!([{"name": "stdout", "output_type": "stream", "text": ["hi\n"]}]);
+    with_outputs(cells, &json!(3), &hi)
+}
+
+/// Makes the same notebook before its code has run.
+pub fn never_run(cells: &[(&str, &str, &str)]) -> String {
+    with_outputs(cells, &Value::Null, &json!([]))
+}
+
+fn with_outputs(cells: &[(&str, &str, &str)], count: &Value, outputs: &Value) -> String {
     let cells: Vec<Value> = cells
         .iter()
         .map(|(kind, id, source)| {
             let lines: Vec<&str> = source.split_inclusive('\n').collect();
             match *kind {
                 "code" => json!({
-                    "cell_type": "code", "execution_count": 3, "id": id, "metadata": {},
-                    "outputs": [{"name": "stdout", "output_type": "stream", "text": ["hi\n"]}],
-                    "source": lines,
+                    "cell_type": "code", "execution_count": count, "id": id, "metadata": {},
+                    "outputs": outputs, "source": lines,
                 }),
                 _ => json!({"cell_type": kind, "id": id, "metadata": {}, "source": lines}),
             }

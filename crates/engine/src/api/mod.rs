@@ -37,8 +37,8 @@ pub use result::{
     ResultReport, ResultRequest,
 };
 pub use run::{
-    CellChoice, CellSide, NeededCells, NotebookCell, NotebookReport, OnError, OnOpen, RunNote,
-    RunRequest, RunStart, Stamps, UnsavedFate, WriteBack,
+    CellChoice, CellSide, NeededCells, NotebookCell, NotebookReport, OnError, OnOpen, OutputChange,
+    RunNote, RunRequest, RunStart, Stamps, UnsavedFate, WriteBack,
 };
 pub use wanted::{Helpers, KernelChoice, KernelWishes};
 
@@ -170,6 +170,12 @@ impl CellReport {
             }
             _ => None,
         }
+    }
+
+    /// Returns whether the cell ended well and its notebook had the same outputs before.
+    pub fn is_as_before(&self) -> bool {
+        let change = self.notebook.as_ref().and_then(|cell| cell.change);
+        self.state == State::Done && change == Some(OutputChange::Same)
     }
 }
 

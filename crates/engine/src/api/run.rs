@@ -331,6 +331,22 @@ pub struct NotebookCell {
     /// Why a run that chooses its cells ran the cell or left it out.
     #[serde(default)]
     pub why: Option<StaleReason>,
+    /// How the outputs compare with those that they replace. None until the cell has ended, and if no cell of the
+    /// notebook had outputs before the run.
+    #[serde(default)]
+    pub change: Option<OutputChange>,
+}
+
+/// The outputs of a cell in comparison with those that they replace, by the rules of `verify`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutputChange {
+    /// Equal, or the cell had no outputs and has none now.
+    Same,
+    /// The cell had outputs, and they were different.
+    Changed,
+    /// The cell had no outputs, and has some now.
+    New,
 }
 
 impl NotebookCell {

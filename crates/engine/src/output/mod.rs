@@ -23,5 +23,6 @@ pub use model::{
 pub use record::{DisplayChange, ExecutionOutputs, OutputRecorder, SizePolicy};
 pub use rich::RichLimits;
 pub use rich::image::ImageLimits;
+pub use rich::looks::{Looks, LooksDifference};
 pub use rich::raster;
 pub use sink::{OutputSink, Preview};

@@ -321,16 +321,20 @@ impl NotebookRun {
         };
         let shown = outputs.last().map_or(0, |(_, own)| own.outputs.len());
         tell(record, number, |cell| cell.outputs = shown);
-        let saved = self
+        let taken = self
             .with_file(move |file| {
                 let stamped = |(changed, outputs): (usize, CellOutputs)| {
                     let own =
                         if changed == number { stamps.clone() } else { CellStamps::default() };
                     (changed, outputs, own)
                 };
-                file.take(outputs.into_iter().map(stamped).collect(), Some(&ran), urgency)
+                let outputs = outputs.into_iter().map(stamped).collect();
+                let saved = file.take(outputs, Some(&ran), urgency);
+                Ok((saved, file.output_change(number)))
             })
             .await;
+        let (saved, change) = taken.unwrap_or_else(|error| (Err(error), None));
+        tell(record, number, |cell| cell.change = change);
         // Report outputs as safe only once they are.
         if self.file.as_ref().is_some_and(|file| file.is_kept()) {
             tell(record, number, |cell| cell.written = WriteBack::Kept);
@@ -563,6 +567,7 @@ fn in_notebook(cell: &KnownCell, planned: &PlannedCell) -> NotebookCell {
         may_fail: planned.may_fail,
         last_took: planned.last_took,
         why: None,
+        change: None,
     }
 }
 

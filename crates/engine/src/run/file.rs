@@ -17,7 +17,7 @@ use super::record::{RanCell, RecordPlace, RunHistory, RunPlaces, RunRecord};
 use super::stamps::{self, CellStamps, Span, Whole};
 use super::trail::Trail;
 use super::widgets;
-use crate::api::{Stamps, WriteBack};
+use crate::api::{OutputChange, Stamps, WriteBack};
 use crate::edit::{Base, FileEffect, Keep, Notebooks, SaveOptions};
 use crate::error::{EngineError, SessionError};
 use crate::files::{Metadata, Still, Target};
@@ -61,6 +61,8 @@ pub(crate) struct RunFile {
     seen: Option<FileView>,
     /// The notebook as planned; `None` where ids alone tell all cells apart.
     planned: Option<Notebook>,
+    /// Whether any cell had outputs when the run was planned.
+    had_outputs: bool,
     pace: Pace,
 }
 
@@ -96,7 +98,8 @@ impl RunFile {
         let journal = Journal::new(places.journal);
         let (notebooks, path) = (notebooks.clone(), path.to_owned());
         let (shown, unnoted) = (BTreeMap::new(), Vec::new());
-        let (left, seen, planned, pace) = (None, None, None, Pace::default());
+        let (left, seen, planned, had_outputs) = (None, None, None, false);
+        let pace = Pace::default();
         let file = RunFile {
             notebooks,
             path,
@@ -108,6 +111,7 @@ impl RunFile {
             left,
             seen,
             planned,
+            had_outputs,
             pace,
         };
         Ok((file, past))
@@ -140,6 +144,7 @@ impl RunFile {
     /// Remembers the notebook that the run was planned on.
     pub(crate) fn plan_on(&mut self, notebook: &Notebook) {
         self.planned = (!has_unique_ids(notebook)).then(|| notebook.clone());
+        self.had_outputs = notebook.cells().any(|cell| !cell.outputs().is_empty());
     }
 
     /// The notebook as last read.
@@ -247,6 +252,15 @@ impl RunFile {
         let saved = if is_due { self.save(Keep::Nothing) } else { Ok(None) };
         self.note_ran();
         saved
+    }
+
+    /// Compares the outputs of a cell with those that the file had when the cell began; `None` if no cell had outputs
+    /// before the run, or if the cell was not there.
+    pub(crate) fn output_change(&self, number: usize) -> Option<OutputChange> {
+        let (notebook, sight) = self.sight().filter(|_| self.had_outputs)?;
+        let outputs = &self.shown.get(&number)?.outputs;
+        let stored = notebook.cell(sight.find(&outputs.cell).place()?)?;
+        Some(outputs.change_from(&stored))
     }
 
     /// Records that no more cells will begin.

@@ -6,17 +6,20 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use inkcell_notebook::{CellRef, CellView, EditOp, IdSource, Notebook};
+use inkcell_notebook::{
+    CellRef, CellView, CompareRules, EditOp, IdSource, Notebook, Pictures, compare_outputs,
+};
 use serde_json::Value;
 
 use super::journal::{CellOutputs, Journal};
 use super::known::{CellFinder, CellMatch, KnownCell};
 use super::record::{RunPlaces, RunRecord};
 use super::stamps::CellStamps;
-use crate::api::WriteBack;
+use crate::api::{OutputChange, WriteBack};
 use crate::edit::{FileEffect, FilesConfig, Keep, Notebooks, SaveOptions};
 use crate::error::EngineError;
 use crate::files::Target;
+use crate::output::Looks;
 
 /// Outputs of a cell in a run, with their notes.
 pub(super) struct ShownCell {
@@ -107,6 +110,16 @@ impl CellOutputs {
         let own = self.outputs.iter().map(|output| serde_json::from_slice(output.json()).ok());
         let own: Option<Vec<Value>> = own.collect();
         cell.execution_count() == self.count.map(u64::from) && own.is_some() && own == there
+    }
+
+    /// Compares the outputs with those that the cell has.
+    pub(super) fn change_from(&self, stored: &CellView<'_>) -> OutputChange {
+        if stored.outputs().is_empty() && !self.outputs.is_empty() {
+            return OutputChange::New;
+        }
+        let looks = |both: &Pictures<'_>| Looks::Pixels.difference(both).map(|_| String::new());
+        let found = compare_outputs(stored, &self.outputs, &CompareRules::default(), &looks);
+        if found.is_empty() { OutputChange::Same } else { OutputChange::Changed }
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use inkcell_engine::api::{
     CellChoice, CellKernel, EndReport, KernelMode, KernelWishes, NeededCells, OnError, OnOpen,
-    PythonReport, Reading, RunNote, RunRequest, RunStart, Stamps, State, WriteBack,
+    OutputChange, PythonReport, Reading, RunNote, RunRequest, RunStart, Stamps, State, WriteBack,
 };
 use inkcell_engine::journal::Seq;
 use inkcell_engine::notebook::Parameters;
@@ -159,6 +159,30 @@ async fn a_notebook_runs_and_only_outputs_and_counts_change() {
     let fresh = RunRequest { kernel: CellKernel::Fresh, ..rig.request() };
     let fresh = rig.run(fresh).await;
     assert_eq!(fresh.cells[0].count, Some(1));
+    rig.desk.engine.shutdown().await;
+}
+
+/// The outputs of a run are compared with those that they replace, if the notebook had any.
+#[tokio::test]
+async fn a_second_run_compares_its_outputs_with_the_first() {
+    let rig = Rig::new();
+    rig.code(&[
+        "n = globals().get('n', 0) + 1",
+        "print('same')",
+        "n",
+        "if n > 1: print('late')",
+        "if n < 2: print('early')",
+        "raise ValueError('no')",
+    ]);
+    let changes = |report: &PythonReport| -> Vec<Option<OutputChange>> {
+        report.cells.iter().filter_map(|cell| Some(cell.notebook.as_ref()?.change)).collect()
+    };
+    let first = rig.run(rig.request()).await;
+    assert_eq!(changes(&first), [None; 6]);
+    let again = rig.run(rig.request()).await;
+    let (same, changed) = (Some(OutputChange::Same), Some(OutputChange::Changed));
+    assert_eq!(changes(&again), [same, same, changed, Some(OutputChange::New), changed, same]);
+    assert!(again.cells[1].is_as_before() && !again.cells[5].is_as_before());
     rig.desk.engine.shutdown().await;
 }
 

@@ -1,9 +1,8 @@
 //! `inkcell diff`: compares two notebooks, or one with its last commit, cell by cell.
 
 use std::path::Path;
-use std::process::Command;
 
-use inkcell_engine::notebook::{Compare, diff, notebook_changes};
+use inkcell_engine::notebook::Compare;
 use inkcell_engine::{OpenNotebook, Version, parse_notebook};
 use serde_json::json;
 
@@ -11,8 +10,9 @@ use crate::args::Diff;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::settings::Settings;
-use crate::view::{diff as render, report};
-use crate::words;
+use crate::view::diff::{Differences, as_json};
+use crate::view::report;
+use crate::{git, words};
 
 pub(crate) fn run(args: &Diff, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     let (old, new) = match &args.b {
@@ -26,52 +26,28 @@ pub(crate) fn run(args: &Diff, settings: &Settings, output: &mut Output) -> Resu
         report::tell_recovered(opened, output);
     }
     let compare = if args.sources { Compare::Sources } else { Compare::All };
-    let differences = diff(&old.notebook, &new.notebook, compare);
-    let is_same = || old.notebook.original_bytes() == new.notebook.original_bytes();
-    let around = match compare {
-        Compare::All => notebook_changes(&old.notebook, &new.notebook),
-        Compare::Sources => Vec::new(),
-    };
-    let is_layout = differences.is_empty() && around.is_empty() && !args.sources && !is_same();
-    let about = is_layout.then_some(words::file::SAME_CELLS);
+    let found = Differences::between(&old.notebook, &new.notebook, compare);
     let written = if output.is_json() {
         output.json(&json!({
             "path": new.shown,
             "version": new.version.to_string(),
             "old": {"path": old.shown, "version": old.version.to_string()},
-            "notebook": around,
-            "cells": render::as_json(&differences),
-            "note": about,
+            "notebook": found.around,
+            "cells": as_json(&found.cells),
+            "note": found.about,
         }))
     } else {
-        around
-            .iter()
-            .try_for_each(|line| output.line(&format!("~ {line}")))
-            .and_then(|()| render::write(output, &differences, about))
+        found.lines().iter().try_for_each(|line| output.line(line))
     };
     written.map_err(Failure::of_output)?;
-    let differs = !differences.is_empty() || !around.is_empty() || about.is_some();
-    Ok(if differs && args.exit_code { Exit::Failed } else { Exit::Ok })
+    Ok(if !found.is_empty() && args.exit_code { Exit::Failed } else { Exit::Ok })
 }
 
 /// The notebook as it is in the last commit.
 fn committed(shown: &str, path: &Path) -> Result<OpenNotebook, Failure> {
-    let bad = |problem: String| Failure::argument("B", words::file::give_second(&problem));
-    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(bad(format!("{shown} has no folder")));
-    };
-    let name = name.to_string_lossy();
-    let said = Command::new("git")
-        .arg("-C")
-        .arg(folder)
-        .args(["show", &format!("HEAD:./{name}")])
-        .output()
-        .map_err(|error| bad(words::file::git_failed(&error)))?;
-    if !said.status.success() {
-        let reason = String::from_utf8_lossy(&said.stderr).trim().to_owned();
-        return Err(bad(words::file::in_no_commit(shown, &reason)));
-    }
-    let (shown, version) = (format!("HEAD:{shown}"), Version::of(&said.stdout));
-    let notebook = parse_notebook(&shown, said.stdout)?;
+    let bytes = git::committed(git::LAST, shown, path)
+        .map_err(|problem| Failure::argument("B", words::file::give_second(&problem)))?;
+    let (shown, version) = (format!("{}:{shown}", git::LAST), Version::of(&bytes));
+    let notebook = parse_notebook(&shown, bytes)?;
     Ok(OpenNotebook { notebook, version, path: path.to_owned(), shown, recovered: None })
 }

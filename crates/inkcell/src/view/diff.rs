@@ -2,18 +2,60 @@
 
 use std::io;
 
-use inkcell_engine::notebook::{CellCandidate, CellDiff};
+use inkcell_engine::notebook::{
+    CellCandidate, CellDiff, Compare, Notebook, diff, notebook_changes,
+};
 use serde_json::{Value, json};
 
 use crate::output::Output;
+use crate::words;
 
-pub(crate) fn write(
-    output: &mut Output,
-    differences: &[CellDiff],
-    about: Option<&str>,
-) -> io::Result<()> {
-    lines(differences).iter().try_for_each(|line| output.line(line))?;
-    about.map_or(Ok(()), |about| output.line(about))
+/// The differences between two notebooks.
+pub(crate) struct Differences {
+    pub(crate) cells: Vec<CellDiff>,
+    /// Lines about the rest of the notebook.
+    pub(crate) around: Vec<String>,
+    /// The words for files that differ in their layout only.
+    pub(crate) about: Option<&'static str>,
+}
+
+impl Differences {
+    pub(crate) fn between(old: &Notebook, new: &Notebook, compare: Compare) -> Differences {
+        let cells = diff(old, new, compare);
+        if compare == Compare::Sources {
+            return Differences { cells, around: Vec::new(), about: None };
+        }
+        let around = notebook_changes(old, new);
+        let is_layout =
+            cells.is_empty() && around.is_empty() && old.original_bytes() != new.original_bytes();
+        let about = is_layout.then_some(words::file::SAME_CELLS);
+        Differences { cells, around, about }
+    }
+
+    /// Leaves out differences that are not in these cells of the new notebook.
+    pub(crate) fn only_in(&mut self, cells: &[usize]) {
+        self.around.clear();
+        self.cells.retain(|difference| match difference {
+            CellDiff::Added { new, .. } | CellDiff::Changed { new, .. } => {
+                cells.contains(&new.index)
+            }
+            CellDiff::Removed { .. } => false,
+        });
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.cells.is_empty() && self.around.is_empty() && self.about.is_none()
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let around = self.around.iter().map(|line| format!("~ {line}"));
+        let about = self.about.map(str::to_owned);
+        around.chain(lines(&self.cells)).chain(about).collect()
+    }
+}
+
+pub(crate) fn write(output: &mut Output, differences: &[CellDiff]) -> io::Result<()> {
+    lines(differences).iter().try_for_each(|line| output.line(line))
 }
 
 /// The differences, cell by cell.

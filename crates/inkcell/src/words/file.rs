@@ -48,12 +48,32 @@ pub(crate) const FILTER_ANSWERS: &str =
 
 pub(crate) const SAME_CELLS: &str = "the same cells and metadata, laid out or spelled differently";
 
+/// The answer to a comparison that finds no difference.
+pub(crate) const NO_CHANGE: &str = "(no change)";
+
+/// The refusal of arguments that a diff has no use for.
+pub(crate) const NOT_IN_DIFF: &str =
+    "a diff shows sources, and outputs by their digests; leave it out";
+
+/// The refusal to compare with an older version of a file.
+pub(crate) fn version_not_stored(given: &str) -> String {
+    format!("against: the content of version {given} is not stored")
+}
+
+/// What a notebook can be compared with instead.
+pub(crate) const COMPARE_WITH: &str =
+    "give HEAD or another commit such as HEAD~2, or another notebook";
+
 pub(crate) fn give_second(problem: &dyn Display) -> String {
     format!("{problem}; give a second notebook to compare with")
 }
 
 pub(crate) fn git_failed(error: &dyn Display) -> String {
     format!("cannot ask git for the last commit: {error}")
+}
+
+pub(crate) fn has_no_folder(shown: &str) -> String {
+    format!("{shown} has no folder")
 }
 
 pub(crate) fn in_no_commit(shown: &str, reason: &str) -> String {

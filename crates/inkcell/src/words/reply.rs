@@ -131,6 +131,12 @@ pub(crate) fn no_cell_to_run(skipped: &str) -> String {
     format!("there was no cell to run{skipped}; the file is as it was")
 }
 
+/// The words in place of an output that a run has not changed.
+pub(crate) const SAME_OUTPUT: &str = "same output as before";
+
+/// The words in the heading of an output that differs from the one before the run.
+pub(crate) const OUTPUT_CHANGED: &str = "output changed";
+
 /// The end of the last line of a run: where its outputs are.
 pub(crate) fn outputs_are_in(path: &str, version: &str) -> String {
     format!("; outputs are in {path}, version {version}")

@@ -206,6 +206,14 @@ pub(crate) fn failed_as_allowed(cells: usize) -> String {
     format!("{cells} of them failed, as allowed")
 }
 
+/// A cell that had outputs before the run, and has none after it.
+pub(crate) const NO_OUTPUT_NOW: &str = "no output now";
+
+/// Outputs that differ from those before the run.
+pub(crate) fn changed(outputs: &str) -> String {
+    format!("{outputs}, changed")
+}
+
 /// The line below a table that leaves out cells. `rest` counts those.
 pub(crate) fn cells_not_shown(rest: &str) -> String {
     format!("… and {rest}; the slowest and those that failed are shown")

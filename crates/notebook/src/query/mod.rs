@@ -33,7 +33,7 @@ mod search;
 pub use compare::{
     CellComparison, CellMarks, CellVerdict, ComparePictures, CompareRules, CompareScope,
     MAY_FAIL_TAG, OutputDifference, PartDifference, Pictures, RunSide, SKIP_TAG, Tolerance,
-    compare, has_code_to_run, is_never_run,
+    compare, compare_outputs, has_code_to_run, is_never_run,
 };
 pub use diff::{CellDiff, Compare, diff, notebook_changes, pairs};
 pub use names::NameUse;

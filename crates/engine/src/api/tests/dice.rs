@@ -301,6 +301,9 @@ impl Dice {
             may_fail: self.below(2) == 0,
             last_took: self.maybe(Dice::time),
             why: self.maybe(Dice::why),
+            change: self.maybe(|dice| {
+                dice.one(&[OutputChange::Same, OutputChange::Changed, OutputChange::New])
+            }),
             written: self.one(&[
                 WriteBack::NotYet,
                 WriteBack::Kept,

@@ -7,6 +7,7 @@ pub(super) mod chart;
 pub(super) mod html;
 pub(super) mod image;
 pub(super) mod json_text;
+pub(super) mod looks;
 pub(super) mod mime;
 pub mod raster;
 pub(super) mod table;

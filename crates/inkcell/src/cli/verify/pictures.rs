@@ -1,59 +1,35 @@
-//! A comparison of two pictures by their looks.
+//! A comparison of two pictures by their looks, in words.
 //!
-//! Owns that question, within bounds. `verify.rs` supplies the pictures.
+//! Owns which way `--images` means. The engine compares, and `verify.rs` supplies the pictures.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use inkcell_engine::notebook::Pictures;
-use inkcell_engine::output::raster::{Raster, RasterFormat, RasterLimits};
+use inkcell_engine::output::{Looks, LooksDifference};
 
 use crate::args::ImagesArg;
 use crate::words;
 
-const LIMITS: RasterLimits = RasterLimits { max_pixels: u64::MAX, max_bytes: 512 << 20 };
-
 /// How two pictures differ, in a few words; none when they look the same.
 pub(super) fn difference(how: ImagesArg, both: &Pictures<'_>) -> Option<String> {
-    if how == ImagesArg::Ignore {
-        return None;
-    }
-    let bytes = |text: &str| {
-        let text: String = text.split_whitespace().collect();
-        STANDARD.decode(&text).unwrap_or_else(|_| text.into_bytes())
+    let looks = match how {
+        ImagesArg::Ignore => return None,
+        ImagesArg::Exact => Looks::File,
+        ImagesArg::Pixels => Looks::Pixels,
+        ImagesArg::Size => Looks::Size,
     };
-    let (old, new) = (bytes(both.old), bytes(both.new));
-    if old == new {
-        return None;
-    }
-    let (was, is) = (old.len(), new.len());
-    let other_bytes = words::verify::other_bytes(was, is);
-    if how == ImagesArg::Exact {
-        return Some(other_bytes);
-    }
-    // A picture that cannot be decoded is compared byte by byte.
-    let (Some(old), Some(new)) = (decoded(both.mime, &old), decoded(both.mime, &new)) else {
-        return Some(other_bytes);
-    };
-    let size = |picture: &Raster| (picture.width(), picture.height());
-    let ((wide, high), (wide_now, high_now)) = (size(&old), size(&new));
-    if (wide, high) != (wide_now, high_now) {
-        return Some(format!("{wide}x{high} pixels stored, {wide_now}x{high_now} now"));
-    }
-    if how == ImagesArg::Size {
-        return None;
-    }
-    let differ = old.pixels().zip(new.pixels()).filter(|(old, new)| old != new).count();
-    let all = u64::from(wide) * u64::from(high);
-    (differ > 0).then(|| format!("{differ} of {all} pixels differ"))
-}
-
-fn decoded(mime: &str, file: &[u8]) -> Option<Raster> {
-    Raster::decode(RasterFormat::from_mime(mime)?, file, LIMITS).ok()
+    looks.difference(both).map(|differs| match differs {
+        LooksDifference::Files(was, is) => words::verify::other_bytes(was, is),
+        LooksDifference::Sizes((wide, high), (wide_now, high_now)) => {
+            format!("{wide}x{high} pixels stored, {wide_now}x{high_now} now")
+        }
+        LooksDifference::Pixels(differ, all) => format!("{differ} of {all} pixels differ"),
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use inkcell_engine::output::raster::{PixelLayout, PngEffort};
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use inkcell_engine::output::raster::{PixelLayout, PngEffort, Raster};
 
     use super::*;
 

@@ -1,6 +1,8 @@
-//! `notebook_read`: a notebook as text, outline, outputs, hits of a search, or stored JSON.
+//! `notebook_read`: a notebook as text, outline, outputs, hits of a search, differences, or stored JSON.
 //!
 //! Owns which parts of a notebook a model sees. The rendering is shared with the command line.
+
+mod changes;
 
 use std::borrow::Cow;
 
@@ -19,6 +21,7 @@ use super::files::{self, Reader, joined, on_disk, shown};
 use super::shown::Portion;
 use super::{Alias, CallContext, Content, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{decode, lean};
+use crate::git;
 use crate::output::count;
 use crate::view::{outline, reading};
 use crate::words;
@@ -51,6 +54,7 @@ struct Args {
     outputs: OutputsArg,
     /// Only lines that match this regular expression (also of full outputs)
     search: Option<String>,
+    against: Option<String>,
     max_bytes: Option<u64>,
     #[serde(default)]
     tail: bool,
@@ -63,6 +67,7 @@ enum View {
     #[default]
     Text,
     Outline,
+    Diff,
     Raw,
 }
 
@@ -146,6 +151,11 @@ fn read(
     if args.view == View::Raw || selector.form == Form::Raw {
         return raw(args, notebooks, path, &selector, reader);
     }
+    let is_diff = args.view == View::Diff || args.against.is_some();
+    if is_diff {
+        // Cells can be chosen in a diff, too.
+        not_given(&by_cell(args)[1..], words::file::NOT_IN_DIFF)?;
+    }
     let filter = args.cells.as_deref().and_then(CellFilter::parse);
     let is_outline = args.view == View::Outline && args.search.is_none();
     let (opened, runs) = match is_outline || filter.is_some_and(CellFilter::needs_runs) {
@@ -162,7 +172,18 @@ fn read(
         head.push_str(&format!("\n[{}]", recovered(cells)));
     }
     let outputs = Outputs::from(args.outputs);
-    let text: Cow<'_, str> = if let Some(pattern) = &args.search {
+    let text: Cow<'_, str> = if is_diff {
+        let against = args.against.as_deref().unwrap_or(git::LAST);
+        head.push_str(&format!("  against {}", visible_line(against)));
+        let mut found = changes::since(&opened, against, notebooks)?;
+        if args.cells.is_some() {
+            found.only_in(&cells);
+        }
+        match found.is_empty() {
+            true => words::file::NO_CHANGE.into(),
+            false => joined(&found.lines()).into(),
+        }
+    } else if let Some(pattern) = &args.search {
         let hits = hits(&opened, pattern, outputs, &cells)?;
         head.push_str(&format!("  {} found", count(hits.len(), "line")));
         joined(&hits).into()
@@ -197,6 +218,24 @@ fn reply(head: String, text: String, reader: Reader) -> ToolReply {
     ToolReply { content, ..ToolReply::default() }
 }
 
+/// The arguments for views of cells, and whether each is given.
+fn by_cell(args: &Args) -> [(&'static str, bool); 4] {
+    [
+        ("cells", args.cells.is_some()),
+        ("outputs", args.outputs != OutputsArg::None),
+        ("search", args.search.is_some()),
+        ("view: outline", args.view == View::Outline),
+    ]
+}
+
+/// Refuses arguments that mean nothing for a view.
+fn not_given(arguments: &[(&str, bool)], problem: &str) -> Result<(), ToolError> {
+    match arguments.iter().find(|(_, is_given)| *is_given) {
+        Some((name, _)) => Err(ToolError::argument(format!("{name}: {problem}"))),
+        None => Ok(()),
+    }
+}
+
 fn raw(
     args: &Args,
     notebooks: &Notebooks,
@@ -204,16 +243,9 @@ fn raw(
     selector: &Selector,
     reader: Reader,
 ) -> Result<ToolReply, ToolError> {
-    let by_cell = [
-        ("cells", args.cells.is_some()),
-        ("outputs", args.outputs != OutputsArg::None),
-        ("search", args.search.is_some()),
-        ("view: outline", args.view == View::Outline),
-    ];
-    if let Some((name, _)) = by_cell.iter().find(|(_, given)| *given) {
-        let problem = words::file::raw_by_lines("raw");
-        return Err(ToolError::argument(format!("{name}: {problem}")));
-    }
+    let not_raw = ("view: diff", args.view == View::Diff || args.against.is_some());
+    let given = [&by_cell(args)[..], &[not_raw]].concat();
+    not_given(&given, &words::file::raw_by_lines("raw"))?;
     let (bytes, version) = notebooks.read_bytes(path)?;
     // A broken notebook can be inspected. Other tools, if offered, read files that are not notebooks.
     if !is_notebook_path(path) {

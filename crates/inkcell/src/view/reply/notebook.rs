@@ -1,21 +1,26 @@
-//! Cells of a notebook run as one text: each with its position and id, silent ones grouped.
+//! Cells of a notebook run as one text: each with its position and id, silent and unchanged ones grouped.
 //!
 //! Owns the order of the remarks about the notebook. Output of a cell has the same words as in any other call.
 
-use inkcell_engine::api::{CellReport, NotebookReport, PythonReport, State};
+use inkcell_engine::api::{CellReport, NotebookReport, OutputChange, PythonReport, State};
 use inkcell_engine::notebook::visible_line;
 
 use super::fit::Block;
 use super::{CellTerms, annotation, of_state, output};
 use crate::output::count;
 use crate::view::run::{is_blocked, reason};
-use crate::words::{self, reply::ending, run::cell_name, run::notes};
+use crate::words;
+use crate::words::reply::{OUTPUT_CHANGED, SAME_OUTPUT, ending};
+use crate::words::run::{cell_name, notes};
 
-/// Silent successful cells in a row that share one line. Fewer get a line each.
+/// Cells in a row without news that share one line. Fewer get a line each.
 const MANY: usize = 3;
 
 /// Failed cells that are named at the end. Further ones are only counted.
 const NAMED: usize = 20;
+
+/// The words for a cell that ended well and shows nothing.
+const OK: &str = "ok";
 
 /// The output of the cells, in order.
 pub(super) fn cells(report: &PythonReport, terms: CellTerms) -> Vec<Block> {
@@ -27,13 +32,15 @@ pub(super) fn cells(report: &PythonReport, terms: CellTerms) -> Vec<Block> {
     let told: Vec<(&CellReport, String)> = told.collect();
     let mut blocks = Vec::new();
     // A cell with a reason for its run has something to say, so it is not grouped.
-    let is_one_of_many = |told: &(&CellReport, String)| is_silent(told) && reason(told.0).is_none();
+    let is_one_of_many =
+        |told: &(&CellReport, String)| is_without_news(told) && reason(told.0).is_none();
     for group in told.chunk_by(|one, two| is_one_of_many(one) && is_one_of_many(two)) {
         match group {
             [(first, _), .., (last, _)] if group.len() >= MANY => {
                 let (first, last) = (cell_name(first), cell_name(last));
                 let last = last.trim_start_matches("cell ");
-                blocks.push(Block::output(format!("[{first} to {last}] (ok)")));
+                let said = if group.iter().all(is_silent) { OK } else { SAME_OUTPUT };
+                blocks.push(Block::output(format!("[{first} to {last}] ({said})")));
             }
             group => blocks.extend(group.iter().flat_map(|told| block(told, report.state))),
         }
@@ -50,15 +57,31 @@ fn is_silent((cell, output): &(&CellReport, String)) -> bool {
     cell.state == State::Done && cell.output.rich.is_empty() && output.is_empty()
 }
 
+/// Whether a cell ended well, and shows nothing or what it had shown before.
+fn is_without_news(told: &(&CellReport, String)) -> bool {
+    let (cell, _) = told;
+    cell.is_as_before() || is_silent(told) && mark(cell).is_none()
+}
+
+/// What the heading says of the output, compared with that before the run.
+fn mark(cell: &CellReport) -> Option<String> {
+    match cell.notebook.as_ref()?.change? {
+        OutputChange::Changed => Some(OUTPUT_CHANGED.to_owned()),
+        // Cells that ended well say it in place of their output.
+        OutputChange::Same if cell.state != State::Done => Some(SAME_OUTPUT.to_owned()),
+        OutputChange::Same | OutputChange::New => None,
+    }
+}
+
 fn block(told: &(&CellReport, String), run: State) -> impl Iterator<Item = Block> + use<> {
     let (cell, output) = told;
     let named = cell_name(cell);
-    let name = match reason(cell) {
-        Some(why) => format!("{named}, {}", words::freshness::why(why)),
-        None => named.clone(),
-    };
+    let marks = [reason(cell).map(words::freshness::why), mark(cell)].into_iter().flatten();
+    let marks: String = marks.map(|mark| format!(", {mark}")).collect();
+    let name = format!("{named}{marks}");
     let head = match cell.state {
-        State::Done if is_silent(told) => format!("[{name}] (ok)"),
+        State::Done if is_silent(told) => format!("[{name}] ({OK})"),
+        State::Done if cell.is_as_before() => format!("[{name}] ({SAME_OUTPUT})"),
         State::Done if output.is_empty() => {
             format!("[{name}]\n{}", cell.output.placeholder().unwrap_or_default())
         }

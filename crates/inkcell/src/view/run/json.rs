@@ -48,6 +48,7 @@ fn cell(cell: &CellReport) -> Value {
         "seconds": cell.duration.as_secs_f64(),
         "count": cell.count,
         "outputs": place.map(|place| place.outputs),
+        "change": place.and_then(|place| place.change),
         "written": place.map(|place| place.written),
         "error": error.map(|error| json!({"name": error.name, "value": error.value, "traceback": error.plain})),
         "message": words::call::sentence(cell.state, cell.end.as_ref()),

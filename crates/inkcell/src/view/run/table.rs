@@ -2,7 +2,7 @@
 //!
 //! Owns the columns, and the choice of cells in a long notebook.
 
-use inkcell_engine::api::{CellReport, PythonReport, State, WriteBack};
+use inkcell_engine::api::{CellReport, OutputChange, PythonReport, State, WriteBack};
 use inkcell_engine::notebook::first_line;
 
 use super::{because, duration, ended, has_run};
@@ -47,7 +47,6 @@ pub(super) fn of(told: &PythonReport) -> Vec<String> {
 
 fn row(cell: &CellReport) -> [String; 6] {
     let place = cell.notebook.as_ref();
-    let outputs = place.map_or(0, |place| place.outputs);
     // A cell that is no longer in the file has no position there.
     let index = place.filter(|place| place.written != WriteBack::Gone).map(|place| place.index);
     [
@@ -55,9 +54,20 @@ fn row(cell: &CellReport) -> [String; 6] {
         place.and_then(|place| place.id.clone()).unwrap_or_default(),
         if cell.state == State::Done { "ok".to_owned() } else { ended(cell).to_owned() },
         if has_run(cell) { duration(cell.duration) } else { String::new() },
-        if outputs > 0 { count(outputs, "output") } else { String::new() },
+        outputs(cell).unwrap_or_default(),
         what(cell),
     ]
+}
+
+/// The number of outputs, and whether they changed.
+fn outputs(cell: &CellReport) -> Option<String> {
+    let place = cell.notebook.as_ref()?;
+    let has_changed = place.change == Some(OutputChange::Changed);
+    match place.outputs {
+        0 => has_changed.then(|| words::run::NO_OUTPUT_NOW.to_owned()),
+        some if has_changed => Some(words::run::changed(&count(some, "output"))),
+        some => Some(count(some, "output")),
+    }
 }
 
 /// The first line of a cell, and the exception if it failed.

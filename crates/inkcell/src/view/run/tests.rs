@@ -1,4 +1,4 @@
-use inkcell_engine::api::{EndReport, NotebookReport};
+use inkcell_engine::api::{EndReport, NotebookReport, OutputChange};
 use inkcell_engine::kernel::PyError;
 use inkcell_engine::session::CallNote;
 
@@ -18,6 +18,7 @@ fn cell(index: usize, state: State, millis: u64) -> CellReport {
             may_fail: false,
             last_took: Some(Duration::from_secs(10)),
             why: None,
+            change: None,
         }),
         ..samples::cell(samples::source(&code), state)
     }
@@ -61,6 +62,21 @@ fn every_cell_has_a_line() {
     assert_eq!(squeeze(&lines.join(" / ")), squeeze(&expected.replace('\n', " / ")));
     let starts: Vec<_> = lines.iter().map(|line| line.find("step_")).collect();
     assert!(starts.iter().all(|at| *at == starts[0]), "{lines:?}");
+}
+
+#[test]
+fn outputs_that_changed_are_marked_in_the_table() {
+    let marked = |index: usize, change: OutputChange| {
+        let mut cell = cell(index, State::Done, 1);
+        cell.notebook.as_mut().unwrap().change = Some(change);
+        cell
+    };
+    let changed = OutputChange::Changed;
+    let cells = vec![marked(0, changed), marked(1, changed), marked(2, OutputChange::Same)];
+    let lines = table::of(&told(State::Done, cells));
+    assert!(lines[0].contains("no output now"), "{lines:?}");
+    assert!(lines[1].contains("1 output, changed"), "{lines:?}");
+    assert!(lines[2].contains("2 outputs") && !lines[2].contains("changed"), "{lines:?}");
 }
 
 /// A long notebook shows failures and slow cells, and counts the rest.

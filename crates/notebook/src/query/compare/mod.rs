@@ -16,7 +16,7 @@ pub use marks::{CellMarks, MAY_FAIL_TAG, SKIP_TAG};
 pub use numbers::Tolerance;
 
 use crate::cell::CellKind;
-use crate::document::{CellView, Notebook, OutputDigest, join_source};
+use crate::document::{CellView, NbOutput, Notebook, OutputDigest, OutputView, join_source};
 use crate::error::CellCandidate;
 use crate::json;
 
@@ -194,6 +194,18 @@ pub fn compare(
     compared.collect()
 }
 
+/// Compares the stored outputs of a cell with new ones by the same rules, whatever the cell says about itself.
+pub fn compare_outputs(
+    stored: &CellView<'_>,
+    new: &[NbOutput],
+    rules: &CompareRules,
+    pictures: &ComparePictures<'_>,
+) -> Vec<OutputDifference> {
+    let new = new.iter().map(|output| OutputView::new(output.json()));
+    let (old, new) = (collect_parts(stored.outputs(), rules), collect_parts(new, rules));
+    find_differences(&old, &new, rules, pictures)
+}
+
 /// Compares one cell; none for a cell without code.
 fn judge_cell(
     old: &CellView<'_>,
@@ -216,8 +228,8 @@ fn judge_cell(
     if !is_checked {
         return Some(CellVerdict::Ignored);
     }
-    let differences =
-        find_differences(&collect_parts(old, rules), &collect_parts(new, rules), rules, pictures);
+    let (old, new) = (collect_parts(old.outputs(), rules), collect_parts(new.outputs(), rules));
+    let differences = find_differences(&old, &new, rules, pictures);
     Some(match differences.is_empty() {
         true => CellVerdict::Same,
         false => CellVerdict::Different(differences),
@@ -241,9 +253,12 @@ struct Part {
 
 /// Collects the parts of a cell; parts with one name keep their order. Pieces of a stream are joined, because their
 /// sizes, and the way two streams are mixed, depend on timing.
-fn collect_parts(cell: &CellView<'_>, rules: &CompareRules) -> Vec<Part> {
+fn collect_parts<'a>(
+    outputs: impl IntoIterator<Item = OutputView<'a>>,
+    rules: &CompareRules,
+) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
-    for output in cell.outputs() {
+    for output in outputs {
         match output.digest() {
             OutputDigest::Stream { name, .. } => {
                 let text = output.text().unwrap_or_default();

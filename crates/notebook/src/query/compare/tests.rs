@@ -280,6 +280,26 @@ fn a_difference_shows_the_lines_that_differ() {
     assert_eq!(lines, [" b", "-c", "+C", " d"]);
 }
 
+/// The outputs of a run, before they are in a file, by the same rules. Marks of the cell do not count.
+#[test]
+fn new_outputs_compare_with_stored_ones() {
+    let differing = |stored: &Value, new: &[Value]| -> Vec<String> {
+        let book = notebook(&[cell("x", &["nbval-ignore-output"], stored)]);
+        let new: Vec<NbOutput> =
+            new.iter().map(|output| NbOutput::from_json(&output.to_string()).unwrap()).collect();
+        let rules = CompareRules::default();
+        let found = compare_outputs(&book.cell(0).unwrap(), &new, &rules, &never);
+        found.into_iter().map(|one| one.part).collect()
+    };
+    let stored = json!([stream("stdout", "a\nb\n"), data(&json!({"text/plain": ["7"]}))]);
+    let pieces =
+        [stream("stdout", "a\n"), stream("stdout", "b\n"), data(&json!({"text/plain": "7"}))];
+    assert!(differing(&stored, &pieces).is_empty());
+    assert_eq!(differing(&stored, &pieces[..2]), ["text/plain"]);
+    assert_eq!(differing(&json!([]), &[stream("stderr", "a")]), ["stderr"]);
+    assert_eq!(differing(&stored, &[]), ["stdout", "text/plain"]);
+}
+
 #[test]
 fn a_notebook_without_counts_and_outputs_was_never_run() {
     let fresh = |outputs: Value| {

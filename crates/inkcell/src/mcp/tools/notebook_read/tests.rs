@@ -1,8 +1,9 @@
 //! The texts that `notebook_read` shows.
 
 use inkcell_engine::Kind;
+use inkcell_testkit::need::skip;
 use inkcell_testkit::notebooks::{jupyter, small};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::mcp::tools::tests::TestDesk;
 
@@ -97,6 +98,67 @@ async fn outline_outputs_and_search() {
     assert_eq!(found[1], "cell 1 aaaa1111 line 1: x = 1\ncell 2 bbbb2222 line 1: y = 2");
     let given = json!({"path": "nb.ipynb", "search": "nowhere"});
     assert_eq!(desk.texts("notebook_read", given).await.len(), 1);
+}
+
+/// A notebook is compared with its last commit, with an older one, and with another file.
+#[tokio::test]
+async fn a_diff_tells_what_changed() {
+    let desk = TestDesk::on_files();
+    let git = |args: &[&str]| {
+        let mut command = std::process::Command::new("git");
+        command.arg("-C").arg(desk.path("")).args(args).env("GIT_CONFIG_NOSYSTEM", "1");
+        command.output().is_ok_and(|said| said.status.success())
+    };
+    if !git(&["init", "-q"]) {
+        return skip("a_diff_tells_what_changed", "git is not here");
+    }
+    let commit = || {
+        let name = ["-c", "user.name=Test", "-c", "user.email=test@example.org"];
+        assert!(git(&["add", "."]));
+        assert!(git(&[&name[..], &["commit", "-q", "-m", "x"]].concat()));
+    };
+    desk.put("nb.ipynb", small());
+    let diff = async |more: Value| {
+        let mut given = json!({"path": "nb.ipynb", "view": "diff"});
+        given.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        desk.texts("notebook_read", given).await
+    };
+    let refused = desk.error("notebook_read", json!({"path": "nb.ipynb", "view": "diff"})).await;
+    assert!(refused.message.starts_with("against: nb.ipynb is in no commit ("), "{refused:?}");
+    commit();
+    let same = diff(json!({})).await;
+    assert!(same[0].ends_with("  against HEAD"), "{}", same[0]);
+    assert_eq!(same[1], "(no change)");
+    let version = same[0].split("version ").nth(1).unwrap()[..16].to_owned();
+    desk.put("old.ipynb", small());
+    let edit = json!({"path": "nb.ipynb", "cell": "aaaa1111", "source": "x = 1\nprint(x, 2)"});
+    desk.good("notebook_edit", edit).await;
+    let changed =
+        "~ cell 1 (id aaaa1111) [code]\n  @@ -1,2 +1,2 @@\n   x = 1\n  -print(x)\n  +print(x, 2)\n";
+    for against in ["HEAD", "old.ipynb"] {
+        let said = diff(json!({"against": against})).await;
+        assert!(said[1].starts_with(changed), "{against}: {}", said[1]);
+        assert!(said[1].contains("  outputs: "), "{against}: {}", said[1]);
+    }
+    assert_eq!(diff(json!({"cells": "0,2"})).await[1], "(no change)");
+    commit();
+    assert_eq!(diff(json!({})).await[1], "(no change)");
+    assert!(diff(json!({"against": "HEAD~1"})).await[1].starts_with(changed));
+    // A version whose content is not stored.
+    let given = json!({"path": "nb.ipynb", "against": version});
+    let refused = desk.error("notebook_read", given).await;
+    assert!(refused.message.ends_with(&format!("version {version} is not stored")), "{refused:?}");
+    assert!(refused.next.unwrap().contains("HEAD"));
+    let now = diff(json!({})).await[0].split("version ").nth(1).unwrap()[..16].to_owned();
+    assert_eq!(diff(json!({"against": now})).await[1], "(no change)");
+    for given in [json!({"search": "x"}), json!({"outputs": "full"}), json!({"view": "outline"})] {
+        let mut asked = json!({"path": "nb.ipynb", "against": "HEAD"});
+        asked.as_object_mut().unwrap().extend(given.as_object().unwrap().clone());
+        let refused = desk.error("notebook_read", asked).await;
+        assert!(refused.message.ends_with("leave it out"), "{given}: {refused:?}");
+    }
+    let outside = json!({"path": "nb.ipynb", "against": "../x.ipynb"});
+    assert!(desk.error("notebook_read", outside).await.message.contains("outside the allowed"));
 }
 
 /// B:V-22: what is cut says how to go on, and is not taken for the whole when it comes back.

@@ -1,7 +1,7 @@
 //! `notebook_run`, and `notebook_edit` with `run`, with a real kernel.
 
 use inkcell_engine::Kind;
-use inkcell_testkit::notebooks::jupyter;
+use inkcell_testkit::notebooks::{jupyter, never_run};
 use inkcell_testkit::wait::until_async;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -13,10 +13,10 @@ use crate::mcp::find;
 use crate::mcp::tools::tests::{TestDesk, text, until_there};
 use crate::settings::ToolMode;
 
-/// A desk with a notebook of these cells.
+/// A desk with a notebook of these cells, which have not run.
 fn desk(cells: &[(&str, &str, &str)]) -> TestDesk {
     let desk = TestDesk::new(ToolSet::Default);
-    desk.put("nb.ipynb", jupyter(cells));
+    desk.put("nb.ipynb", never_run(cells));
     desk
 }
 
@@ -77,9 +77,9 @@ async fn a_notebook_is_run_in_its_session() {
 async fn cells_are_chosen() {
     let desk = desk(&[
         ("code", "aaaa", "n = globals().get('n', 0) + 1; print('a', n)"),
-        ("code", "bbbb", "print('b')"),
-        ("code", "cccc", "print('c')"),
-        ("code", "dddd", "print('d')"),
+        ("code", "bbbb", "import time; print(time.time_ns())"),
+        ("code", "cccc", "import time; print(time.time_ns())"),
+        ("code", "dddd", "import time; print(time.time_ns())"),
     ]);
     let ran = async |given: Value| {
         let mut given = given;
@@ -140,7 +140,8 @@ async fn a_failure_stops_and_says_how_to_go_on() {
     desk.good("notebook_edit", bad.take()).await;
     let go_on = json!({"path": "nb.ipynb", "on_error": "continue"});
     let said = text(&desk.call("notebook_run", go_on).await);
-    assert!(said.contains("ZeroDivisionError") && said.contains("[cell 2 (rest)]\n2"), "{said}");
+    assert!(said.contains("ZeroDivisionError"), "{said}");
+    assert!(said.contains("[cell 2 (rest)] (same output as before)"), "{said}");
     assert!(said.contains("[3 of 3 cells ran"), "{said}");
     desk.end().await;
 }
@@ -176,11 +177,13 @@ async fn a_run_goes_on_after_its_answer() {
 #[tokio::test]
 async fn a_cancelled_run_keeps_what_it_has() {
     let endless = "x = 7\nprint('begun')\nopen('begun', 'w').close()\nwhile True: pass";
-    let desk = desk(&[
+    let cells = [
         ("code", "done", "print('done')"),
         ("code", "loop", endless),
         ("code", "last", "print('last')"),
-    ]);
+    ];
+    let desk = desk(&cells);
+    desk.put("nb.ipynb", jupyter(&cells));
     let cancel = CancellationToken::new();
     let (progress, mut heard) = mpsc::channel(64);
     let begun = desk.path("begun");
@@ -229,6 +232,37 @@ async fn silent_cells_are_told_together() {
     let wanted = "[cell 0 (id-0) to 4 (id-4)] (ok)\n\n[cell 5 (id-5)]\n5\n\n\
                   [cell 6 (id-6) to 8 (id-8)] (ok)\n\n[9 of 9 cells ran; outputs";
     assert!(said.starts_with(wanted), "{said}");
+    desk.end().await;
+}
+
+/// What a run has not changed is said in a line, without text or pictures; a changed output is marked.
+#[tokio::test]
+async fn a_second_run_tells_what_changed() {
+    let png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let picture = format!("display({{'image/png': '{png}'}}, raw=True)");
+    let desk = desk(&[
+        ("code", "one1", "print('one')"),
+        ("code", "pic1", &picture),
+        ("code", "none", "n = globals().get('n', 0) + 1"),
+        ("code", "num1", "print(n)"),
+        ("code", "late", "if n > 1: print('late')"),
+        ("code", "text", "print('long ' * 100)"),
+        ("code", "gone", "if n < 2: print('early')"),
+        ("code", "fail", "1 / 0"),
+    ]);
+    let go_on = json!({"path": "nb.ipynb", "on_error": "continue"});
+    let first = text(&desk.call("notebook_run", go_on.clone()).await);
+    assert!(first.starts_with("[cell 0 (one1)]\none\n\n[cell 1 (pic1)]\n"), "{first}");
+    assert!(!first.contains("before") && !first.contains("changed"), "{first}");
+    let again = desk.call("notebook_run", go_on).await;
+    let said = text(&again);
+    let wanted = "[cell 0 (one1) to 2 (none)] (same output as before)\n\n\
+                  [cell 3 (num1), output changed]\n2\n\n[cell 4 (late)]\nlate\n\n\
+                  [cell 5 (text)] (same output as before)\n\n[cell 6 (gone), output changed] (ok)\n\n\
+                  [cell 7 (fail), same output as before]\n";
+    assert!(said.starts_with(wanted), "{said}");
+    assert!(said.contains("ZeroDivisionError"), "{said}");
+    assert!(!again.content.iter().any(|part| !matches!(part, Content::Text(_))), "{again:?}");
     desk.end().await;
 }
 
@@ -334,7 +368,10 @@ async fn an_edit_runs_what_it_changed() {
 
     let ops = json!({"ops": [{"op": "sub", "cell": "bbbb", "old": "'b'", "new": "'B'"}], "run": "changed-and-below"});
     let said = edit(ops).await;
-    assert!(said.contains("[cell 1 (bbbb)]\nB 2\n\n[cell 3 (cccc)]\nc 2\n\n[2 of 2"), "{said}");
+    assert!(
+        said.contains("[cell 1 (bbbb)]\nB 2\n\n[cell 3 (cccc), output changed]\nc 2\n\n[2 of 2"),
+        "{said}"
+    );
     assert_eq!(cell(&desk, 3).1, "c 2\n");
 
     let ops = json!({"ops": [
@@ -346,7 +383,7 @@ async fn an_edit_runs_what_it_changed() {
 
     // Deleting a cell counts as a change to the cells below it.
     let said = edit(json!({"op": "delete", "cell": "bbbb", "run": "changed-and-below"})).await;
-    assert!(said.contains("[cell 2 (cccc)]\nc 2"), "{said}");
+    assert!(said.contains("[cell 2 (cccc)] (same output as before)"), "{said}");
     let said = edit(json!({"op": "clear", "cell": "cccc", "run": "changed-and-below"})).await;
     assert!(said.ends_with("[No code was changed, so nothing was run.]"), "{said}");
 
@@ -396,7 +433,9 @@ async fn run_is_hidden_where_nothing_is_run() {
 /// The outline says of each cell how it ran, how long that took, and whether it was changed since.
 #[tokio::test]
 async fn the_outline_shows_runs() {
-    let desk = desk(&[("code", "good", "x = 1"), ("code", "bad1", "1 / 0"), ("code", "rest", "x")]);
+    let cells = [("code", "good", "x = 1"), ("code", "bad1", "1 / 0"), ("code", "rest", "x")];
+    let desk = desk(&cells);
+    desk.put("nb.ipynb", jupyter(&cells));
     let outline = async || {
         let view = json!({"path": "nb.ipynb", "view": "outline"});
         desk.texts("notebook_read", view).await.remove(1)
@@ -427,12 +466,13 @@ async fn stale_cells_are_run_after_an_edit() {
     assert!(rows[0].contains("changed since") && rows[1].contains("stale: x of cell 0"), "{told}");
     assert!(rows[2].contains("fresh"), "{told}");
     let said = desk.good("notebook_run", json!({"path": "nb.ipynb", "cells": "stale"})).await;
-    let wanted = "[cell 0 (one), changed] (ok)\n\n[cell 1 (two), stale: x of cell 0]\n31\n\n\
+    let wanted = "[cell 0 (one), changed] (ok)\n\n\
+                  [cell 1 (two), stale: x of cell 0, output changed]\n31\n\n\
                   [2 of 2 cells ran, 1 fresh; outputs are in nb.ipynb, version ";
     assert!(said.starts_with(wanted), "{said}");
     let edit = json!({"path": "nb.ipynb", "op": "replace", "cell": "one", "source": "x = 40", "run": "stale"});
     let said = desk.texts("notebook_edit", edit).await.join("\n");
-    assert!(said.contains("[cell 1 (two), stale: x of cell 0]\n41"), "{said}");
+    assert!(said.contains("[cell 1 (two), stale: x of cell 0, output changed]\n41"), "{said}");
     assert_eq!(cell(&desk, 2).0, json!(3), "it was not run again");
     let said = desk.good("notebook_run", json!({"path": "nb.ipynb", "cells": "stale"})).await;
     assert_eq!(said, "[nothing is stale: 3 cells fresh; the file is as it was]");

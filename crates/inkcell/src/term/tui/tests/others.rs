@@ -81,6 +81,7 @@ pub(super) fn began(id: &str, index: usize, cell: usize) -> Input {
         may_fail: false,
         last_took: None,
         why: None,
+        change: None,
     };
     Input::Session(Box::new(SessionEvent::Began {
         execution: ExecutionId("run-1".to_owned()),
