@@ -10,7 +10,7 @@ use super::json::JsonWalk;
 /// Keys that a list of keys names, and those that a skeleton shows of one object.
 const LISTED_KEYS: u64 = 1000;
 const SHOWN_KEYS: u64 = 50;
-/// Values inside so many others are only counted, and all further ones once a skeleton has so many bytes.
+/// Values at this depth are only counted, and so are all values behind this length of a skeleton.
 const DEEPEST: usize = 8;
 const MOST_BYTES: usize = 16 * 1024;
 

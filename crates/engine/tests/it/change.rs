@@ -48,7 +48,8 @@ fn a_change_of_the_same_cell_is_a_conflict_whatever_the_times_say() {
             error.to_string(),
             format!(
                 "nb.ipynb was changed by someone else since version {old} (it is now {new}): \
-                 cell 1 (id aaaa1111) was changed"
+                 cell 1 (id aaaa1111) was changed\nIn the file, cell 1 (id aaaa1111) is:\n\
+                 > x = 9\n> print(x)"
             )
         );
         assert_eq!(error.kind(), Kind::Conflict);

@@ -162,7 +162,7 @@ fn fields_have_other_names_too() {
 
 #[test]
 fn what_does_not_fit_is_told_with_what_would() {
-    let names = "replace, insert, delete, move, sub, type, clear, meta, tags";
+    let names = "replace, insert, delete, move, sub, rename, type, clear, meta, tags";
     let table = [
         (r#"{}"#, format!("operation 0: the field \"op\" is missing; it is one of {names}")),
         (r#"{"op": 3}"#, "operation 0: op is 3; it is a string".to_owned()),

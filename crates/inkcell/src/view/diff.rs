@@ -1,13 +1,10 @@
 //! Differences between notebooks, cell by cell.
 
-use std::io;
-
 use inkcell_engine::notebook::{
     CellCandidate, CellDiff, Compare, Notebook, diff, notebook_changes,
 };
 use serde_json::{Value, json};
 
-use crate::output::Output;
 use crate::words;
 
 /// The differences between two notebooks.
@@ -52,10 +49,6 @@ impl Differences {
         let about = self.about.map(str::to_owned);
         around.chain(lines(&self.cells)).chain(about).collect()
     }
-}
-
-pub(crate) fn write(output: &mut Output, differences: &[CellDiff]) -> io::Result<()> {
-    lines(differences).iter().try_for_each(|line| output.line(line))
 }
 
 /// The differences, cell by cell.

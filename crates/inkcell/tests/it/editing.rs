@@ -182,7 +182,7 @@ fn a_source_comes_from_an_argument_a_file_or_standard_input() {
         ),
         (
             &[],
-            "error: OP: say what to do: replace, insert, delete, move, sub, type, clear or meta; ",
+            "error: OP: say what to do: replace, insert, delete, move, sub, rename, type, clear or meta; ",
         ),
     ];
     for (args, wanted) in table {
@@ -360,7 +360,7 @@ fn operations_have_other_names() {
         assert!(reply(&env, &[word, "0", "--source", word]).starts_with("✓ Cell updated"));
     }
     let before = env.get("nb.ipynb");
-    let all = "it is replace, insert, delete, move, sub, type, clear or meta; or give --ops FILE, or --old \
+    let all = "it is replace, insert, delete, move, sub, rename, type, clear or meta; or give --ops FILE, or --old \
                TEXT --new TEXT\n";
     for (word, hint) in [
         ("frob", ""),

@@ -2,11 +2,11 @@
 
 use super::sources;
 
-/// The most lines, comments and blank lines included. What an agent is told took 3,300 lines: budgets and news of calls,
+/// The most lines, comments and blank lines included. What an agent is told took 4,800 lines: budgets and news of calls,
 /// facts about them, suggestions with what each is, what a failure blocks and a choice of cells needs, what a run changed,
-/// pictures of SVG with the bounds of drawing it, and the measurement of an agent's tasks. A change that needs more raises
-/// the number and says why.
-const MOST: usize = 123_000;
+/// renames by scope, parts of large data, and the measurement of an agent's tasks. A change that needs more raises the
+/// number and says why.
+const MOST: usize = 123_500;
 
 /// Lines outside of items that are compiled for tests alone. As in an editor, a final line end begins another line.
 fn lines_outside_tests(text: &str) -> usize {

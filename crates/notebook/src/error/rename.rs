@@ -35,7 +35,7 @@ pub enum RenameError {
     /// The cells use the new name already.
     #[error("{name} is a name in the notebook already ({cell}, line {line}); choose another one")]
     Taken {
-        /// The new name.
+        /// The new name, as given.
         name: String,
         /// The first cell with this name.
         cell: CellCandidate,
@@ -47,7 +47,7 @@ pub enum RenameError {
         "{cell}, line {line}: {name} would mean a local name there; choose another one, or change the local one first"
     )]
     Hidden {
-        /// The new name.
+        /// The new name, as given.
         name: String,
         /// The cell with the local name.
         cell: CellCandidate,

@@ -198,7 +198,8 @@ fn after_run(report: &PythonReport, run: &NotebookReport, kernel: Afterwards) ->
 
 /// Where all of a truncated output is.
 fn whole_output(cell: &CellReport) -> Option<Content> {
-    let ArtifactRef { id, bytes } = cell.output.artifact.as_ref()?;
+    let stored = cell.output.artifact.as_ref().filter(|_| !cell.is_as_before());
+    let ArtifactRef { id, bytes } = stored?;
     let name = cell.source.title.clone().unwrap_or_else(|| "full output".to_owned());
     Some(link(id, name, "text/plain", *bytes))
 }
@@ -222,7 +223,8 @@ impl Pictures {
         let mut pictures = Pictures::default();
         let mut shown = 0;
         let mut left_out = 0;
-        for (item, image) in cells.iter().flat_map(of_cell) {
+        let news = cells.iter().filter(|cell| !cell.is_as_before());
+        for (item, image) in news.flat_map(of_cell) {
             let stored = image.artifact.as_ref();
             match (images, &image.data) {
                 (Images::Inline, Some(_)) if shown == MAX_IMAGES => left_out += 1,

@@ -50,7 +50,7 @@ struct Arguments {
     cwd: Option<String>,
     /// A variable, with attributes and constant subscripts: model.layers[0]. "prelude": all helpers.
     name: Option<String>,
-    /// Signature, documentation and source of this name.
+    /// A name to explain.
     help: Option<String>,
     /// Code to complete.
     code: Option<String>,

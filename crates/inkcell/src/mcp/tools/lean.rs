@@ -24,8 +24,11 @@ fn trim(schema: &mut Value) {
     if fields.get("default").is_some_and(is_idle) {
         fields.shift_remove("default");
     }
-    // The width of a number is internal, and every object allows any field by default.
+    // The width of a number is internal, no number here is negative, and every object allows any field by default.
     fields.shift_remove("format");
+    if fields.get("minimum") == Some(&Value::from(0)) {
+        fields.shift_remove("minimum");
+    }
     if fields.get("additionalProperties") == Some(&Value::Bool(true)) {
         fields.shift_remove("additionalProperties");
     }
@@ -93,7 +96,7 @@ mod tests {
             "additionalProperties": false,
             "properties": {
                 "text": {"type": "string", "description": "x"},
-                "count": {"type": "integer", "minimum": 0},
+                "count": {"type": "integer"},
                 "kind": {"description": "y", "enum": ["a", "b"], "type": "string"},
                 "cell": {"anyOf": [{"type": "integer"}, {"type": "string"}]},
                 "list": {"type": "array", "items": {"type": "string"}},

@@ -73,7 +73,7 @@ const ALIASES: [Alias; 5] = [
 #[derive(Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 struct Args {
-    /// For sub and rename also many: **/*.ipynb
+    /// Or **/*.ipynb, for sub and rename
     path: String,
     /// Operations, each an object with the fields below
     #[schemars(with = "Option<Vec<Map<String, Value>>>")]
@@ -86,15 +86,15 @@ struct Args {
     #[serde(flatten)]
     inline: Inline,
     outputs: Option<OutputsArg>,
-    /// The version you read: changes of others to the same cells since are a conflict
+    /// The version you read: later changes to the same cells are a conflict
     if_hash: Option<String>,
     /// Keep the old file as .bak
     #[serde(default)]
     backup: bool,
-    /// Make it when it is missing
+    /// Make it if missing
     #[serde(default)]
     create: bool,
-    /// Only say what would change
+    // Its name says what it does.
     #[serde(default)]
     dry_run: bool,
     #[serde(default)]

@@ -42,7 +42,7 @@ const ALIASES: &[Alias] =
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// An .ipynb file; lines may follow: nb.ipynb:40-80. To search many: **/*.ipynb
+    /// An .ipynb file; nb.ipynb:40-80 for lines; **/*.ipynb to search many
     path: String,
     #[serde(default)]
     view: View,
@@ -52,7 +52,7 @@ struct Args {
     cells: Option<String>,
     #[serde(default)]
     outputs: OutputsArg,
-    /// Only lines that match this regular expression (also of full outputs)
+    /// Only lines that match this regular expression (full outputs too)
     search: Option<String>,
     against: Option<String>,
     max_bytes: Option<u64>,

@@ -46,18 +46,18 @@ struct Arguments {
     id: String,
     /// Lines of an artifact: 10-20, 3+4, 50-.
     lines: Option<String>,
-    /// Regular expression: lines of an artifact that match.
+    /// Lines that match this regular expression.
     grep: Option<String>,
-    /// In a JSON artifact: .rows[0]["name"], [2:5], [*].id; then | keys, | length or | skeleton.
+    /// In JSON: .rows[0]["id"], [2:5], [*].id; then | keys, | length or | skeleton.
     json_path: Option<String>,
-    /// Lines around each match of grep.
+    /// Lines around a match.
     context: Option<u64>,
     /// Bytes of an artifact from here on.
     offset: Option<u64>,
     /// As written: escape sequences, whole tracebacks.
     #[serde(default)]
     raw: bool,
-    /// Seconds to wait for the end of an execution, default 45.
+    /// Seconds to wait for an execution, default 45.
     wait: Option<Seconds>,
     /// Only what is new since this mark.
     since: Option<String>,

@@ -159,7 +159,9 @@ fn section(cell: &CallCell, layout: Layout<'_>) -> Vec<Line> {
 /// Remarks below a cell: missing output, the reason for its end, other notices.
 pub(in crate::view) fn remarks(cell: &CallCell, width: usize) -> Vec<Line> {
     let report = cell.last_report();
-    let mut rows = notices(&report.output.notices, width);
+    // The mark above the preview of a running cell says what is missing.
+    let said = if report.state.is_end() { &report.output.notices[..] } else { &[] };
+    let mut rows = notices(said, width);
     if let Some(sentence) = words::call::sentence(cell.state(), report.end.as_ref()) {
         rows.extend(remark(Role::Error, &sentence, width));
     }

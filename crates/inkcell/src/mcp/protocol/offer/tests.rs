@@ -124,14 +124,14 @@ fn the_text_of_python_says_what_it_has_to() {
             "persistent, kernel-backed session",
             "Output streams as progress",
             "artifact://ID, which holds all of it",
-            "To fetch the rest: `re",
+            "artifact://ID",
             "It does not change notebook files: use `notebook",
             "Helpers, already there: Shell: bash(cmd)",
             "Git: git_status",
-            "plt.show() is headless",
-            "return the figure as the last expression, or savefig it",
+            "plt.show() shows the figure",
+            "return it as the last expression, or savefig it",
             "No stdin",
-            "`reset: true` starts with a new kernel",
+            "`reset: true` starts a new kernel",
             "Example: {",
         ];
         for words in wanted {
@@ -170,17 +170,17 @@ fn the_exact_arguments_of_every_tool() {
             "python",
             "code cells path cell session cwd timeout wait reset backend [code! title reset timeout]",
         ),
-        ("notebook_read", "path! view cells outputs search"),
+        ("notebook_read", "path! view cells outputs search against"),
         (
             "notebook_edit",
             "path! ops text drop op cell source type after before at old new all set unset add remove \
-             outputs if_hash backup create run",
+             outputs if_hash backup create dry_run run",
         ),
         (
             "notebook_run",
             "path! cells from to parameters with_needed fresh on_error timeout wait output backend kernel",
         ),
-        ("result", "id! lines grep json_path offset raw wait since"),
+        ("result", "id! lines grep json_path context offset raw wait since"),
         ("kernel", "action! session cwd backend kernel"),
         ("inspect", "session path cwd name help code cursor"),
     ];
