@@ -10,7 +10,7 @@ use inkcell_kernel::{Death, InputMode, KernelInfo, PyError};
 use serde::{Deserialize, Serialize};
 
 use crate::output::ModelOutput;
-use crate::types::{CallNote, KernelFate, Kind, SessionName};
+use crate::types::{CallNote, KernelFate, Kind, SessionName, StaleReason};
 
 pub use crate::output::Excerpt;
 pub use crate::types::{ExecutionId, KernelName, State};
@@ -172,6 +172,12 @@ impl CellReport {
         }
     }
 
+    /// Returns whether a run that chooses its cells left this one out, because it need not run.
+    pub fn is_left_out(&self) -> bool {
+        let why = self.notebook.as_ref().and_then(|cell| cell.why.as_ref());
+        why.is_some_and(StaleReason::is_left_out)
+    }
+
     /// Returns whether the cell ended well and its notebook had the same outputs before.
     pub fn is_as_before(&self) -> bool {
         let change = self.notebook.as_ref().and_then(|cell| cell.change);
@@ -276,13 +282,11 @@ pub struct PythonReport {
 impl PythonReport {
     /// The report without cells that were left out because they need not run. Their notes go to the next cell.
     pub fn without_left_out(&self) -> Cow<'_, PythonReport> {
-        let is_left_out =
-            |cell: &CellReport| cell.notebook.as_ref().is_some_and(NotebookCell::is_left_out);
-        if !self.cells.iter().any(is_left_out) {
+        if !self.cells.iter().any(CellReport::is_left_out) {
             return Cow::Borrowed(self);
         }
         let mut report = self.clone();
-        let left_out = report.cells.extract_if(.., |cell| is_left_out(cell));
+        let left_out = report.cells.extract_if(.., |cell| cell.is_left_out());
         let notes: Vec<CallNote> = left_out.flat_map(|cell| cell.notes).collect();
         if let Some(first) = report.cells.first_mut() {
             drop(first.notes.splice(..0, notes));

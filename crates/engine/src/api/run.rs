@@ -349,13 +349,6 @@ pub enum OutputChange {
     New,
 }
 
-impl NotebookCell {
-    /// Returns whether the cell was left out because it need not run.
-    pub fn is_left_out(&self) -> bool {
-        self.why.as_ref().is_some_and(StaleReason::is_left_out)
-    }
-}
-
 /// Progress of writing a cell's outputs to the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -37,11 +37,9 @@ pub(crate) fn set(rig: &Rig, cell: usize, source: &str) {
 
 /// The cells that ran, by position, each with the reason.
 pub(crate) fn ran(report: &PythonReport) -> Vec<(usize, StaleReason)> {
-    let cells = report.cells.iter().filter_map(|cell| cell.notebook.as_ref());
-    let why = |cell: &inkcell_engine::api::NotebookCell| {
-        Some((cell.index, cell.why.clone().expect("a reason")))
-    };
-    cells.filter(|cell| !cell.is_left_out()).filter_map(why).collect()
+    let cells = report.cells.iter().filter(|cell| !cell.is_left_out());
+    let cells = cells.filter_map(|cell| cell.notebook.as_ref());
+    cells.map(|cell| (cell.index, cell.why.clone().expect("a reason"))).collect()
 }
 
 fn places(report: &PythonReport) -> Vec<usize> {

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use inkcell_engine::StaleReason;
-use inkcell_engine::api::{CellReport, EndReport, NotebookCell, PythonReport, State, WriteBack};
+use inkcell_engine::api::{CellReport, EndReport, PythonReport, State, WriteBack};
 use inkcell_engine::notebook::first_line;
 use serde_json::Value;
 
@@ -92,12 +92,12 @@ impl Progress {
     /// Announces cells that started or finished since the last call.
     fn tell_news(&mut self) -> io::Result<()> {
         let cells = self.call.reports();
-        let all = cells.iter().filter(|cell| !is_left_out(cell)).count();
-        let mut number = cells[..self.ended].iter().filter(|cell| !is_left_out(cell)).count();
+        let all = cells.iter().filter(|cell| !cell.is_left_out()).count();
+        let mut number = cells[..self.ended].iter().filter(|cell| !cell.is_left_out()).count();
         // A cell that vanished from the file never starts, but later cells do. So look for the last started one.
         let last = cells.iter().rposition(|cell| has_begun(cell)).map_or(0, |at| at + 1);
         for (at, cell) in cells.into_iter().enumerate().take(last).skip(self.ended) {
-            if is_left_out(cell) {
+            if cell.is_left_out() {
                 (self.begun, self.ended) = (self.begun.max(at + 1), at + 1);
                 continue;
             }
@@ -209,11 +209,6 @@ fn has_begun(cell: &CellReport) -> bool {
     !matches!(cell.state, State::Queued | State::NeverRun)
 }
 
-/// Returns true if a run that chooses its cells left this cell out because it need not run.
-fn is_left_out(cell: &CellReport) -> bool {
-    cell.notebook.as_ref().is_some_and(NotebookCell::is_left_out)
-}
-
 /// Returns true if any code of the cell ran. A kernel that was not ready in time ran none.
 fn has_run(cell: &CellReport) -> bool {
     cell.count.is_some() || cell.state == State::KernelDied
@@ -244,7 +239,7 @@ pub(crate) fn duration(time: Duration) -> String {
 /// The live line: the running cell, its time, its last output, and the estimated rest of the run.
 fn now(cells: &[&CellReport], number: usize, took: Duration, last_line: &str) -> String {
     let Some(cell) = cells.get(number) else { return String::new() };
-    let is_told = |cell: &&&CellReport| !is_left_out(cell);
+    let is_told = |cell: &&&CellReport| !cell.is_left_out();
     let at = cells[..=number].iter().filter(is_told).count();
     let all = cells.iter().filter(is_told).count();
     let mut text = format!("[{at}/{all}] {} {}", cell_name(cell), duration(took));
@@ -269,7 +264,7 @@ enum RunTimes {
 
 /// Estimated time for the rest, from the run times of earlier runs.
 fn left(rest: &[&CellReport], took: Duration) -> Option<(Duration, RunTimes)> {
-    let rest = || rest.iter().copied().filter(|cell| !is_left_out(cell));
+    let rest = || rest.iter().copied().filter(|cell| !cell.is_left_out());
     let last = |cell: &CellReport| cell.notebook.as_ref()?.last_took;
     let known = rest().filter_map(last);
     let timed =

@@ -4,7 +4,7 @@
 //! programs is in `facts.rs` and `details.rs`.
 
 use inkcell_engine::api::{
-    CellReport, EndReport, KernelStep, NotebookCell, NotebookReport, Problem, PythonReport, State,
+    CellReport, EndReport, KernelStep, NotebookReport, Problem, PythonReport, State,
 };
 use inkcell_engine::artifact::Scope;
 use inkcell_engine::output::{ArtifactRef, ImageItem, RichItem, RichKind};
@@ -70,7 +70,7 @@ fn make(desk: &Desk, followed: CallProgress, readers: Readers) -> Result<ToolRep
     if let Some(since) = since {
         since.apply(&mut report);
         let is_told = report.cells.iter().take(since.cell);
-        told = is_told.filter(|cell| !is_left_out(cell)).count();
+        told = is_told.filter(|cell| !cell.is_left_out()).count();
     }
     let report = report.without_left_out().into_owned();
     if let Some(error) = not_begun(&report) {
@@ -119,10 +119,6 @@ fn make(desk: &Desk, followed: CallProgress, readers: Readers) -> Result<ToolRep
         Some(structured) => reply.with_structured(structured),
         None => reply,
     })
-}
-
-fn is_left_out(cell: &CellReport) -> bool {
-    cell.notebook.as_ref().is_some_and(NotebookCell::is_left_out)
 }
 
 /// Why nothing was run, if that is so.

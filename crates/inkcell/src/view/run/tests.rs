@@ -1,4 +1,4 @@
-use inkcell_engine::api::{EndReport, NotebookReport, OutputChange};
+use inkcell_engine::api::{EndReport, NotebookCell, NotebookReport, OutputChange};
 use inkcell_engine::kernel::PyError;
 use inkcell_engine::session::CallNote;
 
