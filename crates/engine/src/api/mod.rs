@@ -183,6 +183,12 @@ impl CellReport {
         let change = self.notebook.as_ref().and_then(|cell| cell.change);
         self.state == State::Done && change == Some(OutputChange::Same)
     }
+
+    /// Returns whether the caller chose the cell. The others are stale, or another cell needs them.
+    fn is_chosen(&self) -> bool {
+        let why = self.notebook.as_ref().and_then(|cell| cell.why.as_ref());
+        matches!(why, None | Some(StaleReason::Chosen))
+    }
 }
 
 /// The details of a cell's end, beyond its state.
@@ -292,6 +298,13 @@ impl PythonReport {
             drop(first.notes.splice(..0, notes));
         }
         Cow::Owned(report)
+    }
+
+    /// Returns whether a caller can do without the output of this cell, which is as before. A caller that chose one
+    /// cell alone wants to see it.
+    pub fn can_spare(&self, cell: &CellReport) -> bool {
+        let is_alone = || self.cells.iter().filter(|cell| cell.is_chosen()).nth(1).is_none();
+        cell.is_as_before() && !(cell.is_chosen() && is_alone())
     }
 }
 

@@ -63,7 +63,7 @@ fn a_cell_is_not_run_without_what_it_needs() {
     let text = client.ok("notebook_run", run(json!({"with_needed": true}))).text();
     assert!(text.contains("[cell 0 (c0), makes x for cell 2] (ok)"), "{text}");
     assert!(text.contains("[cell 2 (c2), makes y for cell 3] (ok)"), "{text}");
-    assert!(text.contains("[cell 3 (c3)] (same output as before)"), "{text}");
+    assert!(text.contains("[cell 3 (c3), same output as before]\n2\n"), "{text}");
     assert!(text.contains("[3 of 3 cells ran"), "{text}");
     // Names that other code made are there.
     client.ok("kernel", json!({"action": "restart", "session": "a.ipynb"}));

@@ -99,7 +99,9 @@ fn make(desk: &Desk, followed: CallProgress, readers: Readers) -> Result<ToolRep
     let forms = structured.iter().chain(&details).map(weight::of_json);
     let words = weight::of_text(&text) + forms.sum::<usize>();
     let left = weight::MOST_BYTES.saturating_sub(SPARE_BYTES + words);
-    let pictures = Pictures::of(desk, &report.cells[told..], left);
+    let news: Vec<&CellReport> =
+        report.cells[told..].iter().filter(|cell| !report.can_spare(cell)).collect();
+    let pictures = Pictures::of(desk, &news, left);
     let next = next_step(desk, &report, next_mark)
         .map(|next| format!("\nNext: {next}"))
         .unwrap_or_default();
@@ -110,7 +112,7 @@ fn make(desk: &Desk, followed: CallProgress, readers: Readers) -> Result<ToolRep
     text.push_str(&next);
     let mut content = vec![Content::Text(text.trim_start_matches('\n').to_owned())];
     content.extend(pictures.content);
-    content.extend(report.cells[told..].iter().filter_map(whole_output).take(MAX_LINKS));
+    content.extend(news.into_iter().filter_map(whole_output).take(MAX_LINKS));
     let fault = is_error.then_some(Fault::Ended(report.state));
     let is_asked_again = !report.state.is_end() && can_ask_again;
     let goes_on = is_asked_again.then(|| report.execution.clone());
@@ -194,8 +196,7 @@ fn after_run(report: &PythonReport, run: &NotebookReport, kernel: Afterwards) ->
 
 /// Where all of a truncated output is.
 fn whole_output(cell: &CellReport) -> Option<Content> {
-    let stored = cell.output.artifact.as_ref().filter(|_| !cell.is_as_before());
-    let ArtifactRef { id, bytes } = stored?;
+    let ArtifactRef { id, bytes } = cell.output.artifact.as_ref()?;
     let name = cell.source.title.clone().unwrap_or_else(|| "full output".to_owned());
     Some(link(id, name, "text/plain", *bytes))
 }
@@ -214,13 +215,12 @@ struct Pictures {
 
 impl Pictures {
     /// As many as there is room for; where the files of the others are.
-    fn of(desk: &Desk, cells: &[CellReport], mut room: usize) -> Pictures {
+    fn of(desk: &Desk, cells: &[&CellReport], mut room: usize) -> Pictures {
         let images = desk.settings.calls(profile(desk)).images;
         let mut pictures = Pictures::default();
         let mut shown = 0;
         let mut left_out = 0;
-        let news = cells.iter().filter(|cell| !cell.is_as_before());
-        for (item, image) in news.flat_map(of_cell) {
+        for (item, image) in cells.iter().copied().flat_map(of_cell) {
             let stored = image.artifact.as_ref();
             match (images, &image.data) {
                 (Images::Inline, Some(_)) if shown == MAX_IMAGES => left_out += 1,

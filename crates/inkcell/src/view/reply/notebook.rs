@@ -27,69 +27,78 @@ pub(super) fn cells(report: &PythonReport, terms: CellTerms) -> Vec<Block> {
     let is_told = |cell: &&CellReport| !(is_waiting(cell.state) && cell.end.is_none());
     let told = report.cells.iter().skip(terms.told).filter(is_told).map(|cell| {
         let said = annotation(cell, terms.kernel);
-        (cell, output(cell, said.as_deref(), terms))
+        let output = output(cell, said.as_deref(), terms);
+        CellText { cell, output, is_spared: report.can_spare(cell) }
     });
-    let told: Vec<(&CellReport, String)> = told.collect();
+    let told: Vec<CellText<'_>> = told.collect();
     let mut blocks = Vec::new();
-    // A cell with a reason for its run has something to say, so it is not grouped.
-    let is_one_of_many =
-        |told: &(&CellReport, String)| is_without_news(told) && reason(told.0).is_none();
-    for group in told.chunk_by(|one, two| is_one_of_many(one) && is_one_of_many(two)) {
+    for group in told.chunk_by(|one, two| one.is_one_of_many() && two.is_one_of_many()) {
         match group {
-            [(first, _), .., (last, _)] if group.len() >= MANY => {
-                let (first, last) = (cell_name(first), cell_name(last));
+            [first, .., last] if group.len() >= MANY => {
+                let (first, last) = (cell_name(first.cell), cell_name(last.cell));
                 let last = last.trim_start_matches("cell ");
-                let said = if group.iter().all(is_silent) { OK } else { SAME_OUTPUT };
+                let said = if group.iter().all(CellText::is_silent) { OK } else { SAME_OUTPUT };
                 blocks.push(Block::output(format!("[{first} to {last}] ({said})")));
             }
-            group => blocks.extend(group.iter().flat_map(|told| block(told, report.state))),
+            group => blocks.extend(group.iter().flat_map(|told| told.blocks(report.state))),
         }
     }
     blocks
 }
 
-fn is_waiting(state: State) -> bool {
-    matches!(state, State::Queued | State::NeverRun)
+/// A cell that an answer tells about.
+struct CellText<'a> {
+    cell: &'a CellReport,
+    output: String,
+    /// True if the words that it is as before stand in place of the output.
+    is_spared: bool,
 }
 
-/// Whether a cell ended well without anything to show.
-fn is_silent((cell, output): &(&CellReport, String)) -> bool {
-    cell.state == State::Done && cell.output.rich.is_empty() && output.is_empty()
-}
+impl CellText<'_> {
+    /// Returns true if it may share a line with its neighbours: it has no news and no reason for its run.
+    fn is_one_of_many(&self) -> bool {
+        let has_news = !self.is_spared && (!self.is_silent() || self.mark().is_some());
+        !has_news && reason(self.cell).is_none()
+    }
 
-/// Whether a cell ended well, and shows nothing or what it had shown before.
-fn is_without_news(told: &(&CellReport, String)) -> bool {
-    let (cell, _) = told;
-    cell.is_as_before() || is_silent(told) && mark(cell).is_none()
-}
+    /// Whether it ended well without anything to show.
+    fn is_silent(&self) -> bool {
+        let CellText { cell, output, .. } = self;
+        cell.state == State::Done && cell.output.rich.is_empty() && output.is_empty()
+    }
 
-/// What the heading says of the output, compared with that before the run.
-fn mark(cell: &CellReport) -> Option<String> {
-    match cell.notebook.as_ref()?.change? {
-        OutputChange::Changed => Some(OUTPUT_CHANGED.to_owned()),
-        // Cells that ended well say it in place of their output.
-        OutputChange::Same if cell.state != State::Done => Some(SAME_OUTPUT.to_owned()),
-        OutputChange::Same | OutputChange::New => None,
+    /// What the heading says of the output, compared with that before the run.
+    fn mark(&self) -> Option<&'static str> {
+        match self.cell.notebook.as_ref()?.change? {
+            OutputChange::Changed => Some(OUTPUT_CHANGED),
+            OutputChange::Same if !self.is_spared && !self.is_silent() => Some(SAME_OUTPUT),
+            OutputChange::Same | OutputChange::New => None,
+        }
+    }
+
+    fn blocks(&self, run: State) -> impl Iterator<Item = Block> + use<> {
+        let CellText { cell, output, is_spared } = self;
+        let named = cell_name(cell);
+        let why = reason(cell).map(words::freshness::why);
+        let marks = why.into_iter().chain(self.mark().map(str::to_owned));
+        let marks: String = marks.map(|mark| format!(", {mark}")).collect();
+        let name = format!("{named}{marks}");
+        let head = match cell.state {
+            State::Done if self.is_silent() => format!("[{name}] ({OK})"),
+            State::Done if *is_spared => format!("[{name}] ({SAME_OUTPUT})"),
+            State::Done if output.is_empty() => {
+                format!("[{name}]\n{}", cell.output.placeholder().unwrap_or_default())
+            }
+            _ if output.is_empty() => format!("[{name}]"),
+            _ => format!("[{name}]\n{output}"),
+        };
+        let ending = ending(cell, run).map(|words| format!("{} {words}", capital(&named)));
+        [Some(of_state(cell.state, head)), ending.map(Block::remark)].into_iter().flatten()
     }
 }
 
-fn block(told: &(&CellReport, String), run: State) -> impl Iterator<Item = Block> + use<> {
-    let (cell, output) = told;
-    let named = cell_name(cell);
-    let marks = [reason(cell).map(words::freshness::why), mark(cell)].into_iter().flatten();
-    let marks: String = marks.map(|mark| format!(", {mark}")).collect();
-    let name = format!("{named}{marks}");
-    let head = match cell.state {
-        State::Done if is_silent(told) => format!("[{name}] ({OK})"),
-        State::Done if cell.is_as_before() => format!("[{name}] ({SAME_OUTPUT})"),
-        State::Done if output.is_empty() => {
-            format!("[{name}]\n{}", cell.output.placeholder().unwrap_or_default())
-        }
-        _ if output.is_empty() => format!("[{name}]"),
-        _ => format!("[{name}]\n{output}"),
-    };
-    let ending = ending(cell, run).map(|words| format!("{} {words}", capital(&named)));
-    [Some(of_state(cell.state, head)), ending.map(Block::remark)].into_iter().flatten()
+fn is_waiting(state: State) -> bool {
+    matches!(state, State::Queued | State::NeverRun)
 }
 
 fn capital(name: &str) -> String {

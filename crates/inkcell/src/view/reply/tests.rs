@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
-use inkcell_engine::Kind;
 use inkcell_engine::api::{
-    CellKernel, CellReport, CellSource, EndReport, KernelStep, Problem, State,
+    CellKernel, CellReport, CellSource, EndReport, KernelStep, NotebookCell, NotebookReport,
+    OutputChange, Problem, State, WriteBack,
 };
 use inkcell_engine::kernel::{Death, DeathCause, PyError, Rung};
 use inkcell_engine::output::{
     ArtifactRef, ImageItem, JsonItem, ModelOutput, Part, RichItem, RichKind,
 };
 use inkcell_engine::session::{CallNote, KernelFate, Loss};
+use inkcell_engine::{Freshness, Kind, StaleReason};
 use serde_json::Value;
 
 use super::*;
@@ -360,4 +361,51 @@ fn nothing_is_forged_and_columns_stay() {
     }
     let table = "   apple  b\n0      1  3";
     assert_eq!(text(vec![cell(State::Done, &format!("\n{table}\n\n"))]), table);
+}
+
+/// A cell of a notebook that had the same output before.
+fn as_before(index: usize, text: &str, why: Option<StaleReason>) -> CellReport {
+    let place = NotebookCell {
+        index,
+        id: None,
+        outputs: 1,
+        written: WriteBack::Saved,
+        may_fail: false,
+        last_took: None,
+        why,
+        change: Some(OutputChange::Same),
+    };
+    CellReport { notebook: Some(place), ..cell(State::Done, text) }
+}
+
+/// The only cell that a caller chose shows its output although it is as before. Of several cells, of stale ones and
+/// of those that others need, one line says it.
+#[test]
+fn a_cell_chosen_alone_shows_the_output_it_had_before() {
+    let text = |cells: Vec<CellReport>| {
+        let run = NotebookReport {
+            path: "a.ipynb".to_owned(),
+            written: "a.ipynb".to_owned(),
+            cells: 9,
+            version: None,
+            fresh: Vec::new(),
+            skipped: Vec::new(),
+            resumed: Vec::new(),
+            notes: Vec::new(),
+        };
+        of_report(&PythonReport { notebook: Some(run), ..samples::call(State::Done, cells) }).text
+    };
+    let alone = text(vec![as_before(1, "six\n", None)]);
+    assert_eq!(alone, "[cell 1, same output as before]\nsix\n\n[1 of 1 cell ran]");
+    assert_eq!(text(vec![as_before(1, "", None)]), "[cell 1] (ok)\n\n[1 of 1 cell ran]");
+    let two = text(vec![as_before(0, "five\n", None), as_before(1, "six\n", None)]);
+    let wanted = "[cell 0] (same output as before)\n\n[cell 1] (same output as before)\n\n";
+    assert!(two.starts_with(wanted), "{two}");
+    let needed = StaleReason::Needed { name: Some("x".to_owned()), by: 1 };
+    let needed = as_before(0, "five\n", Some(needed));
+    let chosen = text(vec![needed, as_before(1, "six\n", Some(StaleReason::Chosen))]);
+    assert!(chosen.contains("(same output as before)\n\n[cell 1, same output as before]\nsix\n"));
+    let stale = StaleReason::Marked(Freshness::Changed);
+    let stale = text(vec![as_before(1, "six\n", Some(stale))]);
+    assert!(stale.contains("(same output as before)") && !stale.contains("six"), "{stale}");
 }
