@@ -216,8 +216,10 @@ pub enum EndReport {
         /// True if one of them had begun this code. Otherwise the code was not run.
         has_begun: bool,
     },
-    /// Nothing was run: the kernel could not be started, or lacks what the cells need.
+    /// Nothing was run: the kernel could not be started or lacks what the cells need, or inkcell itself failed.
     NoKernel(Problem),
+    /// inkcell itself failed while the code ran, or after it.
+    Fault(Problem),
 }
 
 /// The reason why a resource was not available, with a step that may help.

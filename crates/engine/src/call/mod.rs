@@ -134,6 +134,26 @@ impl Call {
         self.record.change(|report| (report.death, report.after) = (death, after));
     }
 
+    /// Tells of a panic in the call's task: at the running or next cell, or at the last one if all are over. Returns the
+    /// state of the call.
+    pub(crate) fn break_off(&self) -> State {
+        let is_open = |cell: &CellReport| !cell.state.is_end();
+        let index = self.record.look(|report| report.cells.iter().position(is_open));
+        let index = index.unwrap_or(self.cells.len().saturating_sub(1));
+        let problem = EngineError::Panicked.problem();
+        match self.record.cell(index).map(|cell| cell.state) {
+            Some(State::Queued) => {
+                self.end(index, State::NeverRun, Some(EndReport::NoKernel(problem)));
+            }
+            Some(_) => {
+                self.end(index, State::Error, Some(EndReport::Fault(problem)));
+                self.publish_end(index);
+            }
+            None => {}
+        }
+        State::Error
+    }
+
     /// Records that the call is over, in this state.
     pub(crate) fn finish(&self, state: State, tap: Option<Tap>) {
         let undelivered = tap.as_ref().map_or(0, Tap::undelivered_bytes);
@@ -393,12 +413,16 @@ impl Call {
             report.missed_variable = missed;
             report.undelivered_bytes += undelivered_bytes;
         });
+        self.publish_end(index);
+        state
+    }
+
+    fn publish_end(&self, index: usize) {
         self.publish(|report| SessionEvent::Ended {
             execution: report.execution.clone(),
             cell: index,
             report: Box::new(report.cells[index].clone()),
         });
-        state
     }
 
     /// Publishes an event to the watchers of the session.

@@ -4,10 +4,12 @@
 //! call; `resolve.rs` has decided which kernel it gets. `inspect.rs` asks questions, `verbs.rs` carries out the verbs.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use inkcell_kernel::{InputMode, MANAGED};
 use tokio::sync::mpsc;
 
@@ -181,14 +183,21 @@ impl Engine {
         shared.executions.add(id, record);
         let executions = Arc::clone(&shared.executions);
         shared.tasks.spawn(async move {
-            let state = call.run(&session, waiting, &mut beside).await;
-            drop(lent);
-            if let Some(run) = &mut beside.notebook {
-                run.close(state, &call.record).await;
-            }
-            if request.mode == KernelMode::PerCall {
-                call.close(&session, &mut beside.tap).await;
-            }
+            let ran = caught(call.run(&session, waiting, &mut beside)).await;
+            let state = ran.unwrap_or_else(|| call.break_off());
+            let closed = caught(async {
+                drop(lent);
+                if let Some(run) = &mut beside.notebook {
+                    run.close(state, &call.record).await;
+                }
+                if request.mode == KernelMode::PerCall {
+                    call.close(&session, &mut beside.tap).await;
+                }
+            });
+            let state = match (ran, closed.await) {
+                (Some(_), None) => call.break_off(),
+                _ => state,
+            };
             call.finish(state, beside.tap);
             executions.ended(&call.record.execution);
         });
@@ -265,6 +274,11 @@ impl Engine {
         // A variable without a value is removed: otherwise it would keep the value of an earlier call.
         MANAGED.iter().map(|name| ((*name).to_owned(), value(name))).collect()
     }
+}
+
+/// The result of a part of a call, or `None` if it panicked: the caller would wait for ever for a call whose task ended.
+async fn caught<T>(part: impl Future<Output = T>) -> Option<T> {
+    AssertUnwindSafe(part).catch_unwind().await.ok()
 }
 
 fn queue_cell(source: &CellSource) -> CellReport {

@@ -29,7 +29,7 @@ impl EngineError {
             | EngineError::UnknownKernel { .. }
             | EngineError::NoBackend { .. } => Kind::Unavailable,
             EngineError::Kernelspec(KernelspecError::NotFound { .. }) => Kind::NotFound,
-            EngineError::Lost { .. } => Kind::Internal,
+            EngineError::Lost { .. } | EngineError::Panicked => Kind::Internal,
             EngineError::Launch(error) => launch_kind(error),
             EngineError::Setup(error) => setup_kind(error),
             EngineError::Session(error) => error.kind(),

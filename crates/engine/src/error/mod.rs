@@ -301,6 +301,9 @@ pub enum EngineError {
         /// The lost value, in words.
         what: &'static str,
     },
+    /// A task of the engine panicked while it carried out a call.
+    #[error("inkcell failed in this call; this is a bug of inkcell, please report it")]
+    Panicked,
     /// Another process is editing the file.
     #[error("{path} is being edited by another inkcell; waited {waited_seconds} s for it", path = visible_line(.path))]
     Locked {

@@ -1,6 +1,9 @@
 //! Odd notebooks, paths and choices: some run all the same, and some are refused before any cell runs.
 
-use inkcell_engine::api::{CellChoice, CellKernel, RunRequest, State, WriteBack};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::SystemTime;
+
+use inkcell_engine::api::{CellChoice, CellKernel, EndReport, RunRequest, State, WriteBack};
 use inkcell_engine::{EngineError, Kind};
 use serde_json::json;
 
@@ -200,6 +203,50 @@ async fn an_output_that_cannot_be_written_is_told_before_anything_runs() {
         assert!(refused.contains(words), "{output}: {refused}");
         assert_eq!(rig.file("a.ipynb"), before, "{output}");
         assert!(!dir.join("ran").exists(), "{output}");
+    }
+    rig.desk.engine.shutdown().await;
+}
+
+/// Which reading of the clock panics.
+static BREAKS_AT: AtomicU32 = AtomicU32::new(0);
+
+/// How often the clock was read.
+static READ: AtomicU32 = AtomicU32::new(0);
+
+fn breaking_clock() -> SystemTime {
+    let number = READ.fetch_add(1, Ordering::SeqCst);
+    assert_ne!(number, BREAKS_AT.load(Ordering::SeqCst), "broken on purpose");
+    SystemTime::now()
+}
+
+/// A panic in the task of a call ends that call with an error, wherever it happens, and the next call works. The first
+/// reading is before the call; the others are at the start and the end of each cell and at the end of the run.
+#[tokio::test]
+async fn a_panic_in_a_call_is_its_error() {
+    let mut rig = Rig::new();
+    rig.code(&["print('a')", "print('b')"]);
+    for reading in 1..=5 {
+        READ.store(0, Ordering::SeqCst);
+        BREAKS_AT.store(reading, Ordering::SeqCst);
+        let clock = std::mem::replace(&mut rig.files.clock, breaking_clock);
+        let report = rig.run(rig.request()).await;
+        assert!(READ.load(Ordering::SeqCst) > reading, "the clock has broken");
+        assert_eq!(report.state, State::Error, "{reading}: {report:?}");
+        let problem = |end: Option<&EndReport>| match end {
+            Some(EndReport::Fault(problem) | EndReport::NoKernel(problem)) => Some(problem.clone()),
+            _ => None,
+        };
+        let problems = report.cells.iter().map(|cell| problem(cell.end.as_ref()));
+        let at = usize::from(reading > 1);
+        let told: Vec<bool> = problems.clone().map(|problem| problem.is_some()).collect();
+        assert_eq!(told, [at == 0, at == 1], "{reading}: {report:?}");
+        let problem = problems.flatten().next().expect("one");
+        assert_eq!(problem.kind, Kind::Internal);
+        assert!(problem.message.contains("this is a bug"), "{}", problem.message);
+        rig.files.clock = clock;
+        let report = rig.run(rig.request()).await;
+        assert_eq!(report.state, State::Done, "{reading}: {report:?}");
+        assert_eq!((rig.shown(0), rig.shown(1)), (vec!["a\n".into()], vec!["b\n".into()]));
     }
     rig.desk.engine.shutdown().await;
 }

@@ -100,7 +100,7 @@ fn simulate(seed: u64, dir: &Path, world: u64, python: &str) -> Vec<String> {
         .expect("a runtime");
     let (panics, dir) = (PANICS.with(Cell::get), dir.join(format!("world-{world}")));
     let mut wrong = runtime.block_on(live(seed, &dir, python));
-    // A task that panics gives no caller an answer.
+    // A panic ends its call with an error and nothing else, so it would be overlooked.
     if PANICS.with(Cell::get) != panics {
         wrong.push("something panicked".to_owned());
     }

@@ -42,7 +42,7 @@ pub(crate) fn exception(cell: &CellReport) -> Option<&PyError> {
     match cell.end.as_ref()? {
         EndReport::Exception(error) => Some(error),
         EndReport::Stopped { exception, .. } => exception.as_ref(),
-        EndReport::Died(_) | EndReport::GivenUp { .. } | EndReport::NoKernel(_) => None,
+        _ => None,
     }
 }
 

@@ -167,6 +167,7 @@ fn many(cells: &[CellReport], state: State, terms: CellTerms) -> Vec<Block> {
             (State::KernelDied, Some(EndReport::GivenUp { has_begun, .. })) => {
                 Some(words::reply::given_up(number, *has_begun))
             }
+            (State::Error, Some(EndReport::Fault(_))) => None,
             (State::Error, _) if words::reply::is_interrupted(cell) => {
                 Some(words::reply::interrupted(number))
             }
@@ -208,7 +209,7 @@ fn of_state(state: State, text: String) -> Block {
 /// caller knows why it stopped.
 fn annotation(cell: &CellReport, kernel: Afterwards) -> Option<String> {
     match cell.state {
-        State::TimedOut | State::KernelDied | State::InputRefused => {}
+        State::TimedOut | State::KernelDied | State::InputRefused | State::Error => {}
         _ => return None,
     }
     let mut sentence = words::call::sentence(cell.state, cell.end.as_ref())?;

@@ -28,7 +28,7 @@ pub(crate) fn sentence(state: State, end: Option<&EndReport>) -> Option<String> 
         }
         EndReport::Died(death) => Some(format!("the kernel {}", died(death))),
         EndReport::GivenUp { death, has_begun } => Some(given_up(death.as_ref(), *has_begun)),
-        EndReport::NoKernel(problem) => Some(problem.message.clone()),
+        EndReport::NoKernel(problem) | EndReport::Fault(problem) => Some(problem.message.clone()),
     }
 }
 

@@ -371,7 +371,7 @@ impl Dice {
     }
 
     fn end(&mut self) -> EndReport {
-        match self.below(5) {
+        match self.below(6) {
             0 => EndReport::Exception(self.exception()),
             1 => EndReport::Stopped {
                 after: self.maybe(Dice::time),
@@ -384,7 +384,8 @@ impl Dice {
             },
             2 => EndReport::Died(self.death()),
             3 => EndReport::GivenUp { death: self.maybe(Dice::death), has_begun: self.flag() },
-            _ => EndReport::NoKernel(self.problem()),
+            4 => EndReport::NoKernel(self.problem()),
+            _ => EndReport::Fault(self.problem()),
         }
     }
 

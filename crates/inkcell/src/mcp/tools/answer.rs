@@ -183,6 +183,7 @@ fn after_run(report: &PythonReport, run: &NotebookReport, kernel: Afterwards) ->
     match report.state {
         // Without the hint, if the run wrote to another file: another run would make that file again.
         State::Error if run.path != run.written => None,
+        State::Error if matches!(&cell.end, Some(EndReport::Fault(_))) => None,
         State::KernelDied | State::Error if is_gone => {
             Some(words::reply::MEND_AND_START.to_owned())
         }
