@@ -1,9 +1,11 @@
 //! Stale and needed cells as an agent runs them, and what an agent learns about its kernel.
 
+use inkcell_testkit::need;
 use serde_json::json;
 
 use crate::client::Client;
 use crate::env;
+use crate::gateways;
 use crate::notebook_runs::{notebook, outputs};
 
 /// A failure blocks the cells that depend on it. They are named with the reason, and the others run.
@@ -40,6 +42,31 @@ fn a_stale_run_goes_on_past_a_failure() {
     let text = client.ok("notebook_edit", op).text();
     assert!(text.contains("Cell 0 (c0) failed, as allowed."), "{text}");
     assert!(text.contains("[3 of 3 cells ran"), "{text}");
+}
+
+/// A Jupyter kernel tells the names of a cell that failed, too, so only the cells that depend on it are blocked.
+#[test]
+fn a_failure_on_a_jupyter_kernel_blocks_only_what_depends_on_it() {
+    let test = "a_failure_on_a_jupyter_kernel_blocks_only_what_depends_on_it";
+    let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
+    if !need::python_package(test, &python, "ipykernel") {
+        return;
+    }
+    let env = env();
+    env.put("a.ipynb", notebook(&["n = 0", "x = 1 / n", "y = x + 1", "print(n + 5)"]));
+    let mut client = Client::with(&env, &[], |command| {
+        command.env("INKCELL_PYTHON_BACKEND", "zmq");
+        command.env("INKCELL_PYTHON_START_TIMEOUT", gateways::PATIENT);
+    });
+    let run = json!({"path": "a.ipynb", "on_error": "continue"});
+    let text = client.call("notebook_run", run).text();
+    assert!(text.contains("[cell 3 (c3)]\n5\n"), "{text}");
+    let op = json!({"op": "replace", "cell": "c0", "source": "n = 0  # still"});
+    let edit = json!({"path": "a.ipynb", "ops": [op], "run": "stale"});
+    let text = client.call("notebook_edit", edit).text();
+    let blocked = "[not run, as they depend on a cell that failed: cell 2 (c2) needs x of cell 1]";
+    assert!(text.contains(blocked), "{text}");
+    assert!(text.contains("[cell 3 (c3), stale: n of cell 0] (same output as before)"), "{text}");
 }
 
 /// A cell whose names the kernel lacks keeps its output; the error names the cells and the ways on.

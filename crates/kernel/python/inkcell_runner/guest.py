@@ -21,6 +21,9 @@ INPUT_REFUSED = "inkcell_input_refused"
 # traceback that ends a cell.
 TRACEBACK_SHOWN = "inkcell_traceback_shown"
 
+# The message by which the host hears what the cell uses and makes.
+NAMES = "inkcell_names"
+
 _session = None
 
 
@@ -166,6 +169,7 @@ def _settle_in(shell, options):
     _tell_tracebacks(shell)
     shell.events.register("pre_execute", _before_cell)
     shell.events.register("post_execute", _after_cell)
+    shell.events.register("post_run_cell", _tell_names)
 
 
 def _preload(options):
@@ -376,6 +380,28 @@ def _after_cell():
     _flush_c()
     for watch in _session.watches:
         watch.take()
+
+
+def _tell_names(result=None):
+    """Tells the host what the cell uses and makes, if it wants to know."""
+    try:
+        kernel = _session.shell.kernel
+        parent = kernel.get_parent()
+        if not (parent.get("metadata", {}).get("inkcell") or {}).get("names"):
+            return
+        from .execute import is_hidden
+        from .questions import names_of_run
+
+        code, returned = parent["content"]["code"], None
+        # IPython does not keep a value that a semicolon hides. Most cells with one end in a value.
+        if result is not None and result.success and not is_hidden(code):
+            returned = id(result.result)
+        found = names_of_run(_session, code, returned)
+        if found is not None:
+            kernel.session.send(kernel.iopub_socket, NAMES, found, parent=parent)
+    except Exception:
+        # The host knows nothing of the cell then, which is always true.
+        pass
 
 
 class _Told:

@@ -403,6 +403,40 @@ def test_names_can_be_asked_for_before_code_runs():
     assert answer[2:] == [None, found(""), found("''"), None]
 
 
+def test_a_jupyter_kernel_tells_names_to_who_wants_them(monkeypatch):
+    from inkcell_runner import guest
+
+    sent = []
+
+    def send(socket, kind, content, parent):
+        sent.append((socket, kind, content, parent))
+
+    def told(code, result=None, success=True, metadata={"inkcell": {"names": True}}):
+        parent = {"metadata": metadata, "content": {"code": code}}
+        session = types.SimpleNamespace(send=send)
+        kernel = types.SimpleNamespace(get_parent=lambda: parent, iopub_socket="iopub", session=session)
+        shell = types.SimpleNamespace(kernel=kernel, transform_cell=lambda code: code.replace("%time ", ""))
+        namespace = {"c": types.SimpleNamespace()}
+        monkeypatch.setattr(guest, "_session", types.SimpleNamespace(namespace=namespace, hidden={}, shell=shell))
+        sent.clear()
+        guest._tell_names(types.SimpleNamespace(result=result, success=success))
+        assert all(one[:2] == ("iopub", "inkcell_names") and one[3] is parent for one in sent)
+        return sent[0][2] if sent else None
+
+    assert told("y = c") == found("y = c")
+    assert told("%time y = c")["makes"] == ["y"]
+    assert told("y = c\n1 / 0", success=False)["makes"] == ["y"]
+    assert told("exec('y = c')") is None
+    # As in a runner, but for a value that a semicolon hides.
+    assert told("c.inc()")["makes"] == ["c"]
+    assert told("c.next()", result=1)["makes"] == told("c.next();")["makes"] == []
+    assert told("c.missing()", success=False)["makes"] == []
+    for metadata in ({}, {"inkcell": None}, {"inkcell": {"names": False}}, None):
+        assert told("y = c", metadata=metadata) is None
+    guest._session.shell.kernel = None
+    guest._tell_names()
+
+
 ABSENT = [
     ("y = x + there", ["x"]),
     ("print(x, len(y))", ["x", "y"]),

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::event::{DisplayId, MimeBundle, MimeData, PyError, StreamName};
+use crate::event::{CodeNames, DisplayId, MimeBundle, MimeData, PyError, StreamName};
 use crate::lenient::{self, ContentResult};
 
 /// MIME types whose text is base64. The runner has the same list.
@@ -120,6 +120,11 @@ fn form(mime: &str, raw: &RawValue) -> MimeData {
         return MimeData::Json(raw.to_owned());
     }
     MimeData::Text(text)
+}
+
+/// Reads the content of a message with the names of a cell.
+pub(crate) fn names(content: &[u8]) -> ContentResult<Box<CodeNames>> {
+    lenient::read(content, |text| serde_json::from_str(text))
 }
 
 /// Reads the content of a `status` message.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::event::{ExecEvent, ExecId, KernelEvent, Outcome, PyError, StreamName};
+use crate::event::{CodeNames, ExecEvent, ExecId, KernelEvent, Outcome, PyError, StreamName};
 use crate::jupyter::content::{self, Reply, ReplyStatus};
 use crate::jupyter::guest::{self, Guest};
 use crate::jupyter::meet::StartPhase;
@@ -88,6 +88,8 @@ pub(crate) struct Fold {
     /// Set once the kernel has sent output of a cell after its idle status.
     is_late: bool,
     widgets: Widgets,
+    /// Names that the running cell uses and makes.
+    names: Option<Box<CodeNames>>,
     effects: Vec<Effect>,
 }
 
@@ -114,8 +116,9 @@ struct Running {
 impl Fold {
     /// Creates a fold for a kernel that may still send output of its start.
     pub(crate) fn new(session: String, start_phase: StartPhase) -> Fold {
-        let (widgets, effects) = (Widgets::default(), Vec::new());
-        Fold { session, start_phase, running: None, last: None, is_late: false, widgets, effects }
+        let (widgets, effects, is_late) = (Widgets::default(), Vec::new(), false);
+        let (running, last, names) = (None, None, None);
+        Fold { session, start_phase, running, last, is_late, widgets, names, effects }
     }
 
     /// Begins an execution whose request was sent with the message id `sent`. At most one is open
@@ -319,6 +322,7 @@ impl Fold {
             "comm_msg" => self.widgets.message(content, &message.buffers)?,
             "comm_close" => self.widgets.close(content)?,
             guest::INPUT_REFUSED if is_current => self.refused(content),
+            guest::NAMES if is_current => self.names = Some(content::names(content)?),
             guest::TRACEBACK_SHOWN if is_current => {
                 let shown = self.running.as_mut().and_then(|running| running.error.take());
                 self.show_caught(shown);
@@ -493,6 +497,9 @@ impl Fold {
             && let Some(states) = self.widgets.changed()
         {
             self.exec(ExecEvent::Widgets(Box::new(states)));
+        }
+        if let Some(names) = self.names.take() {
+            self.exec(ExecEvent::Names(names));
         }
         if self.widgets.overflows() {
             self.effects.push(Effect::Event(KernelEvent::Notice(TOO_LARGE.to_owned())));

@@ -6,11 +6,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::error::LaunchError;
-use crate::kernel::{CodeRequest, Startup};
+use crate::kernel::{CodeRequest, NamesWanted, Startup};
 use crate::python::package::FILES;
 use crate::question::Question;
 
@@ -32,6 +31,10 @@ pub(crate) const INPUT_REFUSED: &str = "inkcell_input_refused";
 /// Message type that follows a traceback which the cell showed itself. IPython's kernel has no type
 /// for it.
 pub(crate) const TRACEBACK_SHOWN: &str = "inkcell_traceback_shown";
+
+/// Message type that tells the names which a cell uses and makes. IPython's kernel has no type for
+/// them.
+pub(crate) const NAMES: &str = "inkcell_names";
 
 /// Python expression for our module, once it is loaded.
 const MODULE: &str = "__import__('sys').modules['inkcell_runner.guest']";
@@ -170,19 +173,19 @@ pub(crate) fn question(question: &Question) -> String {
     format!("{MODULE}.answer({})", literal(&asked))
 }
 
-/// Returns the metadata of a request: the variables to set or remove first, and the folder to work
-/// in.
-pub(crate) fn metadata(request: &CodeRequest) -> Value {
-    if request.env.is_empty() && request.cwd.is_none() {
+/// Returns the metadata of a request: whether to tell names at the end, and, if the kernel takes
+/// settings, the variables to set or remove first and the folder to work in.
+pub(crate) fn metadata(request: &CodeRequest, takes_settings: bool) -> Value {
+    let names = request.names == NamesWanted::Yes;
+    let settings = Some(request).filter(|_| takes_settings);
+    let cwd = settings.and_then(|request| request.cwd.as_ref());
+    let env = settings.into_iter().flat_map(|request| &request.env);
+    let env: serde_json::Map<String, Value> =
+        env.map(|(name, value)| (name.clone(), json!(value))).collect();
+    if env.is_empty() && cwd.is_none() && !names {
         return json!({});
     }
-    #[derive(Serialize)]
-    struct First<'a> {
-        env: serde_json::Map<String, Value>,
-        cwd: Option<&'a PathBuf>,
-    }
-    let env = request.env.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
-    json!({"inkcell": First { env, cwd: request.cwd.as_ref() }})
+    json!({"inkcell": {"env": env, "cwd": cwd, "names": names}})
 }
 
 /// Returns a text as a Python literal. Python reads the escapes of JSON in the same way.

@@ -341,8 +341,11 @@ impl<L: Link> Pump<L> {
         let content = json!({"code": request.code, "silent": is_silent,
             "store_history": !is_silent, "user_expressions": {}, "allow_stdin": request.input == InputMode::Ask,
             "stop_on_error": false});
-        // The metadata holds addresses and secrets of this machine, so not every kernel gets it.
-        let metadata = if self.takes_settings { guest::metadata(request) } else { json!({}) };
+        // Settings are addresses and secrets of this machine, so not every kernel gets them.
+        let metadata = match self.guest {
+            Guest::Present => guest::metadata(request, self.takes_settings),
+            Guest::Absent => json!({}),
+        };
         let (channel, kind) = (Channel::Shell, "execute_request");
         let sent = self.link.speaker().request_with(channel, kind, &metadata, &content);
         self.probe = None;

@@ -1,6 +1,9 @@
 //! Tier 5: questions between cells.
 
-use inkcell_kernel::{Answer, AskId, ExecEvent, History, KernelEvent, Outcome, Question};
+use inkcell_kernel::{
+    Answer, AskId, CodeNames, CodeRequest, ExecEvent, History, KernelEvent, Name, NamesWanted,
+    Outcome, Question,
+};
 
 use crate::bench::{Bench, LIMIT, Start};
 
@@ -131,7 +134,58 @@ async fn a_kernel_can_die_of_a_question(start: Start) {
     assert!(bench.kernel().ask(AskId(2), variable("x")).is_err());
 }
 
+/// The names that a cell uses and makes come right before its end, however it ends, to those who want them.
+async fn a_cell_tells_its_names(start: Start) {
+    let mut bench = Bench::start(start).await;
+    bench.run("xs, n = [1], 2").await.ok();
+    let table: [(&str, Option<(&[&str], &[&str])>); 7] = [
+        ("y = xs[0] + n", Some((&["n", "xs"], &["y"]))),
+        ("xs.append(n)", Some((&["n", "xs"], &["xs"]))),
+        ("def f(): return n", Some((&[], &["f"]))),
+        ("import asyncio\nawait asyncio.sleep(0)\nz = xs", Some((&["xs"], &["asyncio", "z"]))),
+        ("w = xs\n1 / 0", Some((&["xs"], &["w"]))),
+        ("w = (", Some((&[], &[]))),
+        ("exec('v = n')", None),
+    ];
+    for (code, wanted) in table {
+        let request = CodeRequest { names: NamesWanted::Yes, ..bench.request(code) };
+        let ran = bench.run_request(request).await;
+        let told: Vec<&CodeNames> = ran.events.iter().filter_map(names_in).collect();
+        match wanted {
+            Some((uses, makes)) => {
+                let [names] = told[..] else { panic!("{code}: {:?}", ran.events) };
+                assert_eq!(
+                    (&*names.uses, &*names.makes),
+                    (&*texts(uses), &*texts(makes)),
+                    "{code}"
+                );
+                let last = ran.events.iter().rev().nth(1).and_then(names_in);
+                assert_eq!(last, Some(names), "{code}: {:?}", ran.events);
+            }
+            None => assert!(told.is_empty(), "{code}: {told:?}"),
+        }
+    }
+    let request = CodeRequest { names: NamesWanted::Yes, ..bench.request("def g(): return f()") };
+    let ran = bench.run_request(request).await.ok();
+    let later = ran.events.iter().find_map(names_in).map(|names| &names.later);
+    assert_eq!(later.and_then(|later| later.get("g")).expect("a body").uses, texts(&["f"]));
+    let ran = bench.run("u = n").await.ok();
+    assert!(ran.events.iter().all(|event| names_in(event).is_none()), "{:?}", ran.events);
+}
+
+fn names_in(event: &ExecEvent) -> Option<&CodeNames> {
+    match event {
+        ExecEvent::Names(names) => Some(names),
+        _ => None,
+    }
+}
+
+fn texts(names: &[&str]) -> Vec<Name> {
+    names.iter().map(|name| Name::from(*name)).collect()
+}
+
 crate::on_gateways!(
+    a_cell_tells_its_names,
     every_question_is_answered,
     a_question_leaves_no_trace,
     a_kernel_that_runs_code_is_busy,
@@ -139,7 +193,13 @@ crate::on_gateways!(
     an_interrupt_ends_a_question,
     a_kernel_can_die_of_a_question,
 );
-crate::on_another_machine!(every_question_is_answered, a_question_leaves_no_trace);
+crate::on_another_machine!(
+    a_cell_tells_its_names,
+    every_question_is_answered,
+    a_question_leaves_no_trace,
+);
+
+crate::on_every_backend!(a_cell_tells_its_names);
 
 crate::on_every_shell!(
     every_question_is_answered,
@@ -151,6 +211,7 @@ crate::on_every_shell!(
 );
 
 crate::on_ipc!(
+    a_cell_tells_its_names,
     every_question_is_answered,
     a_question_leaves_no_trace,
     a_kernel_that_runs_code_is_busy,

@@ -35,6 +35,12 @@ def answer(session, question):
         return getattr(module, "answer_" + what)(session, question)
 
 
+def names_of_run(session, code, returned):
+    """What a cell that ended uses and makes, or None. `returned` is the id of what its last expression gave."""
+    with _load("quiet").Quiet():
+        return _load("names").find_names(session, code, returned)
+
+
 def _load(name):
     """A module of this package. What it imports of the library must not be the user's file of that name."""
     full = __name__ + "." + name

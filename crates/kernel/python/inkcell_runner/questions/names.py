@@ -1,4 +1,4 @@
-"""Names that code will use and make, before it runs.
+"""Names that code uses and makes, by its text.
 
 Owns the way from text to a tree. What a tree tells is found where cells that ran are looked at.
 """
@@ -18,11 +18,14 @@ def answer_names(session, question):
     left, found = _MAX_TEXT, []
     for code in question["codes"]:
         left -= len(code)
-        found.append(_names(session, code) if left > 0 and len(code) <= _MAX_CELL else None)
+        found.append(find_names(session, code, is_to_come=True) if left > 0 else None)
     return {"names": found}
 
 
-def _names(session, code):
+def find_names(session, code, returned=None, is_to_come=False):
+    """What is known of one text, or None; the arguments are those of `find`."""
+    if len(code) > _MAX_CELL:
+        return None
     tree = None
     if not code.lstrip().startswith("%%"):
         tree = _tree(code)
@@ -31,7 +34,7 @@ def _names(session, code):
             tree = _tree(session.shell.transform_cell(code), [])
         except Exception:
             return None
-    return None if tree is None else find(tree, session, is_to_come=True)
+    return None if tree is None else find(tree, session, returned, is_to_come)
 
 
 def _tree(code, otherwise=None):

@@ -419,6 +419,30 @@ fn a_cell_is_taken_up_once() {
     }
 }
 
+/// The names of a cell come right before its end, also of one that fails. Of several messages the last one counts: a cell
+/// may run another.
+#[test]
+fn names_come_before_the_end() {
+    for (status_of_reply, end) in [("ok", "ok"), ("error", "failed E")] {
+        let mut fold = running(History::Store);
+        let names =
+            |parent: &str, made: &str| iopub(parent, guest::NAMES, &json!({"makes": [made]}));
+        let trace = [
+            names("r", "inner"),
+            names("another", "other"),
+            names("r", "outer"),
+            stream("r", "more"),
+            reply("r", status_of_reply),
+            status("r", "idle"),
+        ];
+        let told = fold_all(&mut fold, trace);
+        assert_eq!(told, ["started None", "stdout more", "makes [\"outer\"]", end]);
+        let unnamed = [stream("r", "late"), reply("r", "ok"), status("r", "idle")];
+        fold.begin(&request(History::Store, InputMode::Refuse), "r".to_owned());
+        assert_eq!(fold_all(&mut fold, unnamed), ["started None", "stdout late", "ok"]);
+    }
+}
+
 /// Trap 7: a message that cannot be read is reported and skipped.
 #[test]
 fn a_broken_message_harms_nothing() {
