@@ -177,8 +177,8 @@ impl NotebookRun {
         looked.await.unwrap_or_default()
     }
 
-    /// Records the names of a source that will run.
-    pub(super) fn learn_names(&mut self, source: &str, names: CodeNames) {
+    /// Records the kernel's answer about a source that will run.
+    pub(super) fn learn_names(&mut self, source: &str, names: Option<CodeNames>) {
         self.trail.foresee(source, names);
     }
 

@@ -54,9 +54,7 @@ pub(super) async fn foresee(
             .map_err(|error| Hindrance::Refusal(error.problem()));
     }
     for (code, names) in new.iter().zip(ask(session, &new).await) {
-        if let Some(names) = names {
-            run.learn_names(code, names);
-        }
+        run.learn_names(code, names);
     }
     Ok(())
 }
@@ -104,9 +102,14 @@ async fn with_names(
     places.into_iter().zip(names).collect()
 }
 
-/// The names of each source. Empty if the kernel does not answer.
+/// The names of each source, or that they cannot be known. Empty if the kernel does not answer.
 async fn ask(session: &Session, codes: &[String]) -> Vec<Option<CodeNames>> {
     let question = Question::Names { codes: codes.to_vec() };
-    let AskEnd::Answered(answer) = session.ask(question, LIMIT).await else { return Vec::new() };
-    serde_json::from_str(&answer).map_or_else(|_| Vec::new(), |AnsweredNames { names }| names)
+    match session.ask(question, LIMIT).await {
+        AskEnd::Answered(answer) => serde_json::from_str(&answer)
+            .map_or_else(|_| Vec::new(), |AnsweredNames { names }| names),
+        // Only some kernels can look into code.
+        AskEnd::Failed(_) => vec![None; codes.len()],
+        _ => Vec::new(),
+    }
 }

@@ -13,7 +13,8 @@
 //! 4. A cell whose names are unknown may use and make everything. A cell that has not run with its current source
 //!    makes the names of its last run.
 //! 5. Needed are the cells that are not fresh, and those that make a name for one of them where the kernel does not
-//!    hold it as the notebook has it. The run decides again after every cell with unforeseen names.
+//!    hold it as the notebook has it. The run decides again after every cell with unforeseen names. A cell that the
+//!    kernel was not asked about may use any name, so all names must be held as the notebook has them.
 
 mod held;
 mod need;
@@ -121,8 +122,8 @@ pub(crate) struct CellNow<'a> {
     pub(crate) shows: Shows,
     /// True if a tag allows the cell to fail.
     pub(crate) may_fail: bool,
-    /// Its names, if the kernel gave them before the cell runs.
-    pub(crate) foreseen: Option<&'a CodeNames>,
+    /// The kernel's answer before the cell runs: its names, or that they cannot be known. `None` without an answer.
+    pub(crate) foreseen: Option<Option<&'a CodeNames>>,
 }
 
 /// The run that the file shows for a cell, compared with the record.
@@ -143,7 +144,7 @@ impl<'a> CellNow<'a> {
 
     /// The names that this cell makes, or made with its earlier source; `None` if unknown.
     fn makes(&self) -> Option<&'a [Name]> {
-        match self.foreseen {
+        match self.foreseen.flatten() {
             Some(names) => Some(&names.makes),
             None => self.trace()?.makes.as_deref(),
         }
@@ -151,10 +152,15 @@ impl<'a> CellNow<'a> {
 
     /// The names in the body of one of its functions.
     fn body(&self, name: &str) -> Option<&'a BodyNames> {
-        match self.foreseen {
+        match self.foreseen.flatten() {
             Some(names) => names.later.get(name),
             None => self.trace()?.later.get(name),
         }
+    }
+
+    /// Returns true if it may turn out to use any name, because neither a run nor the kernel has told.
+    fn is_unforeseen(&self) -> bool {
+        self.foreseen.is_none() && !self.known.is_some_and(|known| known.is_same)
     }
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn standing<'a>(
     notebook: &Notebook,
     records: &Records<'a>,
     behind: Behind,
-    foreseen: &'a HashMap<SourceDigest, CodeNames>,
+    foreseen: &'a HashMap<SourceDigest, Option<CodeNames>>,
 ) -> Vec<CellNow<'a>> {
     let now = |cell: CellView<'_>| {
         let (source, tags) = code(&cell)?;
@@ -79,7 +79,10 @@ pub(crate) fn standing<'a>(
             known: record.map(known),
             shows: shows(&cell, record, behind),
             may_fail: tags.iter().any(|tag| tag == MAY_FAIL),
-            foreseen: own.and_then(|own| foreseen.get(&own)).filter(|_| !is_same),
+            foreseen: own
+                .and_then(|own| foreseen.get(&own))
+                .filter(|_| !is_same)
+                .map(Option::as_ref),
         })
     };
     notebook.cells().filter_map(now).collect()

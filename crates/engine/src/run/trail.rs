@@ -38,8 +38,8 @@ pub(crate) struct Trail {
     kernel: Option<Generation>,
     /// True if the kernel will be a copy of the one that `held` describes.
     is_copy: bool,
-    /// Names that the kernel gave for sources before they ran, by digest.
-    foreseen: HashMap<SourceDigest, CodeNames>,
+    /// The kernel's answers about sources before they ran, by digest: names, or that they cannot be known.
+    foreseen: HashMap<SourceDigest, Option<CodeNames>>,
     /// Why each cell runs or does not, by its number in the run; empty before the first decision.
     whys: Vec<StaleReason>,
     is_to_be_decided: bool,
@@ -161,8 +161,8 @@ impl Trail {
         new.map(|(_, _, source)| source).collect()
     }
 
-    /// Records the names of a source that has not run.
-    pub(crate) fn foresee(&mut self, source: &str, names: CodeNames) {
+    /// Records the kernel's answer about a source that has not run.
+    pub(crate) fn foresee(&mut self, source: &str, names: Option<CodeNames>) {
         self.foreseen.insert(SourceDigest::of(source), names);
     }
 
@@ -229,7 +229,8 @@ impl Trail {
                 EndedExecution { names, micros, again, is_above: &is_above, last_above },
             )
         });
-        let is_foreseen = match (&trace, self.foreseen.get(&ran.source), old) {
+        let foreseen = self.foreseen.get(&ran.source).and_then(Option::as_ref);
+        let is_foreseen = match (&trace, foreseen, old) {
             (Some(trace), Some(names), _) => is_as_foreseen(trace, names),
             // Its earlier names count as a prediction only for the same source.
             (Some(trace), None, Some(old)) => trace.makes == old.makes && trace.later == old.later,

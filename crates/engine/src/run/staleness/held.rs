@@ -105,6 +105,11 @@ impl KernelNames {
         self.makers.get(name).map(|maker| maker.made).or(self.all)
     }
 
+    /// The last execution that may have made everything, and the names that others have made since.
+    pub(super) fn maker_of_all(&self) -> (Option<u64>, impl Iterator<Item = &Name>) {
+        (self.all, self.makers.keys())
+    }
+
     /// Returns true if this work was done in the kernel, even if its results are gone.
     pub(crate) fn has_done(&self, made: u64) -> bool {
         self.done.contains(&made)

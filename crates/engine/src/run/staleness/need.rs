@@ -81,7 +81,7 @@ fn add_needed(
         if whys[place].as_ref().is_some_and(StaleReason::runs) {
             let missing = match uses(cell, &makers, cells) {
                 Some(uses) => missing(&uses, (cells, marks), &makers, &held),
-                None => missing_of_all((&cells[..place], marks), &makers, &held),
+                None => missing_of_all((&cells[..place], marks), cell, &makers, &held),
             };
             for (maker, name) in missing {
                 if whys[maker].is_none() {
@@ -103,7 +103,7 @@ fn uses<'a>(
     cells: &[CellNow<'a>],
 ) -> Option<BTreeSet<&'a str>> {
     let body = |name: &str| cells[makers.of(name)?].body(name);
-    if let Some(names) = cell.foreseen {
+    if let Some(names) = cell.foreseen.flatten() {
         return Some(closure(names, body).uses);
     }
     let trace = cell.known.filter(|known| known.is_same)?.trace?;
@@ -144,6 +144,7 @@ fn missing(
 /// Cells above whose results or work are missing, for a cell that may use everything.
 fn missing_of_all(
     (above, marks): (&[CellNow<'_>], &[Freshness]),
+    user: &CellNow<'_>,
     makers: &Makers<'_>,
     held: &KernelNames,
 ) -> Vec<(usize, Option<String>)> {
@@ -158,6 +159,12 @@ fn missing_of_all(
                 let mut own = names.iter().filter(|name| makers.of(name) == Some(place));
                 is_done && own.all(|name| is_held(name, cell, place, held))
             }
+            // No other cell has made, or may have made, what the notebook has from this one.
+            None if makers.all == Some(place) && user.is_unforeseen() => {
+                let (all, mut since) = held.maker_of_all();
+                let is_over = since.any(|name| makers.of(name) == Some(place));
+                is_done && is_own(all, cell, place) && !is_over
+            }
             None => is_done,
         };
         if !is_held {
@@ -169,10 +176,13 @@ fn missing_of_all(
 
 /// Returns true if the kernel holds the name as this cell made it, or will make it in this run.
 fn is_held(name: &str, cell: &CellNow<'_>, place: usize, held: &KernelNames) -> bool {
-    let maker = held.maker(name);
-    maker.is_some()
-        && (maker == cell.trace().map(ExecutionTrace::made)
-            || maker == Some(TO_COME + place as u64))
+    is_own(held.maker(name), cell, place)
+}
+
+/// Returns true if this is the cell's last execution, or its execution in this run.
+fn is_own(made: Option<u64>, cell: &CellNow<'_>, place: usize) -> bool {
+    let own = [cell.trace().map(ExecutionTrace::made), Some(TO_COME + place as u64)];
+    made.is_some() && own.contains(&made)
 }
 
 /// Adds the results that the cell will leave in the kernel.

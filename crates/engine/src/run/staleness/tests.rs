@@ -88,7 +88,7 @@ impl Bench {
             .map(|(now, cell)| {
                 let is_new = !now.known.is_some_and(|known| known.is_same);
                 let is_foreseen = foresight == Foresight::Asked && is_new;
-                CellNow { foreseen: cell.names.as_ref().filter(|_| is_foreseen), ..now }
+                CellNow { foreseen: is_foreseen.then_some(cell.names.as_ref()), ..now }
             })
             .collect()
     }
@@ -396,10 +396,31 @@ fn without_names_a_notebook_is_run_from_the_first_change_on() {
     bench.run_all(&[0, 1, 2, 3]);
     assert_eq!(bench.marks(), vec![Freshness::Fresh; 4]);
     bench.edit(1, None);
-    assert_eq!(bench.run_stale(Foresight::None), [1, 2, 3]);
+    assert_eq!(bench.run_stale(Foresight::Asked), [1, 2, 3]);
     bench.new_kernel();
     bench.edit(2, None);
-    assert_eq!(bench.run_stale(Foresight::None), [0, 1, 2, 3]);
+    assert_eq!(bench.run_stale(Foresight::Asked), [0, 1, 2, 3]);
+    assert_eq!(bench.marks(), vec![Freshness::Fresh; 4]);
+}
+
+/// `a = 1`, `exec(...)`, and a new cell that uses `a`; below it `a` is, or may be, made again. If nobody has looked at the
+/// new cell, the kernel must hold everything as the notebook has it, also what `exec` may have made.
+#[test]
+fn a_cell_that_nobody_has_looked_at_runs_on_what_the_notebook_has() {
+    for (below, ran) in [(None, vec![0, 1, 2, 3]), (Some(names(&[], &["a"])), vec![0, 1, 2])] {
+        let mut bench = Bench::of(&[(&[], &["a"]), (&["a"], &[])]);
+        bench.insert(1, None);
+        bench.insert(3, below);
+        bench.run_all(&[0, 1, 3]);
+        assert_eq!(bench.run_stale(Foresight::None), ran);
+        assert_eq!(bench.marks(), vec![Freshness::Fresh; 4]);
+        assert_eq!(bench.run_stale(Foresight::None), Vec::<usize>::new());
+    }
+    // A cell whose names the kernel cannot know is compared with no name, so it runs on what there is.
+    let mut bench = Bench::of(&[(&[], &["a"])]);
+    (1..4).for_each(|place| bench.insert(place, None));
+    bench.run_all(&[0, 1, 3]);
+    assert_eq!(bench.run_stale(Foresight::Asked), [2, 3]);
     assert_eq!(bench.marks(), vec![Freshness::Fresh; 4]);
 }
 
