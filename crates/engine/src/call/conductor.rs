@@ -26,7 +26,7 @@ pub(crate) enum Onward {
 pub(crate) enum Hindrance {
     /// The kernel for its questions did not start.
     Kernel(Box<CellEnd>),
-    /// The run would do harm.
+    /// The run must not begin: it would replace outputs by errors.
     Refusal(Problem),
 }
 

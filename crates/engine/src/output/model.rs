@@ -104,7 +104,7 @@ pub struct JsonItem {
     pub raw: Option<String>,
     /// Two-space JSON, cut with a line that says how much is missing (B:X-34).
     pub shown: String,
-    /// True if the text of the display says the same, as the `repr` of a dictionary does.
+    /// True if the plain text of the display has the same content, as the `repr` of a dictionary has.
     #[serde(default)]
     pub is_in_text: bool,
     /// The artifact with the whole value, if it is too large.

@@ -26,9 +26,9 @@ use super::rich::{RichList, mime};
 pub struct Preview {
     /// The end of the text, in whole lines unless one line alone is too long.
     pub text: String,
-    /// Bytes of cleaned text so far, without the line that may still change.
+    /// Bytes of cleaned text so far, without the last line while it may still change.
     pub total_bytes: u64,
-    /// Bytes of that line.
+    /// Bytes of the last line while it may still change.
     pub open_bytes: u64,
     /// Lines of the text so far, shown or not.
     pub total_lines: u64,
@@ -296,7 +296,7 @@ impl OutputSink {
         let window = &self.text.window;
         let mut shown = tail(&text, most);
         let is_cut = (shown.len() as u64) < total.bytes - window.cleared().bytes;
-        // The first line is a part of one, unless it is the only line.
+        // The text may begin in the middle of a line, which is dropped unless it is the only one.
         let first_end = shown.find('\n').filter(|feed| is_cut && feed + 1 < shown.len());
         if let Some(feed) = first_end {
             shown = &shown[feed + 1..];

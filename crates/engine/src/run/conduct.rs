@@ -116,7 +116,7 @@ impl NotebookRun {
         }
     }
 
-    /// Notes later cells that overwrite these names, which the cell at this position sets.
+    /// Makes the run report later cells that overwrite these names. The cell at this position sets them.
     pub(crate) fn with_values(self, index: usize, names: Vec<String>) -> NotebookRun {
         let number = self.cells.iter().position(|planned| planned.cell.index == index);
         NotebookRun { values: number.map(|number| (number, names)), ..self }
@@ -384,7 +384,7 @@ impl NotebookRun {
     fn note_overwritten(&mut self, (number, index): (usize, usize), names: Option<&CodeNames>) {
         let (Some((values, given)), Some(names)) = (&mut self.values, names) else { return };
         let is_among = |all: &[Name], name: &str| all.iter().any(|one| one == name);
-        // A cell that uses the value first has not lost it.
+        // A cell that reads a parameter before it writes to it has used the caller's value.
         let is_overwritten =
             |name: &mut String| is_among(&names.makes, name) && !is_among(&names.uses, name);
         if number > *values {

@@ -1,7 +1,8 @@
 //! Asks the kernel about cells that have not run in their current form, before the first cell of a run.
 //!
 //! Owns these questions: the names of new cells, before the choice of cells, and the names that chosen cells need and
-//! the kernel lacks. Without an answer, a new cell may use and make everything, and nothing is taken to be missing.
+//! the kernel lacks. If the kernel does not answer, a new cell counts as one that may use and make every name, and no
+//! name counts as missing.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! The names that chosen cells need, that other cells of the notebook make, and that the kernel does not hold.
 //!
 //! Owns that comparison. It is pure: the kernel has said which names of a cell are absent, so code that ran at a prompt
-//! counts as well. What is not certain counts as there.
+//! counts as well. A name counts as missing only if that is certain.
 
 use std::collections::HashSet;
 

@@ -48,14 +48,14 @@ fn where_cells_are(opened: &OpenNotebook, mut runs: LastRuns) -> LastRuns {
     runs
 }
 
-/// What picks cells by a word instead of a list.
+/// A word that chooses cells, in place of a list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CellFilter<'a> {
     /// Cells that would run with `stale`: all that can run and are not fresh.
     Stale,
     /// Cells whose last run failed, or that show an error.
     Failed,
-    /// Prose with a heading.
+    /// Markdown cells with a heading.
     Headings,
     /// Cells that make a name for the notebook.
     Makes(&'a str),

@@ -82,7 +82,8 @@ pub(crate) fn plan_of(opened: &OpenNotebook, chosen: Vec<usize>) -> Result<Plan,
     Ok(Plan { cells, skipped, on_error: rules.on_error })
 }
 
-/// Adds all cells above the last, which run if the others need them. Returns the numbers of the others in the new plan.
+/// Adds the cells above the last chosen one, which run if a chosen one needs them. Returns the numbers of the chosen
+/// cells in the new plan.
 pub(crate) fn with_cells_above(
     opened: &OpenNotebook,
     plan: Plan,
@@ -96,7 +97,7 @@ pub(crate) fn with_cells_above(
     Ok((Plan { skipped: plan.skipped, ..all }, numbers))
 }
 
-/// Returns true if a cell that can run stands above one of these and is none of them.
+/// Returns true if a cell above one of these can run and was not chosen.
 pub(crate) fn leaves_out_some(notebook: &Notebook, cells: &[PlannedCell]) -> bool {
     let Some(last) = cells.iter().map(|planned| planned.cell.index).max() else { return false };
     let can_run = |cell: &CellView<'_>| can_run(cell) && cell.index() <= last;

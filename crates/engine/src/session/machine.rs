@@ -56,7 +56,7 @@ pub(crate) struct Machine {
     interrupted: Option<Ticket>,
     run: Option<Run>,
     asks: Vec<Ask>,
-    /// Kernels that were started since the last run that left its kernel alive, without the first.
+    /// Restarts since the last run that left its kernel alive. The first start does not count.
     restarts: u32,
     had_kernel: bool,
     resets: u32,
@@ -391,7 +391,7 @@ impl Machine {
             Fact::Finished(exec, outcome) => {
                 if let Some(run) = self.run.as_ref().filter(|run| of_run(run, exec)) {
                     let end = run.end_of(outcome);
-                    // Its kernel is alive, so it is not one that keeps dying.
+                    // The kernel has outlived a run, so restarts are counted anew.
                     self.restarts = 0;
                     self.resolve(end, out);
                 }

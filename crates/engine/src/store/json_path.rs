@@ -21,7 +21,7 @@ const NAMED_KEY_CHARS: usize = 60;
 const MAX_PATH_BYTES: usize = 4096;
 /// Entries remembered on the way to one that is counted from the end.
 const MAX_REMEMBERED: usize = 4096;
-/// Places of values remembered for a path that leads to several; further ones are counted.
+/// How many values of a path that leads to several are remembered. Further ones are only counted.
 const MAX_VALUES: usize = 1 << 16;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -160,7 +160,7 @@ enum Outcome {
         offset: u64,
         passed: PassedValue,
     },
-    /// The first values, from where to where, and how many there are.
+    /// Where the first values begin and end, and the number of all.
     Values {
         spans: Vec<(u64, u64)>,
         count: u64,
@@ -208,7 +208,7 @@ impl Artifact {
 }
 
 impl Artifact {
-    /// Several values as an array, as far as they fit. Of several values the first one has a shape.
+    /// Several values as an array, as far as they fit. A question about keys or types is about the first of them.
     fn values(
         &self,
         spans: &[(u64, u64)],

@@ -7,14 +7,14 @@ use inkcell_notebook::{JsonKind, JsonRole, JsonToken};
 use super::error::ArtifactError;
 use super::json::JsonWalk;
 
-/// Keys that a list of keys names, and those that a skeleton shows of one object.
+/// The most keys in a list of keys, and the most keys of one object in a skeleton.
 const LISTED_KEYS: u64 = 1000;
 const SHOWN_KEYS: u64 = 50;
-/// Values at this depth are only counted, and so are all values behind this length of a skeleton.
+/// A skeleton only counts values at this depth, and all further values once it has this many bytes.
 const DEEPEST: usize = 8;
 const MOST_BYTES: usize = 16 * 1024;
 
-/// The keys of an object, as JSON; with how many are there, and how many there are.
+/// The keys of an object as JSON, with the number of keys in this text and the number of all.
 pub(super) fn keys(walk: &mut JsonWalk<'_>) -> Result<(String, u64, u64), ArtifactError> {
     let (mut keys, mut count) = (Vec::new(), 0);
     while walk.next()?.role == JsonRole::Key {

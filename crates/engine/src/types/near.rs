@@ -1,4 +1,4 @@
-//! Suggestions for an id or a name that nothing has.
+//! Suggestions for an id or a name that does not exist.
 //!
 //! Owns how many there are and which come first. It must not know what the ids are for.
 

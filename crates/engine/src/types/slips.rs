@@ -1,4 +1,4 @@
-//! Names that callers write for a field that has another one.
+//! Names that callers write in place of a field's own name.
 //!
 //! Owns the common slips. A parser knows which fields there are, and says which one is meant.
 
@@ -70,7 +70,7 @@ pub fn meant_field<'a>(known: &[&'a str], given: &str) -> Option<&'a str> {
     known.iter().find(is_spelled_so).or_else(|| meant.next()).copied()
 }
 
-/// A name without what only its style adds.
+/// A name in lower case and without underscores, which differ from style to style.
 fn plain(name: &str) -> String {
     name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
 }

@@ -18,7 +18,7 @@ use super::{Key, Profile, Setting, Settings, Value};
 /// The interval at which idle sessions are looked for (B:K-06).
 const SWEEP: Duration = Duration::from_secs(30);
 
-/// How many kernels are started in a row without a run that leaves one alive, after the first (B:K-11).
+/// How many restarts are allowed in a row (B:K-11). A run that leaves its kernel alive ends the row.
 const MAX_RESTARTS: u32 = 1;
 
 /// How many kernels wait ready if the client will probably ask for more.

@@ -98,7 +98,7 @@ const ERROR_BYTES: usize = 1 << 10;
 pub(crate) struct Terms {
     pub(crate) kernel: Afterwards,
     pub(crate) room: Room,
-    /// How many cells from the first on it has been told about.
+    /// How many cells, from the first on, the caller knows already.
     pub(crate) told: usize,
     /// Whether tracebacks keep the code of libraries, and values are told in each of their forms.
     pub(crate) is_whole: bool,
@@ -253,7 +253,7 @@ fn shown_error(cell: &CellReport) -> Option<&PyError> {
     ending::exception(cell).filter(|_| cell.state != State::Cancelled)
 }
 
-/// Whether a reply that is not whole lacks code of libraries in the tracebacks of these cells.
+/// Whether the tracebacks of these cells have code of libraries, which only a whole reply shows.
 pub(crate) fn is_folded(cells: &[CellReport]) -> bool {
     let mut errors = cells.iter().filter_map(shown_error).map(without_colours);
     errors.any(|error| matches!(traceback::folded(&error), Cow::Owned(_)))

@@ -75,7 +75,7 @@ _TYPE_ALIAS = getattr(_ast, "TypeAlias", ())
 
 def find(tree, session, returned=None, is_to_come=False):
     """What is known of a cell: a value for a frame, or None. `returned` is the id of what its last expression gave.
-    Of a cell that `is_to_come`, the names are told that it needs on every way and that are `absent`."""
+    A cell that `is_to_come` has not run; `absent` has the names that it needs on every way and that do not exist."""
     try:
         body = tree.body if isinstance(tree, _ast.Module) else list(tree)
         cell = _Cell(session, returned)
@@ -97,7 +97,7 @@ class _Cell:
         self.bound = set()
         # What it binds on some way, what only bodies of its functions use, and what it needs from before on every way.
         self.binds, self.indirect, self.needs = set(), set(), set()
-        # Of these, what it needs before it may have bound it itself.
+        # Of these names, those that it uses before it may have bound them itself.
         self.requires = set()
         # How many branches and `try`s this stands in: what is used there may not be.
         self.ways = 0

@@ -110,7 +110,7 @@ fn rename_in(code: &CellCode, names: [&str; 2]) -> Result<CellRename, RenameErro
         is_maker |= matches!(place.role, NameRole::Bind { .. });
         edits.push(edit(source, place.span.clone(), place.form, names));
     }
-    // A place that reads and writes is there twice.
+    // A name that is read and written at one place, as in `x += 1`, is noted twice.
     edits.sort_by_key(|(span, _)| span.start);
     edits.dedup();
     let count = edits.len();
@@ -131,7 +131,7 @@ fn edit(
 ) -> (Range<usize>, String) {
     match form {
         NameForm::Imported => (span, format!("{old} as {new}")),
-        // What was `import x` before a rename is that again after the way back.
+        // A rename has made `import x as y` of `import x`. Renamed back, it is `import x` again.
         NameForm::Alias(start) if source[start..span.start] == format!("{new} as ") => {
             (start..span.end, new.to_owned())
         }

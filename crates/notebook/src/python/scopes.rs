@@ -29,7 +29,7 @@ pub(crate) struct NamePlace {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NameRole {
     Read,
-    /// The name gets a value. `is_certain` is true if the code of a class cannot pass it by.
+    /// The name gets a value. `is_certain` is true if that happens whenever the code of its class runs.
     Bind {
         is_certain: bool,
     },
@@ -80,7 +80,7 @@ pub(crate) struct NameScopes {
     /// How often each name stands in magics and shell commands.
     pub(crate) in_commands: [usize; 2],
     scopes: Vec<Scope>,
-    /// True for names that Python changes inside classes.
+    /// True for names such as `__x`, which Python changes inside classes.
     is_private: [bool; 2],
 }
 

@@ -125,7 +125,7 @@ pub(crate) fn shown(number: u64, json: &str, max_chars: usize) -> String {
     text
 }
 
-/// Characters of a value that are compared with a text. If all of these are in it, the rest is, too.
+/// How many characters of a value are compared with a text. If they are all in the text, so is the rest.
 const COMPARED_CHARS: usize = 64 * 1024;
 
 /// Returns true if a text says what a JSON value says, as the `repr` of a dictionary or a list does: the same words and

@@ -34,7 +34,7 @@ pub(crate) enum RichForm {
     },
     Json {
         text: String,
-        /// True if the text of the display says the same.
+        /// True if the plain text of the display has the same content.
         is_in_text: bool,
     },
     Status(String),

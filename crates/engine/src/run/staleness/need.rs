@@ -16,11 +16,11 @@ use crate::types::{Freshness, StaleReason};
 pub(crate) enum Goal<'a> {
     /// All cells are fresh, except those that depend on cells at these positions, which have failed.
     Fresh(&'a BTreeSet<usize>),
-    /// The cells at these positions run on what the notebook has.
+    /// The cells at these positions run, with the names as the cells above them make them.
     Run(&'a BTreeSet<usize>),
 }
 
-/// For each cell the reason to run it, or that it is blocked; `None` if it need not run.
+/// For each cell, why it runs or is blocked; `None` if it need not run.
 pub(crate) fn needed(
     cells: &[CellNow<'_>],
     marks: &[Freshness],

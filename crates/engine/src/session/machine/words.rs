@@ -20,7 +20,7 @@ pub struct Policy {
     pub retry: Retry,
     /// How long code may take to react to an interrupt.
     pub interrupt_grace: Duration,
-    /// How many kernels may be started in a row without a run that left one alive, not counting the first.
+    /// How many restarts are allowed in a row. A run that leaves its kernel alive ends the row.
     pub max_restarts: u32,
 }
 

@@ -1,7 +1,7 @@
 //! Calls that go on after their answer, as resources: `execution://ID`.
 //!
-//! Owns the notification at their end, which the client gets without asking for it, since no request of it waits. The text
-//! is that of `result`.
+//! Owns the notification at their end: the client has no request that waits for it, so it gets one without a
+//! subscription. The text is that of `result`.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,10 +19,10 @@ use crate::view::reply;
 /// The scheme of their addresses.
 pub(super) const SCHEME: &str = "execution://";
 
-/// How many calls of one client are waited for; it hears nothing of further ones.
+/// The most calls that one client is notified of at a time. It hears nothing of further ones.
 const MOST: usize = 256;
 
-/// The calls of one client that it is to hear of. Clones share them.
+/// The calls whose end one client is notified of. Clones share them.
 #[derive(Clone, Default)]
 pub(super) struct EndWatch(Arc<Mutex<HashSet<ExecutionId>>>);
 
@@ -57,7 +57,7 @@ impl EndWatch {
     }
 }
 
-/// The call of this address as far as it is, in the words of `result`.
+/// The call at this address in its current state, in the words of `result`.
 pub(super) fn read(desk: &Desk, id: &str) -> Result<ResourceContents, EngineError> {
     let report = desk.engine.find_call(&ExecutionId(id.to_owned()))?.report();
     let room = reply::Room {

@@ -28,7 +28,7 @@ const MAX_IMAGES: usize = 8;
 /// How many links to whole outputs one answer has; the text names the others.
 const MAX_LINKS: usize = 8;
 
-/// Remarks about the call may take this part of the text: one of `LINES`.
+/// Remarks about the call may take one part of the text, if it is divided into so many.
 const LINES: usize = 8;
 
 /// What is kept free of pictures for notes and links.
@@ -37,7 +37,7 @@ const SPARE_BYTES: usize = 32 << 10;
 /// Who gets the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Readers {
-    /// A model: clients show it structured content in place of the text, which is made for it, so there is none.
+    /// A model. It gets no structured content: clients would show that in place of the text, which is made for it.
     Model,
     /// Programs too, as the source documents have it (B:X-09).
     Programs(Language),
@@ -93,7 +93,7 @@ fn make(desk: &Desk, followed: CallProgress, readers: Readers) -> Result<ToolRep
     let facts = Facts::of(&report, told, is_error);
     let (structured, details) = match readers {
         Readers::Programs(language) => (Some(details::of(desk, &report, &facts, language)), None),
-        // Beside the answer: no client shows them in place of the text.
+        // In a field that no client shows in place of the text.
         Readers::Model => (None, Some(json!(facts))),
     };
     let forms = structured.iter().chain(&details).map(weight::of_json);

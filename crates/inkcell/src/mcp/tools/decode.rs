@@ -186,7 +186,7 @@ mod tests {
         }
     }
 
-    /// What models write for a field of another name is answered with that name, by every tool.
+    /// Every tool answers a wrong name of a field with the right one.
     #[tokio::test]
     async fn slips_of_every_tool_name_the_field() {
         let table: [(&str, &[(&str, &str)]); 14] = [

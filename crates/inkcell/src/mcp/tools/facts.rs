@@ -18,14 +18,14 @@ const TEXT_BYTES: usize = 2 << 10;
 /// The most bytes of a traceback. Its end says more than its beginning.
 const TRACEBACK_BYTES: usize = 8 << 10;
 
-// What is not there is left out, but for the id of an artifact, whose absence says that nothing is stored.
+// Fields without a value are left out, except the id of an artifact: null says that nothing is stored.
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Facts {
     session: String,
     execution: String,
     state: &'static str,
-    /// As the answer itself says it.
+    /// The same value as in the answer itself.
     is_error: bool,
     #[serde(flatten)]
     stop: StopFacts,

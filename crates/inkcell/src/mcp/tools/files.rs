@@ -24,7 +24,7 @@ pub(crate) const PAGE: PageLimits = PageLimits::STANDARD;
 /// Who reads what a tool shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reader {
-    /// A model, a page at a time: the first one, or the last.
+    /// A model, which gets the first page, or the last.
     Model { page: PageLimits, is_end: bool },
     /// Code that called the tool: it takes all there is, and nothing besides.
     Code,

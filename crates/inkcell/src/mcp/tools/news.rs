@@ -56,7 +56,7 @@ impl Since {
     }
 }
 
-/// Leaves out the first bytes of a text. The notices stay if some of the others are not there.
+/// Leaves out the bytes of a text that were told. The notices stay if the rest is not there as a whole, either.
 fn leave_out(output: &mut ModelOutput, told: u64) {
     let all = output.counts.total_bytes + output.counts.open_bytes;
     let mut new = all.saturating_sub(told);

@@ -45,8 +45,8 @@ pub(crate) static SPEC: ToolSpec = ToolSpec {
     call: |desk, given, context| call(desk, given, context).boxed(),
 };
 
-/// Where nothing can be run, running is not spoken of (B:C-02). The rules of a run are accepted as `notebook_run`
-/// accepts them, and hidden: every model reads a few words less.
+/// The schema names no run where nothing can be run (B:C-02). Arguments for the rules of a run are accepted, as by
+/// `notebook_run`, but not shown: every model reads a few words less.
 fn schema(exposure: &Exposure) -> Value {
     let mut schema = lean::schema::<Args>(exposure);
     if let Some(Value::Object(arguments)) = schema.get_mut("properties") {

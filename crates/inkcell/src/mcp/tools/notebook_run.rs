@@ -92,7 +92,7 @@ pub(super) fn on_error(given: Option<OnErrorArg>) -> OnError {
     }
 }
 
-/// What is done about needed cells; a model learns of `false` from the error that it answers.
+/// How a run treats needed cells. A model learns of `false` from the error that it avoids.
 pub(super) fn needed(with_needed: Option<bool>) -> NeededCells {
     match with_needed {
         None => NeededCells::MustHaveRun,

@@ -123,7 +123,7 @@ async fn execution(
     answer::of(desk, followed, Readers::Model).await
 }
 
-/// The artifact with the output of a call, of which a part is asked for: that of its last cell that has one.
+/// The artifact from which a part of a call's output is read: that of the last cell that has one.
 fn artifact_of(desk: &Desk, id: &str) -> Result<String, ToolError> {
     let report = desk.engine.find_call(&ExecutionId(id.to_owned()))?.report();
     let stored = report.cells.iter().rev().find_map(|cell| cell.output.artifact.as_ref());
@@ -236,7 +236,7 @@ async fn last_page(
     let end = stored(desk, id, ArtifactPart::Whole { offset }, (form, max_bytes)).await?;
     let ArtifactFound::Bytes { bytes, .. } = end.found else { return Ok(1) };
     let lines = bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
-    // The first line in these bytes is a part of one.
+    // These bytes may begin in the middle of a line, which is not counted.
     let first = if offset == 0 { 1 } else { (total_lines + 2).saturating_sub(lines) };
     let first = first.clamp(1, total_lines.max(1));
     Ok(usize::try_from(first).unwrap_or(usize::MAX))

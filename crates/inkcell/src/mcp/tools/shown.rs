@@ -18,7 +18,7 @@ pub(crate) const HIDDEN: [&str; 2] = ["max_bytes", "tail"];
 const LEAST: u64 = 500;
 const MOST: u64 = 100 << 10;
 
-/// What headings and notices around a page need.
+/// Bytes for headings and notices around a page.
 const NOTICES_BYTES: usize = 256;
 
 /// How much of an output a caller wants to see.
@@ -26,12 +26,12 @@ const NOTICES_BYTES: usize = 256;
 pub(crate) struct Portion {
     pub(crate) max_bytes: Option<usize>,
     pub(crate) is_end: bool,
-    /// Whether nothing is folded that an answer has room for.
+    /// Whether tracebacks and values are shown in full, as far as an answer has room.
     pub(crate) is_raw: bool,
 }
 
 impl Portion {
-    /// What the arguments say.
+    /// Reads the arguments; a size out of range is an error.
     pub(crate) fn of(max_bytes: Option<u64>, tail: bool) -> Result<Portion, ToolError> {
         if let Some(given) = max_bytes.filter(|given| !(LEAST..=MOST).contains(given)) {
             let problem = words::tool::max_bytes_out_of_range(given, LEAST, MOST);

@@ -1,8 +1,8 @@
 //! Blocks of an answer within a number of bytes.
 //!
-//! Owns how blocks share the room: short ones stay whole, failures and remarks get more than output does, and what is
-//! left out is said where it was. The engine has bounded outputs before; titles, tracebacks and large numbers of cells
-//! are bounded here.
+//! Owns how blocks share the room: short ones stay whole, failures and remarks get more than output does, and marks
+//! stand where something is left out. The engine has bounded outputs before; titles, tracebacks and large numbers of
+//! cells are bounded here.
 
 use inkcell_engine::output::size;
 

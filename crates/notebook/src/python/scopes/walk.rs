@@ -25,7 +25,7 @@ pub(super) struct Walk<'a> {
     depth: usize,
     /// True directly inside the brackets of a call.
     is_call: bool,
-    /// True if the scope's code cannot pass the current statement by.
+    /// True if the current statement runs whenever the code of its scope does.
     is_certain: bool,
 }
 
@@ -126,7 +126,7 @@ impl<'a> Walk<'a> {
 
     // Note places.
 
-    /// The name that is followed and stands here; an attribute is none.
+    /// The followed name at this position, if there is one. Attributes do not count.
     fn followed(&self, at: usize) -> Option<usize> {
         let name = Some(self.line.text(at)).filter(|_| !self.line.is_behind(at, &["."]))?;
         self.names.iter().position(|followed| *followed == name)
