@@ -38,7 +38,9 @@ pub struct Excerpt {
 pub struct OutputLimits {
     /// Bytes of text that the reader gets at most; more is elided.
     pub max_bytes: usize,
-    /// Bytes for the beginning; 0 keeps only the end.
+    /// Bytes that the reader gets of a text that does not fit: what is left out must be read elsewhere anyway.
+    pub cut_bytes: usize,
+    /// Bytes for the beginning of such a text; 0 keeps only the end.
     pub head_bytes: usize,
     /// Bytes of the text of one display, result or traceback.
     pub display_bytes: usize,
@@ -67,6 +69,7 @@ impl OutputLimits {
     pub fn head_and_tail() -> OutputLimits {
         OutputLimits {
             max_bytes: MAX_BYTES,
+            cut_bytes: MAX_BYTES,
             head_bytes: MAX_BYTES / 5,
             display_bytes: MAX_BYTES,
             line_bytes: None,
@@ -87,16 +90,20 @@ impl OutputLimits {
         let head_bytes = if is_end { 0 } else { self.head_bytes };
         let limits = OutputLimits { head_bytes, ..self };
         match max_bytes {
-            Some(most) => OutputLimits { display_bytes: most, ..limits }.with_max_bytes(most),
+            Some(most) => {
+                let wanted = OutputLimits { display_bytes: most, cut_bytes: most, ..limits };
+                wanted.with_max_bytes(most)
+            }
             None => limits,
         }
     }
 
     /// The same limits with another number of bytes, the beginning in proportion.
     pub fn with_max_bytes(self, max_bytes: usize) -> OutputLimits {
-        let head_bytes = if self.head_bytes == 0 { 0 } else { max_bytes / 5 };
+        let cut_bytes = self.cut_bytes.min(max_bytes);
+        let head_bytes = if self.head_bytes == 0 { 0 } else { cut_bytes / 5 };
         let display_bytes = self.display_bytes.min(max_bytes);
-        OutputLimits { max_bytes, head_bytes, display_bytes, ..self }
+        OutputLimits { max_bytes, cut_bytes, head_bytes, display_bytes, ..self }
     }
 }
 
@@ -157,6 +164,14 @@ mod tests {
         call.spend(&written(10_000));
         let over = call.limits(OutputLimits::tail_only());
         assert_eq!((over.max_bytes, over.head_bytes), (LEAST_BYTES, 0));
+
+        let cut = OutputLimits { cut_bytes: 5000, ..usual };
+        for (max_bytes, limits) in [(20_000, (5000, 1000)), (3000, (3000, 600))] {
+            let given = cut.with_max_bytes(max_bytes);
+            assert_eq!((given.cut_bytes, given.head_bytes), limits);
+        }
+        let asked = cut.excerpt(Excerpt { max_bytes: Some(20_000), is_end: false });
+        assert_eq!((asked.max_bytes, asked.cut_bytes), (20_000, 20_000));
 
         assert_eq!(CallBudget::new(20_000, 1).limits(usual).max_bytes, 20_000);
         assert_eq!(CallBudget::new(20_000, 100).limits(usual).max_bytes, 10_000);

@@ -78,7 +78,8 @@ fn cleaned(text: &str) -> String {
 impl OutputSink {
     /// Creates an empty sink. `spill` opens the artifacts for output that does not fit.
     pub fn new(limits: OutputLimits, spill: Spill) -> OutputSink {
-        let window = Window::new(limits.max_bytes, limits.head_bytes, limits.repeats);
+        let window = Window::new(limits.max_bytes, limits.head_bytes, limits.repeats)
+            .cut_to(limits.cut_bytes);
         OutputSink {
             limits,
             cleaners: [Cleaner::default(), Cleaner::default()],
@@ -287,15 +288,17 @@ impl OutputSink {
 
     /// The end of the text so far.
     pub fn preview(&self) -> Preview {
-        let most = self.limits.max_bytes;
-        let mut text = self.text.window.recent(most);
+        let OutputLimits { max_bytes, cut_bytes, .. } = self.limits;
+        let mut text = self.text.window.recent(max_bytes);
         let pending: String = self.cleaners.iter().map(Cleaner::pending).collect();
         text.push_str(&pending);
         let mut total = self.text.total();
         total += Extent::of(&pending);
         let window = &self.text.window;
-        let mut shown = tail(&text, most);
-        let is_cut = (shown.len() as u64) < total.bytes - window.cleared().bytes;
+        let all = total.bytes - window.cleared().bytes;
+        let fits = all <= max_bytes as u64;
+        let mut shown = tail(&text, if fits { max_bytes } else { cut_bytes });
+        let is_cut = (shown.len() as u64) < all;
         // The text may begin in the middle of a line, which is dropped unless it is the only one.
         let first_end = shown.find('\n').filter(|feed| is_cut && feed + 1 < shown.len());
         if let Some(feed) = first_end {
@@ -305,7 +308,7 @@ impl OutputSink {
         let elided = is_cut.then(|| {
             let last = window.line_bytes() + pending.len() as u64;
             let id = artifact.as_ref().map(|stored| stored.id.clone());
-            Notice::Truncated { truncation: end_of(shown, total, last, most), artifact: id }
+            Notice::Truncated { truncation: end_of(shown, total, last, max_bytes), artifact: id }
         });
         Preview {
             text: shown.to_owned(),

@@ -125,12 +125,13 @@ fn output(read: &SettingsReader<'_>, profile: Profile) -> OutputLimits {
         ..usual
     };
     let max_bytes = read.size(Key::OutputBytes).unwrap_or(kept.max_bytes);
+    let cut_bytes = read.size(Key::OutputCutBytes).unwrap_or(max_bytes);
     OutputLimits {
         // The shown part of one display may be as large as that of the cell.
         display_bytes: max_bytes,
         line_bytes: read.size(Key::OutputLineBytes),
         rich: RichLimits { images, ..kept.rich },
-        ..kept.with_max_bytes(max_bytes)
+        ..OutputLimits { cut_bytes, ..kept }.with_max_bytes(max_bytes)
     }
 }
 

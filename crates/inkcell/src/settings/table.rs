@@ -46,6 +46,7 @@ pub(crate) enum Key {
     OutputBytes,
     OutputLines,
     OutputCallBytes,
+    OutputCutBytes,
     OutputLineBytes,
     OutputImages,
     OutputImageBytes,

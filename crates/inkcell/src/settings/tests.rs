@@ -207,11 +207,13 @@ fn defaults_are_those_of_the_profile() {
         assert_eq!((calls.text.max_bytes, calls.text.max_lines), (51_200, 3000));
         assert_eq!((calls.kernel_mode, calls.images), (KernelMode::Session, Images::Inline));
         let kept = match profile {
-            Profile::Compat => (51_200, 0, Repeats::Keep),
-            _ => (51_200, 10_240, Repeats::Count),
+            Profile::Compat => (51_200, 51_200, 0, Repeats::Keep),
+            Profile::CommandLine => (51_200, 51_200, 10_240, Repeats::Count),
+            Profile::Default => (51_200, 8192, 1638, Repeats::Count),
         };
         let output = config.output;
-        assert_eq!((output.max_bytes, output.head_bytes, output.repeats), kept, "{profile:?}");
+        let limits = (output.max_bytes, output.cut_bytes, output.head_bytes, output.repeats);
+        assert_eq!(limits, kept, "{profile:?}");
         assert_eq!((output.line_bytes, output.artifact), (None, None));
         let fork_server = match profile {
             Profile::CommandLine => ForkServer::Off,
@@ -222,7 +224,7 @@ fn defaults_are_those_of_the_profile() {
         assert_eq!(settings.backend(profile), BackendKind::Runner);
     }
     // The numbers of the table equal those of the parts that use them.
-    let (config, own) = (engine_config(&settings, Profile::Default), OutputLimits::head_and_tail());
+    let (config, own) = (engine_config(&settings, Profile::CommandLine), OutputLimits::head_and_tail());
     assert_eq!(config.output, own);
     assert_eq!(config.artifacts.limits, ArtifactLimits::STANDARD);
     assert_eq!(size_policy(&settings), SizePolicy::Whole);
@@ -254,6 +256,7 @@ fn what_is_set_reaches_the_engine() {
         bytes = 1000
         lines = 20
         call_bytes = 4000
+        cut_bytes = 300
         line_bytes = 100
         images = 'path'
         image_bytes = 5000
@@ -287,7 +290,8 @@ fn what_is_set_reaches_the_engine() {
         };
         assert_eq!(config.limits.idle, idle);
         let output = config.output;
-        assert_eq!((output.max_bytes, output.display_bytes), (1000, 1000));
+        let limits = (output.max_bytes, output.cut_bytes, output.display_bytes);
+        assert_eq!(limits, (1000, 300, 1000));
         assert_eq!((output.line_bytes, output.rich.images.max_bytes), (Some(100), 5000));
         assert_eq!((config.call_bytes, config.keep_results), (3330, Duration::from_secs(4)));
         let stored = config.artifacts.limits;

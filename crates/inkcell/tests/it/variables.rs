@@ -57,6 +57,7 @@ const SHOWN: [(&str, &str, &str); 49] = [
     ("output.bytes", HERE, "a_server_is_told_how_much_is_shown"),
     ("output.lines", HERE, "a_page_of_a_text_is_bounded"),
     ("output.call_bytes", HERE, "a_server_is_told_how_much_is_shown"),
+    ("output.cut_bytes", HERE, "a_server_is_told_how_much_is_shown"),
     ("output.line_bytes", HERE, "a_server_is_told_how_much_is_shown"),
     ("output.images", HERE, "a_server_is_told_how_pictures_are_answered"),
     ("output.image_bytes", HERE, "a_server_is_told_how_pictures_are_answered"),
@@ -252,6 +253,11 @@ fn a_server_is_told_how_much_is_shown() {
         assert!(whole > 8000 && shown < 3000, "{set:?}: {whole} {shown}");
         assert!(answer.text().contains("artifact://"), "{set:?}: {answer:?}");
     }
+    let long = json!({"code": "for n in range(9000): print(n)"});
+    let cut = server(&env, &[]).ok("python", long.clone()).text().len();
+    assert!((7000..8500).contains(&cut), "{cut}");
+    let off = server(&env, &[("PI_OUTPUT_CUT_BYTES", "off")]).ok("python", long).text().len();
+    assert!((15_000..24_576).contains(&off), "{off}");
     let line = json!({"code": "print('x' * 5000)"});
     assert!(server(&env, &[]).ok("python", line.clone()).text().len() >= 5000);
     let cut = server(&env, &[("PI_OUTPUT_LINE_BYTES", "100")]).ok("python", line);

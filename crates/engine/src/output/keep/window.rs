@@ -76,6 +76,8 @@ impl std::ops::SubAssign for Extent {
 #[derive(Debug)]
 pub(crate) struct Window {
     budget: usize,
+    /// The budget of a text that exceeds the other one.
+    cut_budget: usize,
     head_budget: usize,
     repeats: Repeats,
     head: Shelf,
@@ -100,6 +102,7 @@ impl Window {
     pub(crate) fn new(budget: usize, head_budget: usize, repeats: Repeats) -> Window {
         Window {
             budget,
+            cut_budget: budget,
             head_budget: head_budget.min(budget),
             repeats,
             head: Shelf::default(),
@@ -113,6 +116,11 @@ impl Window {
             line_bytes: 0,
             marks: 0,
         }
+    }
+
+    /// Keeps only this much of a text that exceeds the budget. Its beginning has room in it.
+    pub(crate) fn cut_to(self, bytes: usize) -> Window {
+        Window { cut_budget: bytes.clamp(self.head_budget, self.budget), ..self }
     }
 
     pub(crate) fn total(&self) -> Extent {
@@ -354,7 +362,7 @@ impl Window {
     pub(crate) fn parts(&mut self) -> Kepts {
         self.settle(0);
         if self.is_trimmed {
-            self.tail.trim(self.tail_budget());
+            self.tail.trim(self.cut_budget - self.head_budget);
         }
         let expand = !self.is_over();
         let (mut parts, mut tail_parts) = (Vec::new(), Vec::new());

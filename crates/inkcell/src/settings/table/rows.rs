@@ -340,6 +340,14 @@ pub(crate) static TABLE: [Row; 49] = [
     )
     .elsewhere(&[(Profile::Compat, "102400"), (Profile::CommandLine, "204800")]),
     row(
+        Key::OutputCutBytes,
+        "output.cut_bytes",
+        Kind::BytesOr("off"),
+        "8192",
+        "How much an answer shows of a text that is too long for it: the beginning and the end. off: as much as fits.",
+    )
+    .elsewhere(&[(Profile::Compat, "off"), (Profile::CommandLine, "off")]),
+    row(
         Key::OutputLineBytes,
         "output.line_bytes",
         Kind::BytesOr("off"),

@@ -18,6 +18,22 @@ fn shown(kept: &Kepts) -> String {
     kept.parts.iter().map(text).collect()
 }
 
+/// A text that fits is whole; of one that does not, less is kept than would fit.
+#[test]
+fn a_text_over_the_budget_is_cut_to_less() {
+    let table: [(usize, &str, &str); 4] = [
+        (2, "0123456789", "0123456789"),
+        (2, "01234567890", "01[… part of a line elided (7B) …]90"),
+        (0, "01234567890", "[… part of a line elided (7B) …]7890"),
+        (2, "a\nb\nc\nd\ne\nf\n", "a\n[… 4 lines elided (8B) …]f\n"),
+    ];
+    for (head, text, expected) in table {
+        let mut window = Window::new(10, head, Repeats::Keep).cut_to(4);
+        window.push(text);
+        assert_eq!(shown(&window.parts()), expected, "{text:?} with {head}");
+    }
+}
+
 /// B:O-06, B:O-07, B:O-11: beginning and end are kept, cut between characters; a text that fits
 /// stays complete.
 #[test]
