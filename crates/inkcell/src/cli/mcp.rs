@@ -23,7 +23,9 @@ use crate::host::{Host, HostKind, HostPlace, Hosts, Life, listen};
 use crate::log;
 use crate::mcp::desk::Turns;
 use crate::mcp::exposure::{Exposure, ToolSet};
-use crate::mcp::{Calls, Lines, PipeWatch, Server, TransferCount, on_hang_up};
+use crate::mcp::{
+    Calls, Lines, PipeWatch, Server, TransferCount, on_hang_up, standard_input, standard_output,
+};
 use crate::output::Output;
 use crate::settings::Settings;
 use crate::words;
@@ -89,9 +91,8 @@ async fn serve(args: &Mcp, settings: &Arc<Settings>, output: &mut Output) -> Res
     let host = Host::new(engine.clone(), desk.exposure.profile(), Life::Long);
     let listening = settings.uses_host().then(|| also_listen(&host, settings)).flatten();
     let gone = CancellationToken::new();
-    let (stdin, stdout) = rmcp::transport::stdio();
-    let (stdin, stdout) =
-        (PipeWatch::new(stdin, gone.clone()), PipeWatch::new(stdout, gone.clone()));
+    let stdin = PipeWatch::new(standard_input(), gone.clone());
+    let stdout = PipeWatch::new(standard_output(), gone.clone());
     let written = stdout.moved();
     let transport = Lines::new(stdin, stdout, Turns::at(&desk));
     let calls = Calls::default();

@@ -13,6 +13,6 @@ pub(crate) mod tools;
 
 pub(crate) use protocol::{
     Calls, Client, Ends, Lines, MOST_BYTES, PATH, PipeWatch, Server, TransferCount, answer, clean,
-    of_tool, offered, on_hang_up, page, routes,
+    of_tool, offered, on_hang_up, page, routes, standard_input, standard_output,
 };
 pub(crate) use table::{TOOLS, find};

@@ -20,6 +20,7 @@ mod resources;
 mod roots;
 mod server;
 mod skim;
+mod stdio;
 mod strict;
 
 pub(crate) use answer::{clean, of as answer};
@@ -29,3 +30,4 @@ pub(crate) use markdown::{of_tool, page};
 pub(crate) use offer::offered;
 pub(crate) use reader::{PipeWatch, TransferCount, on_hang_up};
 pub(crate) use server::{Calls, Server};
+pub(crate) use stdio::{standard_input, standard_output};
