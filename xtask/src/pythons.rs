@@ -23,6 +23,8 @@ const REQUIREMENTS: &str = "xtask/requirements-runner.txt";
 /// Modules of the conformance suite that a full run tries: those that depend on the interpreter. The rest tests
 /// processes, independent of the Python in them, and takes longest.
 const TIERS: [&str; 4] = ["basic", "output", "interrupt", "fork_server"];
+/// Of the runner's own tests, an ordinary run tries one of so many on each version, and another one on the next.
+const SAMPLE: usize = 3;
 /// Prints one line: implementation, major, minor, micro.
 const WHO: &str = "import sys; print(sys.implementation.name, *sys.version_info[:3])";
 
@@ -62,12 +64,13 @@ pub(crate) fn run(workspace: &Workspace, depth: Depth) -> Result<Vec<String>> {
         let ends = [found.keys().next().copied(), found.keys().next_back().copied()];
         found.retain(|minor, _| ends.contains(&Some(*minor)));
         println!(
-            "only the oldest and the newest, and of the conformance suite {TIERS:?}; --all runs all of it"
+            "only the oldest and the newest, of the runner's tests one of {SAMPLE}, and of the conformance suite \
+             {TIERS:?}; --all runs all of it"
         );
     }
     let known = ask(&python_env::interpreter(&workspace.path(python_env::ENV_DIR)));
     let mut failed = Vec::new();
-    for one in found.values() {
+    for (at, one) in found.values().enumerate() {
         let name = format!("3.{}", one.version.minor);
         if known.is_some_and(|known| known.minor == one.version.minor) {
             println!("\n-- CPython {name} is the one of the stages before");
@@ -75,7 +78,7 @@ pub(crate) fn run(workspace: &Workspace, depth: Depth) -> Result<Vec<String>> {
         }
         println!("\n-- CPython {name}");
         let tests =
-            environment(workspace, one).map(|python| runner_tests(workspace, &python, depth));
+            environment(workspace, one).map(|python| runner_tests(workspace, &python, depth, at));
         match tests {
             Ok(Ok(())) => {}
             Ok(Err(error)) => failed.push(format!("{name}: {error}")),
@@ -101,13 +104,16 @@ pub(crate) fn newest_first(minors: &RangeInclusive<u32>) -> Vec<PathBuf> {
 
 /// Runs the runner's own tests. Only pytest is installed, so tests that compare with IPython or a library skip
 /// themselves with a message; the stage with the full environment runs them.
-fn runner_tests(workspace: &Workspace, python: &Path, depth: Depth) -> Result<()> {
+fn runner_tests(workspace: &Workspace, python: &Path, depth: Depth, at: usize) -> Result<()> {
     println!(
         "what needs IPython or a library is SKIPPED here; the stage with all packages runs it"
     );
     let tell = |tests: &mut Command| {
         tests.env_remove("INKCELL_TEST_REQUIRE");
         tell_depth(tests, depth);
+        if depth != Depth::All {
+            tests.env("INKCELL_TEST_SAMPLE", format!("{SAMPLE}/{}", at % SAMPLE));
+        }
     };
     pytest::run(workspace, python, &[], tell, &mut Vec::new())
 }
