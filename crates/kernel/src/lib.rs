@@ -130,7 +130,9 @@ pub use kernelspec::{
 pub use ladder::{Ladder, Rung};
 pub use new_file::{NewFile, replace_file};
 pub use private_folder::{make_new_private_folder, make_private_folder, make_private_folder_in};
-pub use process::{check_cwd, reap_ended, return_free_memory, return_large_blocks, spawn_detached};
+pub use process::{
+    check_cwd, reap_ended, return_free_memory, return_large_blocks, spawn_detached, watch,
+};
 pub use python::{
     Candidates, DEFAULT_PROBE_TIMEOUT, EnvSetup, Existing, FindError, Finder, FoundInterpreter,
     Interpreter, ManagedEnv, ModuleError, ModuleSearch, OLDEST, ProjectModules, PythonCandidate,

@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, WaitStatus};
+use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::oneshot;
 
@@ -120,14 +121,19 @@ fn spawn(command: &mut Command, keep: &[OwnedFd]) -> io::Result<Child> {
     command.spawn()
 }
 
-/// A handle that becomes readable when the process ends.
+/// A descriptor that the runtime watches, for reading, writing or both.
 #[allow(unsafe_code, reason = "tokio cannot check that a descriptor stays the same")]
+pub fn watch(descriptor: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an `OwnedFd` gives the same open descriptor every time it is asked, until it is dropped,
+    // and the `AsyncFd` owns it from here on.
+    Ok(unsafe { AsyncFd::register_with_interest(descriptor, interest) }?)
+}
+
+/// A handle that becomes readable when the process ends.
 pub(crate) fn watch_exit(pid: u32) -> io::Result<AsyncFd<OwnedFd>> {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
     let handle = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
-    // SAFETY: an `OwnedFd` gives the same open descriptor every time it is asked, until it is dropped,
-    // and the `AsyncFd` owns it from here on.
-    Ok(unsafe { AsyncFd::register(handle) }?)
+    watch(handle, Interest::READABLE)
 }
 
 /// As [`watch_exit`]; `None` if the process has ended and its status was taken. Any other failure is the system's, such

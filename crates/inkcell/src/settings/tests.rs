@@ -224,7 +224,8 @@ fn defaults_are_those_of_the_profile() {
         assert_eq!(settings.backend(profile), BackendKind::Runner);
     }
     // The numbers of the table equal those of the parts that use them.
-    let (config, own) = (engine_config(&settings, Profile::CommandLine), OutputLimits::head_and_tail());
+    let (config, own) =
+        (engine_config(&settings, Profile::CommandLine), OutputLimits::head_and_tail());
     assert_eq!(config.output, own);
     assert_eq!(config.artifacts.limits, ArtifactLimits::STANDARD);
     assert_eq!(size_policy(&settings), SizePolicy::Whole);

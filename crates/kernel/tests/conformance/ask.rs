@@ -138,7 +138,9 @@ async fn a_kernel_can_die_of_a_question(start: Start) {
 async fn a_cell_tells_its_names(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("xs, n = [1], 2").await.ok();
-    let table: [(&str, Option<(&[&str], &[&str])>); 7] = [
+    /// The names that a cell uses, and those that it makes.
+    type Told = (&'static [&'static str], &'static [&'static str]);
+    let table: [(&str, Option<Told>); 7] = [
         ("y = xs[0] + n", Some((&["n", "xs"], &["y"]))),
         ("xs.append(n)", Some((&["n", "xs"], &["xs"]))),
         ("def f(): return n", Some((&[], &["f"]))),
@@ -199,9 +201,8 @@ crate::on_another_machine!(
     a_question_leaves_no_trace,
 );
 
-crate::on_every_backend!(a_cell_tells_its_names);
-
 crate::on_every_shell!(
+    a_cell_tells_its_names,
     every_question_is_answered,
     a_question_leaves_no_trace,
     a_kernel_that_runs_code_is_busy,

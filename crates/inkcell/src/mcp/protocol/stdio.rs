@@ -8,6 +8,7 @@ use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use inkcell_engine::kernel::watch;
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{RecvFlags, SendFlags};
 use tokio::io::unix::AsyncFd;
@@ -56,7 +57,7 @@ impl Channel {
         } else {
             return None;
         };
-        Some(Channel { fd: AsyncFd::with_interest(own, interest).ok()?, is_socket })
+        Some(Channel { fd: watch(own, interest).ok()?, is_socket })
     }
 
     fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -178,7 +179,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_long_message_passes_a_pipe_and_a_socket_that_stay_as_they_are() {
-        let (end, start) = std::io::pipe().expect("a pipe");
+        let (end, start) = io::pipe().expect("a pipe");
         let (to, from) = (reader(end.as_fd()), writer(start.as_fd()));
         assert!(blocks(end.as_fd()) && blocks(start.as_fd()));
         drop(start);
@@ -193,7 +194,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_sent_before_the_end_is_read() {
-        let (end, mut start) = std::io::pipe().expect("a pipe");
+        let (end, mut start) = io::pipe().expect("a pipe");
         start.write_all(b"last").expect("written");
         drop(start);
         let mut text = String::new();
@@ -203,7 +204,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_write_without_a_reader_is_an_error() {
-        let (end, start) = std::io::pipe().expect("a pipe");
+        let (end, start) = io::pipe().expect("a pipe");
         let mut to = writer(start.as_fd());
         drop(end);
         let error = to.write_all(b"x").await.expect_err("nobody reads");

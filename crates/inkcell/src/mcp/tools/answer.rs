@@ -49,6 +49,11 @@ pub(crate) async fn of(
     followed: CallProgress,
     readers: Readers,
 ) -> Result<ToolReply, ToolError> {
+    let has_files =
+        |cell: &CellReport| !cell.output.rich.is_empty() || cell.output.artifact.is_some();
+    if !followed.report.cells.iter().any(has_files) {
+        return make(desk, followed, readers);
+    }
     let desk = desk.clone();
     off_thread(move || make(&desk, followed, readers)).await?
 }

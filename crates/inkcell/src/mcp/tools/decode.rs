@@ -3,10 +3,14 @@
 //! Owns other names for arguments, and the errors about wrong names and values. Each tool gives its values a
 //! meaning.
 
+use std::borrow::Cow;
+use std::fmt::Display;
+
 use inkcell_engine::notebook::{nearest, visible_line};
 use inkcell_engine::types::meant_field;
 use schemars::{JsonSchema, SchemaGenerator};
-use serde::de::DeserializeOwned;
+use serde::de::{self, DeserializeOwned, Deserializer, Visitor};
+use serde::forward_to_deserialize_any;
 use serde_json::{Map, Value};
 
 use super::ToolError;
@@ -26,6 +30,58 @@ pub(crate) fn schema<T: JsonSchema>() -> Value {
     schema
 }
 
+/// The names of the arguments, in their order. A type tells them when it is decoded; one that has parts of another type
+/// does not, and its schema takes longer to make than most calls take.
+fn field_names<T: DeserializeOwned + JsonSchema>() -> Vec<Cow<'static, str>> {
+    let mut names = None;
+    // The decoder ends with an error in any case: it has no values.
+    let _ = T::deserialize(FieldNames(&mut names));
+    if let Some(names) = names {
+        return names.iter().copied().map(Cow::Borrowed).collect();
+    }
+    match &schema::<T>()["properties"] {
+        Value::Object(properties) => properties.keys().cloned().map(Cow::Owned).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A decoder that only notes which fields a type asks for.
+struct FieldNames<'a>(&'a mut Option<&'static [&'static str]>);
+
+impl<'de> Deserializer<'de> for FieldNames<'_> {
+    type Error = NoValue;
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, NoValue> {
+        *self.0 = Some(fields);
+        Err(NoValue)
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, NoValue> {
+        Err(NoValue)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit
+        unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+/// The end of a decoder without values.
+#[derive(Debug, thiserror::Error)]
+#[error("no value")]
+struct NoValue;
+
+impl de::Error for NoValue {
+    fn custom<T: Display>(_: T) -> NoValue {
+        NoValue
+    }
+}
+
 /// Arguments by their own names and by aliases. A name nobody knows is refused with the nearest.
 pub(crate) fn decode<T: DeserializeOwned + JsonSchema>(
     given: Value,
@@ -38,11 +94,8 @@ pub(crate) fn decode<T: DeserializeOwned + JsonSchema>(
             return Err(ToolError::argument(words::tool::not_object(&other)));
         }
     };
-    let schema = schema::<T>();
-    let known: Vec<&str> = match &schema["properties"] {
-        Value::Object(properties) => properties.keys().map(String::as_str).collect(),
-        _ => Vec::new(),
-    };
+    let known = field_names::<T>();
+    let known: Vec<&str> = known.iter().map(|name| &**name).collect();
     let mut fields = Map::new();
     for (name, value) in given {
         let alias = aliases.iter().find(|(alias, _)| *alias == name);

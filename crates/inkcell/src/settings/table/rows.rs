@@ -59,7 +59,7 @@ static PY: Override = Override {
     ],
 };
 
-pub(crate) static TABLE: [Row; 49] = [
+pub(crate) static TABLE: [Row; 50] = [
     row(
         Key::PythonInterpreter,
         "python.interpreter",
