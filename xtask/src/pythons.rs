@@ -23,7 +23,7 @@ const REQUIREMENTS: &str = "xtask/requirements-runner.txt";
 /// Modules of the conformance suite that a full run tries: those that depend on the interpreter. The rest tests
 /// processes, independent of the Python in them, and takes longest.
 const TIERS: [&str; 4] = ["basic", "output", "interrupt", "fork_server"];
-/// Of the runner's own tests, an ordinary run tries one of so many on each version, and another one on the next.
+/// An ordinary run tries every third of the runner's own tests on each version, and others on the next one.
 const SAMPLE: usize = 3;
 /// Prints one line: implementation, major, minor, micro.
 const WHO: &str = "import sys; print(sys.implementation.name, *sys.version_info[:3])";

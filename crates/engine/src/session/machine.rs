@@ -391,7 +391,7 @@ impl Machine {
             Fact::Finished(exec, outcome) => {
                 if let Some(run) = self.run.as_ref().filter(|run| of_run(run, exec)) {
                     let end = run.end_of(outcome);
-                    // The kernel has outlived a run, so restarts are counted anew.
+                    // The kernel has outlived a run, so its restarts are over.
                     self.restarts = 0;
                     self.resolve(end, out);
                 }

@@ -22,9 +22,6 @@ use crate::view::paint::Repaint;
 use crate::view::transcript::Transcript;
 use crate::view::transcript::piped::PlainTranscript;
 
-/// After this time without an event, the remembered events count as received.
-const QUIET: Duration = Duration::from_millis(200);
-
 /// The interval at which a terminal is updated.
 const TICK: Duration = Duration::from_millis(50);
 
@@ -38,10 +35,11 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     let met = hosts::one(args.which.session.as_deref(), settings)?;
     let client = Client::of_host(met.found.clone(), settings);
-    let asked = client.ask(Ask::Watch { session: met.reference(), from: args.from })?;
+    let watch = Ask::Watch { session: met.reference(), from: args.from, only_past: args.no_follow };
+    let asked = client.ask(watch)?;
     if output.is_json() {
         output.in_lines();
-        return told(asked, args, output, |event| match event {
+        return told(asked, output, |event| match event {
             HostEvent::Session { seq, event } => {
                 Some(json!({"seq": seq, "event": event}).to_string())
             }
@@ -54,7 +52,7 @@ pub(crate) fn run(
         return watched(asked, &met, &client, settings);
     }
     let mut piped = PlainTranscript::new(met.session.cwd);
-    let exit = told(asked, args, output, |event| match event {
+    let exit = told(asked, output, |event| match event {
         HostEvent::Session { event, .. } => Some(piped.text(event)),
         HostEvent::Missed(missed) => Some(piped.missed(*missed)),
         _ => None,
@@ -66,17 +64,14 @@ pub(crate) fn run(
 /// Writes events line by line.
 fn told(
     mut asked: Exchange,
-    args: &Attach,
     output: &mut Output,
     mut text: impl FnMut(&HostEvent) -> Option<String>,
 ) -> Result<Exit, Failure> {
     let handle = asked.handle();
     let signals = SignalThread::listen(move |_| handle.cancel())?;
-    let wait = if args.no_follow { QUIET } else { TICK };
     loop {
-        let event = match asked.next(Some(wait)) {
+        let event = match asked.next(Some(TICK)) {
             Step::Event(event) => *event,
-            Step::Nothing if args.no_follow => return Ok(Exit::Ok),
             // The host does not confirm the end; it may be stopped.
             Step::Nothing if signals.times() > 1 => return Ok(Exit::Ok),
             Step::Nothing => {

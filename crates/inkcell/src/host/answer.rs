@@ -94,8 +94,8 @@ pub(super) async fn answer(
             let engine = Caller::of(host, surroundings, &KernelOptions::default())?.engine;
             talk.unless_given_up(engine.stored(request)).await.map(Answer::Result)
         }
-        Ask::Watch { session, from } => {
-            watch::answer(host, &session, from, talk).await?;
+        Ask::Watch { session, from, only_past } => {
+            watch::answer(host, &session, from, only_past, talk).await?;
             Ok(Answer::Nothing)
         }
         Ask::Status => Ok(Answer::Status(status(host))),

@@ -91,6 +91,9 @@ pub(crate) enum Ask {
     Watch {
         session: SessionRef,
         from: Option<u64>,
+        /// End after the events that are remembered.
+        #[serde(default)]
+        only_past: bool,
     },
     /// Speak the Model Context Protocol from here on.
     Mcp(McpAsk),

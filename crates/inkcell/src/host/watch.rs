@@ -28,6 +28,7 @@ pub(super) async fn answer(
     host: &Host,
     session: &SessionRef,
     from: Option<u64>,
+    only_past: bool,
     talk: Talk,
 ) -> Result<(), Failure> {
     let mut watch = host.engine.watch_session(session, from.map(Seq)).await?;
@@ -38,6 +39,9 @@ pub(super) async fn answer(
     }
     for event in batch.all() {
         talk.tell(event).await;
+    }
+    if only_past {
+        return Ok(());
     }
     let (mut sent_bytes, mut since) = (0, Instant::now());
     loop {

@@ -412,6 +412,20 @@ fn an_agents_session_is_shared() {
     assert_eq!(hosted.run(&["py", "--session", "kept", "y"]).ok().stdout, "7\n");
 }
 
+/// A look at what is remembered ends, however much the code still writes.
+#[test]
+fn a_look_without_following_ends_while_code_writes() {
+    let hosted = Hosted::new();
+    let writing = "import os, time\nwhile not os.path.exists('go'):\n    print('tick', flush=True)\n    \
+        time.sleep(0.005)\nprint('let go')";
+    let mut run = Running::start(hosted.command(&["py", writing]));
+    assert_eq!(run.line(), "tick\n");
+    let seen = hosted.run(&["attach", "--no-follow"]).ok().stdout;
+    assert!(seen.contains("tick") && !seen.contains("let go"), "{seen}");
+    hosted.env.put("go", "");
+    assert_eq!(run.end().status.code(), Some(0));
+}
+
 /// Several watchers see the same, each from its own start; one that does not read does no harm.
 #[test]
 fn many_watch_and_one_that_stalls_harms_nobody() {

@@ -134,13 +134,14 @@ async fn a_kernel_can_die_of_a_question(start: Start) {
     assert!(bench.kernel().ask(AskId(2), variable("x")).is_err());
 }
 
+/// Names that a cell uses, and names that it makes.
+type Names = (&'static [&'static str], &'static [&'static str]);
+
 /// The names that a cell uses and makes come right before its end, however it ends, to those who want them.
 async fn a_cell_tells_its_names(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("xs, n = [1], 2").await.ok();
-    /// The names that a cell uses, and those that it makes.
-    type Told = (&'static [&'static str], &'static [&'static str]);
-    let table: [(&str, Option<Told>); 7] = [
+    let table: [(&str, Option<Names>); 7] = [
         ("y = xs[0] + n", Some((&["n", "xs"], &["y"]))),
         ("xs.append(n)", Some((&["n", "xs"], &["xs"]))),
         ("def f(): return n", Some((&[], &["f"]))),

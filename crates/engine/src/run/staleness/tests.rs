@@ -403,10 +403,10 @@ fn without_names_a_notebook_is_run_from_the_first_change_on() {
     assert_eq!(bench.marks(), vec![Freshness::Fresh; 4]);
 }
 
-/// `a = 1`, `exec(...)`, and a new cell that uses `a`; below it `a` is, or may be, made again. If nobody has looked at the
-/// new cell, the kernel must hold everything as the notebook has it, also what `exec` may have made.
+/// `a = 1`, `exec(...)`, and a new cell that uses `a`; below it `a` is, or may be, made again. If the kernel was not asked
+/// about the new cell, it must hold everything as the notebook has it, also what `exec` may have made.
 #[test]
-fn a_cell_that_nobody_has_looked_at_runs_on_what_the_notebook_has() {
+fn an_unforeseen_cell_runs_on_what_the_notebook_has() {
     for (below, ran) in [(None, vec![0, 1, 2, 3]), (Some(names(&[], &["a"])), vec![0, 1, 2])] {
         let mut bench = Bench::of(&[(&[], &["a"]), (&["a"], &[])]);
         bench.insert(1, None);

@@ -14,7 +14,7 @@ use rustix::net::{RecvFlags, SendFlags};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf, Stdin, Stdout};
 
-/// The client's messages.
+/// Standard input, on which the client sends its messages.
 pub(crate) fn standard_input() -> StandardStream<Stdin> {
     match Channel::of(rustix::stdio::stdin(), OFlags::RDONLY, Interest::READABLE) {
         Some(channel) => StandardStream::Direct(channel),
@@ -22,7 +22,7 @@ pub(crate) fn standard_input() -> StandardStream<Stdin> {
     }
 }
 
-/// The way of the answers.
+/// Standard output, on which the client gets its answers.
 pub(crate) fn standard_output() -> StandardStream<Stdout> {
     match Channel::of(rustix::stdio::stdout(), OFlags::WRONLY, Interest::WRITABLE) {
         Some(channel) => StandardStream::Direct(channel),

@@ -248,7 +248,8 @@ impl Asking {
 
     fn watch(&mut self, session: SessionRef) -> Result<(), Failure> {
         let Some(client) = self.client.as_ref().filter(|_| !self.is_watched) else { return Ok(()) };
-        let asked = client.ask(Ask::Watch { session: session.clone(), from: None })?;
+        let asked =
+            client.ask(Ask::Watch { session: session.clone(), from: None, only_past: false })?;
         let (inbox, wishes) = (self.inbox.clone(), self.wishes.clone());
         listen("watch", move || watched(asked, &inbox, &wishes))?;
         (self.is_watched, self.session) = (true, Some(session));

@@ -13,7 +13,7 @@ use crate::words;
 use crate::words::reply::{OUTPUT_CHANGED, SAME_OUTPUT, ending};
 use crate::words::run::{cell_name, notes};
 
-/// So many cells in a row without news share one line. Fewer get a line each.
+/// The least number of cells in a row without news that share one line.
 const MANY: usize = 3;
 
 /// Failed cells that are named at the end. Further ones are only counted.
