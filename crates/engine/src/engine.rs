@@ -24,7 +24,7 @@ use crate::engine::resolve::unknown_session;
 use crate::engine::verbs::title_of;
 use crate::error::{EngineError, SessionError};
 use crate::kernels::{Backends, Kernels, KernelsConfig, ResolvedKernel};
-use crate::output::OutputLimits;
+use crate::output::{OutputLimits, PictureFitter};
 use crate::session::feeds::Feeds;
 use crate::session::registry::{Limits, Registry, SessionEntry};
 use crate::session::{Policy, Session};
@@ -68,6 +68,7 @@ struct Shared {
     feeds: Feeds,
     executions: Arc<Executions>,
     artifacts: Artifacts,
+    pictures: PictureFitter,
     /// The calls that are under way.
     tasks: TaskTracker,
     /// A random number in the names of session files, which makes them this engine's own.
@@ -95,6 +96,7 @@ impl Engine {
             registry: Registry::new(config.limits),
             executions: Arc::new(Executions::new(config.keep_results, config.random)),
             artifacts,
+            pictures: PictureFitter::new(config.output.rich.images),
             tasks: TaskTracker::new(),
             salt: (config.random)(),
             config,
@@ -221,6 +223,11 @@ impl Engine {
     /// The store for outputs.
     pub fn artifacts(&self) -> &Artifacts {
         &self.shared.artifacts
+    }
+
+    /// Makes pictures fit into answers, within the limits of this engine.
+    pub fn pictures(&self) -> &PictureFitter {
+        &self.shared.pictures
     }
 
     /// Removes an owner and leaves its sessions to the limits.

@@ -58,8 +58,10 @@ pub(super) fn run(args: &[String]) -> Result<()> {
     let tree = workspace.path(FOLDER).join("tree");
     copy_tracked(&workspace, &tree)?;
     let packages = packages(&tree)?;
+    // 39 of them draw SVG (docs/decisions/0014).
+    let most = 234.0;
     let mut goals = vec![
-        Goal::at_most("packages of `cargo build`", Some(packages.len() as f64), 210.0)
+        Goal::at_most("packages of `cargo build`", Some(packages.len() as f64), most)
             .counted_in(""),
     ];
     println!("\n## Builds\n\n{} packages. {}", packages.len(), load());

@@ -145,6 +145,8 @@ impl Call {
             Some(State::Queued) => {
                 self.end(index, State::NeverRun, Some(EndReport::NoKernel(problem)));
             }
+            // A cell that failed by itself keeps its own end.
+            Some(state) if state.is_end() && state != State::Done => {}
             Some(_) => {
                 self.end(index, State::Error, Some(EndReport::Fault(problem)));
                 self.publish_end(index);

@@ -22,7 +22,9 @@ pub use model::{
 };
 pub use record::{DisplayChange, ExecutionOutputs, OutputRecorder, SizePolicy};
 pub use rich::RichLimits;
-pub use rich::image::ImageLimits;
+pub use rich::image::{FittedPicture, ImageLimits, PictureFit, PictureFitter, SVG};
 pub use rich::looks::{Looks, LooksDifference};
+pub use rich::mime::find_picture;
 pub use rich::raster;
+pub use rich::svg::DrawingEffort;
 pub use sink::{OutputSink, Preview};

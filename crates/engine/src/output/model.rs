@@ -88,7 +88,8 @@ pub struct ArtifactRef {
 pub struct ImageItem {
     /// The MIME type of `data`.
     pub mime: String,
-    /// The image, within the budget; `None` if it is broken or could not be made to fit.
+    /// The image, within the budget; `None` if it is broken or could not be made to fit, and of SVG, which is drawn
+    /// when it is shown.
     #[serde(with = "crate::types::encoding::base64_option")]
     pub data: Option<Bytes>,
     /// Width and height of `data`, or of the original if `data` is `None`.

@@ -308,7 +308,7 @@ impl OutputSink {
         let elided = is_cut.then(|| {
             let last = window.line_bytes() + pending.len() as u64;
             let id = artifact.as_ref().map(|stored| stored.id.clone());
-            Notice::Truncated { truncation: end_of(shown, total, last, max_bytes), artifact: id }
+            Notice::Truncated { truncation: end_of(shown, total, last, cut_bytes), artifact: id }
         });
         Preview {
             text: shown.to_owned(),
@@ -349,7 +349,7 @@ impl OutputSink {
         if self.text.window.is_over() {
             let has_all = incomplete.is_none();
             let id = artifact.as_ref().filter(|_| has_all).map(|stored| stored.id.clone());
-            let truncation = truncation(&kept, total, self.limits.max_bytes);
+            let truncation = truncation(&kept, total, self.limits.cut_bytes);
             notices.push(Notice::Truncated { truncation, artifact: id });
         }
         let id = || artifact.as_ref().map(|stored| stored.id.clone());

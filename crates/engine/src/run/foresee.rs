@@ -109,7 +109,7 @@ async fn ask(session: &Session, codes: &[String]) -> Vec<Option<CodeNames>> {
     match session.ask(question, LIMIT).await {
         AskEnd::Answered(answer) => serde_json::from_str(&answer)
             .map_or_else(|_| Vec::new(), |AnsweredNames { names }| names),
-        // Only some kernels can look into code.
+        // The kernel cannot look into code, so asking again would not help.
         AskEnd::Failed(_) => vec![None; codes.len()],
         _ => Vec::new(),
     }

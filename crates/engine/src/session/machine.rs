@@ -391,7 +391,7 @@ impl Machine {
             Fact::Finished(exec, outcome) => {
                 if let Some(run) = self.run.as_ref().filter(|run| of_run(run, exec)) {
                     let end = run.end_of(outcome);
-                    // The kernel has outlived a run, so its restarts are over.
+                    // The kernel has survived a run, so the row of restarts ends.
                     self.restarts = 0;
                     self.resolve(end, out);
                 }

@@ -15,6 +15,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use inkcell_notebook::Form;
+
 mod clean;
 mod entry;
 mod error;
@@ -147,6 +149,27 @@ impl Artifacts {
         let mut writer = self.create(spec)?;
         writer.append(bytes);
         Ok(writer.finish())
+    }
+
+    /// Stores bytes, unless the session already has them under this title. Returns `None` if they do not fit.
+    pub fn store_once(
+        &self,
+        spec: &ArtifactSpec,
+        bytes: &[u8],
+    ) -> Result<Option<ArtifactInfo>, ArtifactError> {
+        let session = Scope::Session(&spec.session);
+        let facts = (&spec.kind, &spec.title, bytes.len() as u64, &ArtifactState::Complete);
+        for info in self.list(session)? {
+            if (&info.kind, &info.title, info.bytes, &info.state) == facts
+                && let Ok(found) = self.find(&info.id, session)
+                && found.bytes(0, bytes.len(), Form::Raw).is_ok_and(|read| read.bytes == bytes)
+            {
+                return Ok(Some(info));
+            }
+        }
+        let WriteResult { info, incomplete } = self.store(spec, bytes)?;
+        // An artifact that is cut short is not named.
+        Ok(info.filter(|_| incomplete.is_none()))
     }
 
     /// Finds an artifact and opens it. While it is written, the bytes so far can be read.

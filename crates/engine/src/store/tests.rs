@@ -34,6 +34,25 @@ pub(super) fn artifact(content: &[u8]) -> (TempDir, Artifact) {
     (state, found)
 }
 
+/// Storing the same again gives the same artifact; anything else is another.
+#[test]
+fn content_is_stored_once_for_each_title() {
+    let state = tempfile::tempdir().expect("a folder");
+    let store = store_in(state.path());
+    let id = |spec: &ArtifactSpec, bytes: &[u8]| {
+        store.store_once(spec, bytes).expect("stored").expect("kept").id
+    };
+    let one = spec("image/png");
+    let first = id(&one, b"abc");
+    assert_eq!(id(&one, b"abc"), first);
+    assert_ne!(id(&one, b"abd"), first);
+    assert_ne!(id(&spec("image/jpeg"), b"abc"), first);
+    assert_ne!(id(&ArtifactSpec { title: "cell 2".to_owned(), ..one.clone() }, b"abc"), first);
+    let session = ArtifactSession::new("other", &[b"/work"]);
+    assert_ne!(id(&ArtifactSpec { session, ..one }, b"abc"), first);
+    assert_eq!(store.list(Scope::All).expect("a list").len(), 5);
+}
+
 /// S-040 B:O-09
 #[test]
 fn an_id_is_sixteen_letters_and_digits() {

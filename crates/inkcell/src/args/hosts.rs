@@ -75,7 +75,7 @@ pub(crate) struct Attach {
     /// Begin with the event of this number; with the first that is remembered when left out.
     #[arg(long, value_name = "NUMBER")]
     pub(crate) from: Option<u64>,
-    /// End when nothing more is remembered, instead of waiting for what comes.
+    /// Print the remembered events and end.
     #[arg(long)]
     pub(crate) no_follow: bool,
 }

@@ -75,13 +75,45 @@ pub(crate) fn result_shows(id: &str) -> String {
 pub(crate) const NOT_READ: &str =
     "error: nobody read the output in time; the rest of it was dropped\n";
 
-pub(crate) fn not_shown(digest: &dyn Display, file: &str) -> String {
+pub(crate) fn not_shown(digest: &str, file: Option<&str>) -> String {
+    let file = file.map(|path| format!(". Its file: {path}")).unwrap_or_default();
     format!("[{digest} is not shown, the answer would be too large{file}]")
 }
 
 pub(crate) fn images_not_shown(left_out: &dyn Display) -> String {
     format!("[{left_out} more images are not shown; their artifacts are named above]")
 }
+
+/// Pictures of a notebook's file after those that have a line of their own.
+pub(crate) fn images_beyond(number: usize) -> String {
+    format!("[{} not shown; read their cells alone]", count(number, "more image"))
+}
+
+/// Where a stored output is in its notebook.
+pub(crate) fn place(cell: usize, output: usize) -> String {
+    format!("cell {cell}, output {output}")
+}
+
+/// A stored picture that the answer shows, or that cannot be shown.
+pub(crate) fn stored_image(place: &str, digest: &str) -> String {
+    format!("[image of {place}: {digest}]")
+}
+
+/// A stored picture that another answer can show.
+pub(crate) fn stored_image_elsewhere(place: &str, digest: &str, id: &str) -> String {
+    format!("[image of {place} is not shown: {digest}, artifact://{id}]")
+}
+
+pub(crate) fn stored_image_not_shown(place: &str, digest: &str) -> String {
+    format!("[image of {place} is not shown: {digest}]")
+}
+
+pub(crate) fn image_file(path: &str) -> String {
+    format!("[image file: {path}]")
+}
+
+/// Follows a drawing, which is text.
+pub(crate) const TEXT_OF_DRAWING: &str = "[lines, grep and raw give its text]";
 
 pub(crate) const TOO_LARGE: &str = "[not shown, the answer would be too large]";
 

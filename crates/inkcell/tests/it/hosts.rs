@@ -417,9 +417,9 @@ fn an_agents_session_is_shared() {
 fn a_look_without_following_ends_while_code_writes() {
     let hosted = Hosted::new();
     let writing = "import os, time\nwhile not os.path.exists('go'):\n    print('tick', flush=True)\n    \
-        time.sleep(0.005)\nprint('let go')";
+        time.sleep(0.005)\nprint('let', 'go')";
     let mut run = Running::start(hosted.command(&["py", writing]));
-    assert_eq!(run.line(), "tick\n");
+    assert_eq!(run.line(), "tick");
     let seen = hosted.run(&["attach", "--no-follow"]).ok().stdout;
     assert!(seen.contains("tick") && !seen.contains("let go"), "{seen}");
     hosted.env.put("go", "");

@@ -36,6 +36,7 @@ mod mcp_folders;
 mod mcp_hostile;
 mod mcp_life;
 mod mcp_official;
+mod mcp_pictures;
 mod mcp_stale;
 mod measured;
 mod no_room;

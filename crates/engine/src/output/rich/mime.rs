@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use inkcell_kernel::{MimeBundle, MimeData};
 
+use super::image::SVG;
 use super::{chart, html, json_text};
 use crate::output::model::size;
 
@@ -159,16 +160,20 @@ fn status(bundle: &MimeBundle) -> Option<RichForm> {
     Some(RichForm::Status(text.to_owned()))
 }
 
+/// The picture of a display. Two forms of the same picture say no more than one.
+pub fn find_picture(bundle: &MimeBundle) -> Option<(&'static str, Bytes)> {
+    let rasters = ["image/png", "image/jpeg"].into_iter().find_map(|mime| match bundle.get(mime) {
+        Some(MimeData::Binary(data)) => Some((mime, data.clone())),
+        _ => None,
+    });
+    let drawing = || bundle.get(SVG).filter(|data| len_of(data) > 0);
+    rasters.or_else(|| drawing().map(|data| (SVG, bytes_of(data))))
+}
+
 /// Images, then JSON, then charts.
 fn rich(bundle: &MimeBundle) -> Vec<RichForm> {
-    let mut found = Vec::new();
-    for mime in ["image/png", "image/jpeg"] {
-        if let Some(MimeData::Binary(data)) = bundle.get(mime) {
-            found.push(RichForm::Image { mime: mime.to_owned(), data: data.clone() });
-            // Two forms of the same picture say no more than one.
-            break;
-        }
-    }
+    let image = |(mime, data): (&str, Bytes)| RichForm::Image { mime: mime.to_owned(), data };
+    let mut found: Vec<RichForm> = find_picture(bundle).map(image).into_iter().collect();
     if let Some(json) = json_of(bundle, "application/json") {
         found.push(RichForm::Json { text: json.to_owned(), is_in_text: false });
     }
@@ -191,24 +196,10 @@ fn other(mime: &str, data: &MimeData) -> Option<RichForm> {
     let bytes = size(len_of(data) as u64);
     let digest = match data {
         MimeData::Json(json) => format!("{mime}: {}", json_text::shape(json)),
-        MimeData::Text(text) if mime == "image/svg+xml" => match svg_size(text) {
-            Some(side) => format!("{mime} {side}, {bytes}"),
-            None => format!("{mime}, {bytes}"),
-        },
         _ => format!("{mime}, {bytes}"),
     };
     let is_empty = len_of(data) == 0 || mime.starts_with("text/html");
     (!is_empty).then(|| found_digest(mime, &digest, Some(bytes_of(data))))
-}
-
-/// Width and height of an SVG picture, from its first tag.
-fn svg_size(svg: &str) -> Option<String> {
-    let tag = svg.split_once("<svg")?.1.split('>').next()?;
-    let value = |name: &str| {
-        let after = tag.split_once(&format!(" {name}=\""))?.1;
-        after.split('"').next().map(|value| value.trim_end_matches("px").to_owned())
-    };
-    Some(format!("{}×{}", value("width")?, value("height")?))
 }
 
 /// Makes a digest of one line, without control characters.

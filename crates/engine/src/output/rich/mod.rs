@@ -10,6 +10,7 @@ pub(super) mod json_text;
 pub(super) mod looks;
 pub(super) mod mime;
 pub mod raster;
+pub(super) mod svg;
 pub(super) mod table;
 
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 //! Standard input and output of a server, read and written without threads.
 //!
-//! Owns how: a pipe by a descriptor of its own, a socket with a flag for each call, so that the descriptors that other
-//! processes share stay as they are. A terminal or a file is left to the threads of the runtime.
+//! Owns the choice of how: a pipe is opened again as non-blocking, and a socket gets a flag with each call, so that
+//! other processes with the same descriptor still block. Terminals and files are left to the threads of the runtime.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
@@ -43,7 +43,7 @@ pub(crate) struct Channel {
 }
 
 impl Channel {
-    /// None if this is neither an anonymous pipe nor a socket, or the system does not tell.
+    /// `None` if this is not an anonymous pipe or a socket, or if /proc is missing.
     fn of(fd: BorrowedFd<'_>, access: OFlags, interest: Interest) -> Option<Channel> {
         let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
         let target = std::fs::read_link(&path).ok()?;

@@ -6,33 +6,25 @@
 use inkcell_engine::api::{
     CellReport, EndReport, KernelStep, NotebookReport, Problem, PythonReport, State,
 };
-use inkcell_engine::artifact::Scope;
-use inkcell_engine::output::{ArtifactRef, ImageItem, RichItem, RichKind};
+use inkcell_engine::output::{ArtifactRef, RichKind};
 use inkcell_engine::{Kind, StaleReason};
 use serde_json::json;
 
 use super::details::{self, Language};
 use super::facts::Facts;
 use super::news::Since;
+use super::pictures::{Pictures, link};
 use super::running::CallProgress;
-use super::session::profile;
 use super::{Content, Desk, Fault, ToolError, ToolReply, weight};
-use crate::settings::Images;
 use crate::view::reply::{self, Afterwards, Reply, Room, Terms, cut};
 use crate::words;
 use crate::words::step::Audience;
-
-/// How many pictures one answer shows; the others are stored.
-const MAX_IMAGES: usize = 8;
 
 /// How many links to whole outputs one answer has; the text names the others.
 const MAX_LINKS: usize = 8;
 
 /// Remarks about the call may take one part of the text, if it is divided into so many.
 const LINES: usize = 8;
-
-/// What is kept free of pictures for notes and links.
-const SPARE_BYTES: usize = 32 << 10;
 
 /// Who gets the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,20 +95,25 @@ fn make(desk: &Desk, followed: CallProgress, readers: Readers) -> Result<ToolRep
     };
     let forms = structured.iter().chain(&details).map(weight::of_json);
     let words = weight::of_text(&text) + forms.sum::<usize>();
-    let left = weight::MOST_BYTES.saturating_sub(SPARE_BYTES + words);
     let news: Vec<&CellReport> =
         report.cells[told..].iter().filter(|cell| !report.can_spare(cell)).collect();
-    let pictures = Pictures::of(desk, &news, left);
+    let mut pictures = Pictures::beside(desk, words);
+    for item in news.iter().flat_map(|cell| &cell.output.rich) {
+        if let RichKind::Image(image) = &item.kind {
+            pictures.add(item, image);
+        }
+    }
+    let (images, image_lines) = pictures.finish();
     let next = next_step(desk, &report, next_mark)
         .map(|next| format!("\nNext: {next}"))
         .unwrap_or_default();
-    let lines = asides.iter().map(|aside| format!("[{aside}]")).chain(pictures.lines);
+    let lines = asides.iter().map(|aside| format!("[{aside}]")).chain(image_lines);
     let lines: String = lines.map(|line| format!("\n\n{line}")).collect();
     let left = Room { max_bytes: lines_bytes.saturating_sub(next.len()), is_end: false };
     text.push_str(&cut(lines, left));
     text.push_str(&next);
     let mut content = vec![Content::Text(text.trim_start_matches('\n').to_owned())];
-    content.extend(pictures.content);
+    content.extend(images);
     content.extend(news.into_iter().filter_map(whole_output).take(MAX_LINKS));
     let fault = is_error.then_some(Fault::Ended(report.state));
     let is_asked_again = !report.state.is_end() && can_ask_again;
@@ -205,69 +202,4 @@ fn whole_output(cell: &CellReport) -> Option<Content> {
     let ArtifactRef { id, bytes } = cell.output.artifact.as_ref()?;
     let name = cell.source.title.clone().unwrap_or_else(|| "full output".to_owned());
     Some(link(id, name, "text/plain", *bytes))
-}
-
-fn link(id: &str, name: String, mime: &str, bytes: u64) -> Content {
-    Content::Link { uri: format!("artifact://{id}"), name, mime: mime.to_owned(), bytes }
-}
-
-/// The pictures of a call.
-#[derive(Default)]
-struct Pictures {
-    content: Vec<Content>,
-    /// What is said of them in the text.
-    lines: Vec<String>,
-}
-
-impl Pictures {
-    /// As many as there is room for; where the files of the others are.
-    fn of(desk: &Desk, cells: &[&CellReport], mut room: usize) -> Pictures {
-        let images = desk.settings.calls(profile(desk)).images;
-        let mut pictures = Pictures::default();
-        let mut shown = 0;
-        let mut left_out = 0;
-        for (item, image) in cells.iter().copied().flat_map(of_cell) {
-            let stored = image.artifact.as_ref();
-            match (images, &image.data) {
-                (Images::Inline, Some(_)) if shown == MAX_IMAGES => left_out += 1,
-                (Images::Inline, Some(data)) if weight::of_bytes(data.len()) > room => {
-                    let file = stored.and_then(|stored| file(desk, stored));
-                    let file = file.map(|path| format!(". Its file: {path}")).unwrap_or_default();
-                    let digest = &item.digest;
-                    pictures.lines.push(words::output::not_shown(digest, &file));
-                }
-                (Images::Inline, Some(data)) => {
-                    shown += 1;
-                    room -= weight::of_bytes(data.len());
-                    let (mime, data) = (image.mime.clone(), data.clone());
-                    pictures.content.push(Content::Image { mime, data });
-                }
-                (Images::Path, _) => {
-                    let path = stored.and_then(|stored| file(desk, stored));
-                    pictures.lines.extend(path.map(|path| format!("[image file: {path}]")));
-                }
-                (Images::Inline, None) | (Images::Off, _) => {}
-            }
-            if let Some(ArtifactRef { id, bytes }) = stored {
-                pictures.content.push(link(id, item.digest.clone(), &image.mime, *bytes));
-            }
-        }
-        if left_out > 0 {
-            pictures.lines.push(words::output::images_not_shown(&left_out));
-        }
-        pictures
-    }
-}
-
-fn of_cell(cell: &CellReport) -> impl Iterator<Item = (&RichItem, &ImageItem)> {
-    cell.output.rich.iter().filter_map(|item| match &item.kind {
-        RichKind::Image(image) => Some((item, image)),
-        _ => None,
-    })
-}
-
-/// The file of a picture.
-fn file(desk: &Desk, stored: &ArtifactRef) -> Option<String> {
-    let found = desk.engine.artifacts().find_reference(&stored.id, Scope::All).ok()?;
-    Some(found.info().path.display().to_string())
 }

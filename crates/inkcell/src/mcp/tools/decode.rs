@@ -30,11 +30,11 @@ pub(crate) fn schema<T: JsonSchema>() -> Value {
     schema
 }
 
-/// The names of the arguments, in their order. A type tells them when it is decoded; one that has parts of another type
-/// does not, and its schema takes longer to make than most calls take.
+/// The names of the arguments, in order. A derived decoder lists them, with serde's aliases. One with `flatten` does
+/// not, so they are taken from its schema, which takes longer to make than most calls take.
 fn field_names<T: DeserializeOwned + JsonSchema>() -> Vec<Cow<'static, str>> {
     let mut names = None;
-    // The decoder ends with an error in any case: it has no values.
+    // This always ends with an error: there are no values.
     let _ = T::deserialize(FieldNames(&mut names));
     if let Some(names) = names {
         return names.iter().copied().map(Cow::Borrowed).collect();
@@ -71,7 +71,7 @@ impl<'de> Deserializer<'de> for FieldNames<'_> {
     }
 }
 
-/// The end of a decoder without values.
+/// The error of a decoder that has no values.
 #[derive(Debug, thiserror::Error)]
 #[error("no value")]
 struct NoValue;

@@ -17,6 +17,7 @@ mod news;
 pub(super) mod notebook_edit;
 pub(super) mod notebook_read;
 pub(super) mod notebook_run;
+mod pictures;
 mod progress;
 pub(super) mod python;
 pub(super) mod result;

@@ -10,17 +10,18 @@ use futures_util::FutureExt as _;
 use inkcell_engine::notebook::{Form, MarkerIds, Outputs, SearchIn, Selector, visible_line};
 use inkcell_engine::output::size;
 use inkcell_engine::{
-    CellFilter, Engine, EngineError, LastRuns, Notebooks, OpenNotebook, is_notebook_path,
-    parse_notebook, read_with_runs,
+    CellFilter, EngineError, LastRuns, Notebooks, OpenNotebook, is_notebook_path, parse_notebook,
+    read_with_runs,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::files::{self, Reader, joined, on_disk, shown};
+use super::pictures::Pictures;
 use super::shown::Portion;
 use super::{Alias, CallContext, Content, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
-use super::{decode, lean};
+use super::{decode, lean, weight};
 use crate::git;
 use crate::output::count;
 use crate::view::{outline, reading};
@@ -52,7 +53,7 @@ struct Args {
     cells: Option<String>,
     #[serde(default)]
     outputs: OutputsArg,
-    /// Only lines that match this regular expression (full outputs too)
+    /// Only lines that match this regex (full outputs too)
     search: Option<String>,
     against: Option<String>,
     max_bytes: Option<u64>,
@@ -95,13 +96,13 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
     let args: Args = decode(given, ALIASES)?;
     let (notebooks, ids) = (files::notebooks(desk), desk.settings.marker_ids);
     let reader = Reader::at(desk, Portion::of(args.max_bytes, args.tail)?);
-    let (engine, cwd) = (desk.engine.clone(), desk.cwd.clone());
+    let desk = desk.clone();
     on_disk(&context, move || match &args.search {
-        Some(pattern) => match files::matching_notebooks(&cwd, &args.path)? {
+        Some(pattern) => match files::matching_notebooks(&desk.cwd, &args.path)? {
             Some(paths) => search_all(&args, pattern, &notebooks, &paths, reader),
-            None => read(&args, &notebooks, &engine, (ids, reader)),
+            None => read(&args, &notebooks, &desk, (ids, reader)),
         },
-        None => read(&args, &notebooks, &engine, (ids, reader)),
+        None => read(&args, &notebooks, &desk, (ids, reader)),
     })
     .await
 }
@@ -144,7 +145,7 @@ fn search_all(
 fn read(
     args: &Args,
     notebooks: &Notebooks,
-    engine: &Engine,
+    desk: &Desk,
     (ids, reader): (MarkerIds, Reader),
 ) -> Result<ToolReply, ToolError> {
     let (path, selector) = notebooks.split_path(&args.path)?;
@@ -188,14 +189,20 @@ fn read(
         head.push_str(&format!("  {} found", count(hits.len(), "line")));
         joined(&hits).into()
     } else if args.view == View::Outline {
-        let kernels = engine.kernels_of(&opened.path);
+        let kernels = desk.engine.kernels_of(&opened.path);
         head.push_str(&outline::in_kernel(&opened, &runs, &kernels));
-        if let Some(running) = engine.run_of(&opened.path) {
+        if let Some(running) = desk.engine.run_of(&opened.path) {
             head.push_str(&outline::running(&running));
         }
         joined(&outline::lines(&opened, &cells, &runs)).into()
     } else if outputs != Outputs::None {
-        joined(&reading::lines(&opened, &cells, outputs)).into()
+        let text = joined(&reading::lines(&opened, &cells, outputs));
+        let mut reply = reply(head, shown(&text, &selector, reader).text, reader);
+        // Further pages of the text do not repeat them.
+        if outputs == Outputs::Full && selector.ranges.is_empty() && reader != Reader::Code {
+            add_pictures(&mut reply, &opened, &cells, desk);
+        }
+        return Ok(reply);
     } else {
         let text = opened.cells_to_text(&cells, ids)?;
         let part = shown(&text, &selector, reader);
@@ -216,6 +223,16 @@ fn reply(head: String, text: String, reader: Reader) -> ToolReply {
     let text = Some(text).filter(|text| !text.is_empty());
     let content = std::iter::once(head).chain(text).map(Content::Text).collect();
     ToolReply { content, ..ToolReply::default() }
+}
+
+/// The pictures in the outputs of these cells, after the text and a piece with a line for each.
+fn add_pictures(reply: &mut ToolReply, opened: &OpenNotebook, cells: &[usize], desk: &Desk) {
+    let mut pictures = Pictures::beside(desk, reply.content.iter().map(weight::of_content).sum());
+    pictures.add_stored(opened, cells);
+    let (images, lines) = pictures.finish();
+    let lines = Some(joined(&lines)).filter(|lines| !lines.is_empty());
+    reply.content.extend(lines.map(Content::Text));
+    reply.content.extend(images);
 }
 
 /// The arguments for views of cells, and whether each is given.

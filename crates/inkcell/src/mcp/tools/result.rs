@@ -2,7 +2,6 @@
 //!
 //! Owns the meaning of the arguments and the form of parts. The engine reads them.
 
-use bytes::Bytes;
 use futures_util::FutureExt;
 use inkcell_engine::api::{
     ArtifactForm, ArtifactFound, ArtifactPart, ArtifactReport, ExecutionId, LineHit, LinesPiece,
@@ -10,7 +9,7 @@ use inkcell_engine::api::{
 };
 use inkcell_engine::artifact::{ArtifactId, Scope, is_text_kind};
 use inkcell_engine::notebook::{Form, LineRange, split_selector};
-use inkcell_engine::output::size;
+use inkcell_engine::output::{SVG, size};
 use inkcell_engine::{EngineError, Kind};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -19,13 +18,14 @@ use tokio::time::Instant;
 
 use super::answer::Readers;
 use super::news::Since;
+use super::pictures::Pictures;
 use super::running::{self, CallProgress, GivenUp, LONGEST_WAIT};
 use super::seconds::Seconds;
 use super::session::profile;
 use super::shown::Portion;
 use super::{Alias, CallContext, Content, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
-use super::{answer, decode, lean, weight};
-use crate::settings::{Images, engine_config};
+use super::{answer, decode, lean};
+use crate::settings::Images;
 use crate::words;
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
@@ -46,7 +46,7 @@ struct Arguments {
     id: String,
     /// Lines of an artifact: 10-20, 3+4, 50-.
     lines: Option<String>,
-    /// Lines that match this regular expression.
+    /// Lines that match this regex.
     grep: Option<String>,
     /// In JSON: .rows[0]["id"], [2:5], [*].id; then | keys, | length or | skeleton.
     json_path: Option<String>,
@@ -182,7 +182,8 @@ async fn artifact(
     let mut left = max_bytes;
     let parts = match wanted {
         PartChoice::Whole => {
-            if let Some(reply) = not_text(desk, id).await? {
+            let is_text = form == ArtifactForm::Raw || shown.is_end;
+            if let Some(reply) = not_text(desk, id, is_text).await? {
                 return Ok(reply);
             }
             let start =
@@ -359,37 +360,21 @@ fn in_context(hits: &[LineHit], context: &[LinesPiece]) -> String {
     text
 }
 
-/// An artifact that is no text: a picture is shown where that fits, anything else is named.
-async fn not_text(desk: &Desk, id: &str) -> Result<Option<ToolReply>, ToolError> {
+/// An artifact that is no text: a picture is shown, anything else is named. A drawing is both.
+async fn not_text(desk: &Desk, id: &str, wants_text: bool) -> Result<Option<ToolReply>, ToolError> {
     let id = ArtifactId::from_reference(id).map_err(EngineError::from)?;
     let desk = desk.clone();
     let look = move || -> Result<Option<ToolReply>, EngineError> {
         let found = desk.engine.artifacts().find(&id, Scope::All)?;
-        let info = found.info();
-        if is_text_kind(&info.kind) {
+        let is_inline = desk.settings.calls(profile(&desk)).images == Images::Inline;
+        let is_drawn = found.info().kind == SVG && is_inline && !wants_text;
+        if is_text_kind(&found.info().kind) && !is_drawn {
             return Ok(None);
         }
-        let (kind, path) = (info.kind.clone(), info.path.display());
-        let mut line =
-            format!("{kind}, {}, {}\nfile: {path}", size(info.bytes), info.id.reference());
-        let profile = profile(&desk);
-        let budget = engine_config(&desk.settings, profile).output.rich.images.max_bytes;
-        // As many bytes as fit, whatever the settings say.
-        let budget = budget.min(weight::MOST_BYTES / 2) as u64;
-        let is_shown = desk.settings.calls(profile).images == Images::Inline;
-        let is_picture = matches!(&*kind, "image/png" | "image/jpeg");
-        if is_picture && is_shown && info.bytes > budget {
-            line.push_str(&format!("\n{}", words::output::TOO_LARGE));
-        }
-        let mut content = vec![Content::Text(line)];
-        if is_picture && is_shown && info.bytes <= budget {
-            let mut data = Vec::new();
-            found.pass_bytes::<EngineError>(0, info.bytes, &mut |piece| {
-                data.extend_from_slice(piece);
-                Ok(())
-            })?;
-            content.push(Content::Image { mime: kind, data: Bytes::from(data) });
-        }
+        let mut pictures = Pictures::beside(&desk, 0);
+        let text = Content::Text(pictures.add_artifact(&found));
+        let (images, _) = pictures.finish();
+        let content = std::iter::once(text).chain(images).collect();
         Ok(Some(ToolReply { content, ..ToolReply::default() }))
     };
     Ok(answer::off_thread(look).await??)

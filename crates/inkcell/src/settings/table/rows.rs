@@ -344,7 +344,7 @@ pub(crate) static TABLE: [Row; 50] = [
         "output.cut_bytes",
         Kind::BytesOr("off"),
         "8192",
-        "How much an answer shows of a text that is too long for it: the beginning and the end. off: as much as fits.",
+        "How much of an output an answer shows when the whole does not fit: its beginning and its end. off: as much as fits.",
     )
     .elsewhere(&[(Profile::Compat, "off"), (Profile::CommandLine, "off")]),
     row(

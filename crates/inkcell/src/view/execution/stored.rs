@@ -207,7 +207,8 @@ fn joined(value: &Value) -> String {
     }
 }
 
-fn bundle(data: &Value) -> MimeBundle {
+/// The forms of a stored display, as a kernel sends them.
+pub(crate) fn bundle(data: &Value) -> MimeBundle {
     let forms = data.as_object().into_iter().flatten().map(|(mime, value)| {
         let is_picture = mime.starts_with("image/") && mime != "image/svg+xml";
         let form = match value {

@@ -81,6 +81,56 @@ fn hostile_pictures_are_left_out() {
     }
 }
 
+const CIRCLE: &str = "<svg xmlns='http://www.w3.org/2000/svg' width='400' height='300'>\
+    <circle cx='200' cy='150' r='99' fill='red'/></svg>";
+
+/// A drawing is described as it comes, and drawn as PNG when it is to be shown.
+#[test]
+fn drawing_becomes_pixels_when_it_is_shown() {
+    let svg = Bytes::from(CIRCLE);
+    let described = fit(SVG, &svg, ImageLimits::default());
+    assert_eq!((described.fitted, described.pixels), (None, Some((400, 300))));
+    assert_eq!(described.digest, format!("image/svg+xml 400×300, {}B", svg.len()));
+
+    let drawn = |limits, svg: &Bytes| {
+        PictureFitter::new(limits).fit(SVG, svg, &mut DrawingEffort::default())
+    };
+    let shown = drawn(ImageLimits::default(), &svg);
+    assert_eq!((&*shown.digest, shown.is_whole), (&*described.digest, true));
+    let copy = shown.fitted.unwrap();
+    let header = RasterHeader::read(&copy.data).unwrap();
+    assert_eq!((copy.mime, header.format), ("image/png", RasterFormat::Png));
+    assert_eq!((header.width, header.height), (400, 300));
+
+    let small = drawn(limits(1 << 20, 100), &svg);
+    assert!(small.digest.contains(", shown as image/png 100×75, "), "{}", small.digest);
+    let most = copy.data.len() / 2;
+    let tiny = drawn(limits(most, 1000), &svg).fitted.unwrap();
+    assert!(tiny.data.len() <= most && tiny.width < 400, "{} of {most}", tiny.data.len());
+
+    let linked = CIRCLE.replace("<circle", "<image href='a.png' width='9' height='9'/><circle");
+    let part = drawn(ImageLimits::default(), &linked.into());
+    assert!(part.fitted.is_some() && !part.is_whole);
+    assert!(part.digest.ends_with(", without 1 of its pictures"), "{}", part.digest);
+    let refused = drawn(ImageLimits::default(), &CIRCLE.replace("</svg>", "").into());
+    assert_eq!((refused.fitted, refused.pixels), (None, Some((400, 300))));
+    assert!(refused.digest.starts_with("image/svg+xml 400×300, "), "{}", refused.digest);
+    assert!(refused.digest.contains(", not drawn: "), "{}", refused.digest);
+}
+
+/// A description costs no decoding: it holds for a picture that is broken.
+#[test]
+fn description_needs_no_decoding() {
+    let png = encoded(&picture(60, 40), RasterFormat::Png);
+    let fitter = PictureFitter::new(ImageLimits::default());
+    let half = png.slice(..png.len() / 2);
+    let wanted = format!("image/png 60×40, {}", size(half.len() as u64));
+    assert_eq!(fitter.describe("image/png", &half), wanted);
+    assert_eq!(fitter.describe(SVG, &Bytes::from("<svg/>")), "image/svg+xml, 6B");
+    let text = fitter.describe("image/png", &Bytes::from("no picture"));
+    assert!(text.ends_with("not a readable png or jpeg"), "{text}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
