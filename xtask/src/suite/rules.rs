@@ -130,7 +130,7 @@ pub(crate) const RULES: &[Rule] = &[
         binary: "it",
         prefix: "mcp_official::requests_sent_together",
         need: Need::Time,
-        why: "Each sends 200 random bursts of requests.",
+        why: "Each sends random bursts of requests.",
     },
     Rule {
         binary: "it",

@@ -167,7 +167,7 @@ fn twenty_calls_over_http_get_their_own_answers() {
     passes("over_http.py", &["twenty_at_once"]);
 }
 
-/// Issue 21, 1: 200 random bursts, with every tool that runs code or changes a file.
+/// Issue 21, 1: random bursts (200 with `--all`), with every tool that runs code or changes a file.
 #[test]
 fn requests_sent_together_are_done_in_order() {
     passes("bursts.py", &["over_stdio"]);
