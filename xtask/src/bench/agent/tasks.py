@@ -248,7 +248,7 @@ async def death(agent, size):
     assert "31" in kept.text, kept.text
 
 
-SLOW = "import time\nfor step in range(300):\n    print('step', step, flush=True)\n    time.sleep(0.1)"
+SLOW = "import time\nfor step in range(60):\n    print('step', step, flush=True)\n    time.sleep(0.5)"
 
 
 async def clients(agent, size):
@@ -263,7 +263,7 @@ async def clients(agent, size):
         inkcell("interrupt", nb)
         ended = await agent.call("result", id=running.execution)
         assert re.search("interrupt|abort", ended.text, re.IGNORECASE), ended.text
-        edit = {"path": nb, "cell": 0, "old": "range(300)", "new": "range(3)"}
+        edit = {"path": nb, "cell": 0, "old": "range(60)", "new": "range(3)"}
         await other.ok("notebook_edit", **edit, run="changed-and-below")
         seen = await agent.ok("notebook_read", path=nb, cells="0", outputs="full")
         assert "step 2" in seen.text and "step 3" not in seen.text, seen.text
