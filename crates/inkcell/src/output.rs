@@ -42,7 +42,7 @@ pub(crate) fn end_on(signal: i32) -> io::Result<()> {
 
 /// The reader took nothing after a signal asked us to end.
 #[derive(Debug, thiserror::Error)]
-#[error("nobody reads the output")]
+#[error("nothing reads the output")]
 pub(crate) struct Unread {
     pub(crate) signal: i32,
 }

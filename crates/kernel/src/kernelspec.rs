@@ -110,7 +110,7 @@ pub enum KernelspecError {
         source: io::Error,
     },
     /// The file is not a kernelspec.
-    #[error("{}: is no kernelspec: {problem}", .path.display())]
+    #[error("{}: not a kernelspec: {problem}", .path.display())]
     Malformed {
         /// Path of its `kernel.json`.
         path: PathBuf,
@@ -118,7 +118,7 @@ pub enum KernelspecError {
         problem: String,
     },
     /// No kernelspec has this name.
-    #[error("there is no kernel named {name:?}; {}", list(.known))]
+    #[error("no kernel named {name:?}; {}", list(.known))]
     NotFound {
         /// Name that the caller asked for.
         name: String,

@@ -133,9 +133,8 @@ pub enum ReadOnly {
     },
     /// A version newer than this program knows.
     #[error(
-        "this notebook is nbformat {major}, which is newer than this program knows; it can be read, but \
-         editing it could break rules that are not known here; edit it in the program that wrote it, or \
-         save it there as nbformat 4"
+        "this notebook is nbformat {major}, which is newer than inkcell knows: it can be read but \
+         not edited; edit it in the program that wrote it, or save it there as nbformat 4"
     )]
     TooNew {
         /// `nbformat`, as the file states it.
@@ -143,8 +142,8 @@ pub enum ReadOnly {
     },
     /// A top-level key that must be unique occurs twice.
     #[error(
-        "the key \"{key}\" stands more than once in this notebook, so an edit could change the wrong \
-         one; remove the duplicate in a text editor first (Python reads the last one)"
+        "the key \"{key}\" occurs more than once in this notebook, so an edit could change the \
+         wrong one; remove the duplicate in a text editor first (Python reads the last one)"
     )]
     DuplicateKey {
         /// Name of the top-level key.
@@ -195,7 +194,7 @@ fn nearest_cells(cells: &[CellCandidate]) -> String {
 #[non_exhaustive]
 pub enum RefError {
     /// The notebook has no cells.
-    #[error("the notebook has no cells, so there is no cell {given}")]
+    #[error("cell {given} does not exist; the notebook has no cells")]
     Empty {
         /// The reference as given.
         given: String,
@@ -272,8 +271,8 @@ pub enum OpError {
     },
     /// A key occurs twice in the cell.
     #[error(
-        "the key \"{key}\" stands more than once in cell {index}, so an edit could change the wrong \
-         one; remove the duplicate in a text editor first (Python reads the last one)"
+        "the key \"{key}\" occurs more than once in cell {index}, so an edit could change the \
+         wrong one; remove the duplicate in a text editor first (Python reads the last one)"
     )]
     DuplicateKey {
         /// Position of the cell, from 0.
@@ -291,8 +290,8 @@ pub enum OpError {
     },
     /// The cell contains the text to substitute more than once.
     #[error(
-        "the text to replace stands {count} times in {cell} (lines {}); give more of the text around \
-         it, or ask for all of them",
+        "the text to replace occurs {count} times in {cell} (lines {}); give more of the text \
+         around it, or ask for all of them",
         join_and_count(.lines, *.count)
     )]
     ManyMatches {
@@ -311,8 +310,8 @@ pub enum OpError {
     },
     /// The cells contain the text to substitute more than once.
     #[error(
-        "the text to replace stands {count} times in the notebook: in {}; name the cell, give more of the text \
-         around it, or ask for all of them",
+        "the text to replace occurs {count} times in the notebook: in {}; name the cell, give \
+         more of the text around it, or ask for all of them",
         join_first_twenty(.cells)
     )]
     ManyMatchesAnywhere {
@@ -322,7 +321,7 @@ pub enum OpError {
         cells: Vec<CellCandidate>,
     },
     /// The text to substitute is empty, so it would match everywhere.
-    #[error("the text to replace is empty; give the text that should be replaced")]
+    #[error("the text to replace is empty; give the text to search for")]
     EmptyPattern,
     /// The name cannot be renamed.
     #[error(transparent)]
@@ -356,7 +355,7 @@ pub enum OpError {
 #[non_exhaustive]
 pub enum SubError {
     /// The text to replace is empty, so it would match everywhere.
-    #[error("the text to replace is empty; give the text that should be replaced")]
+    #[error("the text to replace is empty; give the text to search for")]
     Empty,
     /// The text does not contain the text to replace.
     #[error("the text to replace was not found{}", describe_nearest(.nearest))]
@@ -366,8 +365,8 @@ pub enum SubError {
     },
     /// The text contains the text to replace more than once.
     #[error(
-        "the text to replace stands {count} times (lines {}); give more of the text around it, or ask \
-         for all of them",
+        "the text to replace occurs {count} times (lines {}); give more of the text around it, or \
+         ask for all of them",
         join_and_count(.lines, *.count)
     )]
     Many {

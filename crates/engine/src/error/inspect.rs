@@ -14,7 +14,7 @@ use crate::types::{Kind, Loss, SessionName, what_it_did};
 #[non_exhaustive]
 pub enum InspectError {
     /// The kernel runs code.
-    #[error("session {session} is running {}; ask again when it has ended, or interrupt it", what(.running.as_ref()))]
+    #[error("session {session} is running {}; try again when it has ended, or interrupt it", what(.running.as_ref()))]
     Busy {
         /// The session that was asked.
         session: SessionName,
@@ -22,7 +22,7 @@ pub enum InspectError {
         running: Option<RunningReport>,
     },
     /// The kernel is still starting, or is ending.
-    #[error("the kernel of session {session} is not ready yet; ask again in a moment")]
+    #[error("the kernel of session {session} is not ready yet; try again in a moment")]
     NotReady {
         /// The session that was asked.
         session: SessionName,
@@ -34,7 +34,7 @@ pub enum InspectError {
         session: SessionName,
     },
     /// The session lost its kernel.
-    #[error("session {session} lost its kernel and its variables: {}; run cells to make them again", why(.loss))]
+    #[error("session {session} lost its kernel and its variables: {}; run the cells again", why(.loss))]
     Lost {
         /// The session that was asked.
         session: SessionName,

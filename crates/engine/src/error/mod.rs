@@ -102,13 +102,13 @@ pub enum EngineError {
         path: String,
     },
     /// The text for a notebook that does not exist is empty.
-    #[error("{path} is not there and the text is empty, so there is nothing to write", path = visible_line(.path))]
+    #[error("{path} does not exist and the text is empty, so there is nothing to write", path = visible_line(.path))]
     NothingToWrite {
         /// The path as the caller gave it.
         path: String,
     },
     /// The text should be the JSON of a whole notebook, and is not.
-    #[error("the text for {path} is no notebook: {problem}", path = visible_line(.path))]
+    #[error("the text for {path} is not a notebook: {problem}", path = visible_line(.path))]
     BadWhole {
         /// The path as the caller gave it.
         path: String,
@@ -218,7 +218,7 @@ pub enum EngineError {
     #[error(transparent)]
     Selector(#[from] SelectorError),
     /// Another writer changed cells that this edit names.
-    #[error("{path} was changed by someone else since version {yours} (it is now {current}): {}", conflict::listed(.cells), path = visible_line(.path))]
+    #[error("{path} has changed since version {yours} (it is now {current}): {}", conflict::listed(.cells), path = visible_line(.path))]
     Conflict {
         /// The path as the caller gave it.
         path: String,
@@ -230,7 +230,7 @@ pub enum EngineError {
         cells: Vec<CellDifference>,
     },
     /// Another writer changed the file, and the edit cannot be applied to the new content.
-    #[error("{path} was changed by someone else since version {yours} (it is now {current})", path = visible_line(.path))]
+    #[error("{path} has changed since version {yours} (it is now {current})", path = visible_line(.path))]
     ConflictWhole {
         /// The path as the caller gave it.
         path: String,
@@ -241,7 +241,8 @@ pub enum EngineError {
     },
     /// The caller's version was never read here.
     #[error(
-        "{path} has version {current}; version {yours} is not known here, so it cannot be told what changed{}",
+        "{path} has version {current}; version {yours} is not known here, so inkcell cannot tell \
+         what changed{}",
         Suggestion::words(.known), path = visible_line(.path)
     )]
     UnknownVersion {
@@ -255,7 +256,7 @@ pub enum EngineError {
         known: Vec<Suggestion>,
     },
     /// The file kept changing while it was being edited.
-    #[error("{path} keeps being changed by someone else; nothing was written", path = visible_line(.path))]
+    #[error("{path} keeps changing; nothing was written", path = visible_line(.path))]
     KeepsChanging {
         /// The path as the caller gave it.
         path: String,
@@ -279,7 +280,8 @@ pub enum EngineError {
         known: Vec<String>,
     },
     /// The notebook names a kernel that is not installed, and does not give its language.
-    #[error("the notebook names the kernel {kernel}, which is not installed, and does not say its language{}", there_are(.known))]
+    #[error("the notebook names the kernel {kernel}, which is not installed, and does not name its \
+         language{}", there_are(.known))]
     UnknownKernel {
         /// The kernel that the notebook names.
         kernel: KernelName,
@@ -290,19 +292,19 @@ pub enum EngineError {
     #[error(transparent)]
     Kernelspec(#[from] KernelspecError),
     /// The engine does not have this backend.
-    #[error("the backend {} is not there", .backend.name())]
+    #[error("the backend {} is not available", .backend.name())]
     NoBackend {
         /// The backend that the request needs.
         backend: BackendKind,
     },
     /// An internal value is lost because a task of the engine failed.
-    #[error("{what} is lost, which is a fault of inkcell")]
+    #[error("internal error: {what} disappeared (please report this)")]
     Lost {
         /// The lost value, in words.
         what: &'static str,
     },
     /// A task of the engine panicked while it carried out a call.
-    #[error("inkcell failed in this call; this is a bug of inkcell, please report it")]
+    #[error("internal error in this call (please report this)")]
     Panicked,
     /// Another process is editing the file.
     #[error("{path} is being edited by another inkcell; waited {waited_seconds} s for it", path = visible_line(.path))]

@@ -27,18 +27,16 @@ pub enum SessionError {
         had: String,
     },
     /// Another program started the kernel.
-    #[error(
-        "the kernel of session {0} was running already; it is not inkcell's to restart or reset"
-    )]
+    #[error("inkcell did not start the kernel of session {0}, so it cannot restart or reset it")]
     NotOurs(SessionName),
     /// Another caller runs the same notebook.
-    #[error("{path} is being run already; a notebook has one run at a time", path = visible_line(.path))]
+    #[error("{path} is already running; a notebook runs once at a time", path = visible_line(.path))]
     RunUnderWay {
         /// The notebook that is being run.
         path: String,
     },
     /// No session has this name.
-    #[error("there is no session {name}{}", known_or(.known, "; there are no sessions"))]
+    #[error("no session named '{name}'{}", known_or(.known, "; no sessions are running"))]
     NoSession {
         /// The name that the caller gave.
         name: SessionName,
@@ -46,7 +44,7 @@ pub enum SessionError {
         known: Vec<Suggestion>,
     },
     /// The session was closed.
-    #[error("there is no session {name} any more: {} {}; a call begins a new one", closed(*.reason), elapsed(*.ago))]
+    #[error("session '{name}' has ended: {} ({}); the next call starts a new one", closed(*.reason), elapsed(*.ago))]
     Closed {
         /// The name of the session.
         name: SessionName,
@@ -59,11 +57,11 @@ pub enum SessionError {
     #[error("the kernel cannot be copied: {0}")]
     NoCopies(NoCopies),
     /// No cell of the call waits for a line.
-    #[error("execution {} does not wait for input now", .0.0)]
+    #[error("execution {} is not waiting for input", .0.0)]
     NothingAsked(ExecutionId),
     /// No call has this id.
     #[error(
-        "no execution {}; results are kept only for a while{}", .id.0,
+        "no execution {}; results are kept for a limited time{}", .id.0,
         known_or(.known, "; no executions are known")
     )]
     NoExecution {
@@ -74,8 +72,8 @@ pub enum SessionError {
     },
     /// The call is over, and its result was dropped.
     #[error(
-        "the result of execution {} is no longer stored: newer results needed the room, or results.keep has passed; \
-         run the code again, or read its stored output by artifact id",
+        "the result of execution {} is no longer stored: it is older than results.keep, or newer \
+         results took its place; run the code again, or read its stored output by artifact ID",
         .id.0
     )]
     LetGo {
@@ -106,8 +104,8 @@ impl SessionError {
 fn closed(reason: CloseReason) -> &'static str {
     match reason {
         CloseReason::Asked | CloseReason::Shutdown => "it was closed",
-        CloseReason::Idle => "it was closed because nobody used it",
-        CloseReason::Evicted => "it was closed to make room for another",
+        CloseReason::Idle => "it was idle for too long",
+        CloseReason::Evicted => "it was closed to make room for another session",
         CloseReason::OpenFiles => "it was closed to free open files for another session",
         CloseReason::Processes => "it was closed to free processes for another session",
     }

@@ -238,7 +238,7 @@ impl Target {
             && has_list(&attribute_names(file))
             && let Err(error) = rustix::fs::fremovexattr(file, ACCESS_LIST)
         {
-            lost("that there is no access list", error)?;
+            lost("that no access list exists", error)?;
         }
         for name in names {
             let copied = copy_attribute(&old.file, file, &name);

@@ -309,7 +309,8 @@ impl Kernels {
         }
         let gateway = self.backends.gateway()?;
         if wanted.interpreter.is_some() && !gateway.is_local() {
-            let problem = "the gateway of gateway.url has interpreters of its own; leave this out, or name one of its kernels";
+            let problem = "the gateway at gateway.url has its own interpreters; remove this option, or name \
+                 one of its kernels";
             let (argument, problem) = ("python".to_owned(), problem.to_owned());
             return Err(EngineError::Argument { argument, problem });
         }

@@ -142,8 +142,7 @@ pub(crate) fn prepare(
     let is_chosen_here =
         opened.request.cells.is_stale() || opened.request.needed == NeededCells::RunFirst;
     if opened.request.start == RunStart::Resume && is_chosen_here {
-        let problem =
-            "stale cells and needed cells are found from the beginning; leave out --resume";
+        let problem = "stale cells and needed cells are found from the beginning; remove --resume";
         let argument = "--resume".to_owned();
         return Err(EngineError::Argument { argument, problem: problem.to_owned() });
     }

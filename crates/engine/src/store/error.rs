@@ -18,8 +18,7 @@ const SHOWN_CHARS: usize = 40;
 pub enum ArtifactError {
     /// The text does not have the form of an id.
     #[error(
-        "{shown:?} is not an artifact id: an id is 16 characters of a-z and 0-9, as an answer gave it \
-         behind artifact://{}", Suggestion::words(.near)
+        "{shown:?} is not an artifact ID (16 letters and digits, as in artifact://ID){}", Suggestion::words(.near)
     )]
     BadId {
         /// The given text, shortened.
@@ -29,7 +28,7 @@ pub enum ArtifactError {
     },
     /// No artifact has this id.
     #[error(
-        "there is no artifact {id}: it was removed because of its age or to make room, or it is of \
+        "no artifact {id}: it was removed because of its age or to make room, or it belongs to \
          another session{}", Suggestion::words(.near)
     )]
     Unknown {
@@ -39,7 +38,7 @@ pub enum ArtifactError {
         near: Vec<Suggestion>,
     },
     /// Lines were requested of an artifact without lines.
-    #[error("artifact {id} is {kind}, which has no lines; read all of it, or open {}", .path.display())]
+    #[error("artifact {id} is {kind}, which has no lines; read the whole artifact, or open {}", .path.display())]
     NotText {
         /// The artifact without lines.
         id: ArtifactId,
@@ -49,7 +48,7 @@ pub enum ArtifactError {
         path: PathBuf,
     },
     /// A process is writing the artifact.
-    #[error("artifact {id} is being written; try again when its execution has ended")]
+    #[error("artifact {id} is still being written; try again when its execution has ended")]
     Busy {
         /// The artifact that is being written.
         id: ArtifactId,
@@ -70,8 +69,8 @@ pub enum ArtifactError {
     },
     /// The JSON path is not valid.
     #[error(
-        "the JSON path {path:?} is not understood at {rest:?}; use .key, [0], [-1], [\"key\"], [2:5] or [*], and at the end \
-         | keys, | length or | skeleton"
+        "invalid JSON path {path:?} at {rest:?}; use .key, [0], [-1], [\"key\"], [2:5] or [*], \
+         and at the end | keys, | length or | skeleton"
     )]
     JsonPath {
         /// The path as the caller gave it.

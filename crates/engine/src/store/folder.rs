@@ -86,7 +86,7 @@ impl Folder {
             Ok(fd) => fd,
             Err(Errno::LOOP) => return Err(refused("a link is where a folder of ours should be")),
             Err(Errno::NOTDIR) => {
-                return Err(refused("a link or a file is where a folder of ours should be"));
+                return Err(refused("a link or a file stands where inkcell needs a folder"));
             }
             Err(error) => {
                 return Err(ArtifactError::io(&path, "use the artifact folder")(error.into()));

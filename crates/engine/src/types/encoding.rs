@@ -19,7 +19,7 @@ pub(crate) mod seconds {
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
         let seconds = f64::deserialize(from)?;
-        let wrong = |_| format!("{seconds} is no time in seconds; it can be 0 or more");
+        let wrong = |_| format!("{seconds} is not a number of seconds, 0 or more");
         Duration::try_from_secs_f64(seconds).map_err(wrong).map_err(D::Error::custom)
     }
 }

@@ -272,7 +272,7 @@ async fn there_must_be_something_to_look_at() {
     assert!(known.is_empty());
     desk.ask(desk.named("other", &["1"])).await;
     let Err(error) = desk.look(named("x")).await else { panic!("there is no such session") };
-    assert_eq!(error.to_string(), "there is no session default; the nearest is other (idle)");
+    assert_eq!(error.to_string(), "no session named 'default'; the nearest is other (idle)");
     assert_eq!(error.kind(), Kind::NotFound);
 
     let died = desk.run(&["import os\nos._exit(3)"]).await;

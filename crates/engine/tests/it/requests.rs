@@ -29,8 +29,11 @@ fn a_whole_notebook_is_stored_as_it_is() {
     assert_eq!(desk.get("nb.ipynb"), odd);
     assert_eq!(put(&desk, "nb.ipynb", &odd, None).expect("same").effect, FileEffect::Nothing);
     let table = [
-        ("{", "the text for nb.ipynb is no notebook: it begins like the JSON of a notebook, but "),
-        ("{\"cells\": []}", "the text for nb.ipynb is no notebook: \"nbformat\" must be 4"),
+        (
+            "{",
+            "the text for nb.ipynb is not a notebook: it begins like the JSON of a notebook, but ",
+        ),
+        ("{\"cells\": []}", "the text for nb.ipynb is not a notebook: \"nbformat\" must be 4"),
         ("{}", "Invalid notebook structure (missing cells array): nb.ipynb"),
         ("{\"cells\": [1], \"nbformat\": 4}", "Invalid notebook cell 0 in nb.ipynb"),
     ];

@@ -97,7 +97,7 @@ async fn a_session_is_started_seen_and_stopped() {
     assert_eq!(report.kernel, Some(kernel));
     let request = KernelRequest::Status(desk.session("work"));
     let Err(error) = answer(&desk.engine, request).await else { panic!("it is gone") };
-    assert_eq!(error.to_string(), "there is no session work; the nearest is another (idle)");
+    assert_eq!(error.to_string(), "no session named 'work'; the nearest is another (idle)");
     desk.engine.shutdown().await;
 }
 
@@ -289,7 +289,7 @@ async fn a_kept_session_outlives_idle_time() {
     assert_eq!(names, ["kept"]);
     let status = KernelRequest::Status(desk.session("left"));
     let Err(error) = answer(&desk.engine, status).await else { panic!("it is gone") };
-    let wanted = "there is no session left any more: it was closed because nobody used it ";
+    let wanted = "session 'left' has ended: it was idle for too long (";
     assert!(error.to_string().starts_with(wanted) && error.kind() == Kind::NotFound, "{error}");
     let (_, notes) = desk.start("left").await;
     let [CallNote::StateLost(Loss::Closed { reason: CloseReason::Idle, ago })] = notes[..] else {

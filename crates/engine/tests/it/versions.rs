@@ -155,8 +155,8 @@ fn an_unknown_version_is_refused() {
     assert_eq!(
         error.to_string(),
         format!(
-            "nb.ipynb has version {seen}; version 0123456789abcdef is not known here, so it cannot be \
-             told what changed"
+            "nb.ipynb has version {seen}; version 0123456789abcdef is not known here, so inkcell \
+             cannot tell what changed"
         )
     );
     assert_eq!(error.kind(), Kind::Conflict);
@@ -167,7 +167,7 @@ fn an_unknown_version_is_refused() {
     let slip = if given.ends_with('0') { "1" } else { "0" };
     let slip = Version::parse(&format!("{}{slip}", &given[..15])).expect("a version");
     let error = apply(&desk, Some(slip), &[replace(at(1), "mine")]).err().expect("refused");
-    let nearest = format!("so it cannot be told what changed; the nearest is {seen} (seen ");
+    let nearest = format!("so inkcell cannot tell what changed; the nearest is {seen} (seen ");
     assert!(error.to_string().contains(&nearest), "{error}");
 }
 

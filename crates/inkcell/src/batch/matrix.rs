@@ -23,11 +23,11 @@ pub(crate) struct Axis {
 pub(crate) enum MatrixError {
     #[error("{given:?} is not NAME=VALUE,VALUE; for example year=2022,2023")]
     NoAxis { given: String },
-    #[error("{name:?} is no name of a parameter; use letters, digits and _")]
+    #[error("{name:?} cannot be the name of a parameter; use letters, digits and _")]
     NoName { name: String },
     #[error("{name} has no values, so nothing would run; give some, as in {name}=1,2")]
     NoValues { name: String },
-    #[error("{name} has an empty value; leave out the comma, or write \"\" for an empty text")]
+    #[error("{name} has an empty value; remove the comma, or write \"\" for an empty text")]
     EmptyValue { name: String },
     #[error("a quote of {name} is not closed")]
     OpenQuote { name: String },
@@ -200,11 +200,11 @@ mod tests {
         let table = [
             (vec!["year"], "\"year\" is not NAME=VALUE,VALUE; for example year=2022,2023"),
             (vec!["year="], "year has no values, so nothing would run; give some, as in year=1,2"),
-            (vec!["=1"], "\"\" is no name of a parameter; use letters, digits and _"),
-            (vec!["2x=1"], "\"2x\" is no name of a parameter; use letters, digits and _"),
+            (vec!["=1"], "\"\" cannot be the name of a parameter; use letters, digits and _"),
+            (vec!["2x=1"], "\"2x\" cannot be the name of a parameter; use letters, digits and _"),
             (
                 vec!["y=1,,2"],
-                "y has an empty value; leave out the comma, or write \"\" for an empty text",
+                "y has an empty value; remove the comma, or write \"\" for an empty text",
             ),
             (vec!["y=\"a"], "a quote of y is not closed"),
             (vec!["y=\"a\"b"], "a quote of y is not closed"),

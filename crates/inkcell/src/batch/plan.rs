@@ -248,7 +248,7 @@ mod tests {
                 &["a.ipynb"],
                 &["y=1"],
                 Some("{x}.ipynb"),
-                "there is no field {x}; there are: {y}, {env}, {stem}, {name}, {parent}, {index}",
+                "unknown field {x}; the fields are: {y}, {env}, {stem}, {name}, {parent}, {index}",
             ),
         ];
         for (inputs, matrix, template, wanted) in cases {

@@ -23,7 +23,7 @@ enum Part {
 pub(crate) enum TemplateError {
     #[error("a brace is not closed in {template:?}; a brace itself is written {{{{ or }}}}")]
     OpenBrace { template: String },
-    #[error("there is no field {{{field}}}; there are: {}", known(.fields))]
+    #[error("unknown field {{{field}}}; the fields are: {}", known(.fields))]
     Unknown { field: String, fields: Vec<String> },
 }
 
@@ -162,7 +162,7 @@ mod tests {
         let template = Template::parse("{stem}-{yaer}.ipynb").unwrap();
         let error = template.must_be_known(&names).unwrap_err().to_string();
         let wanted =
-            "there is no field {yaer}; there are: {year}, {stem}, {name}, {parent}, {index}";
+            "unknown field {yaer}; the fields are: {year}, {stem}, {name}, {parent}, {index}";
         assert_eq!(error, wanted);
         assert!(Template::parse("{year}").unwrap().must_be_known(&names).is_ok());
     }

@@ -215,7 +215,7 @@ mod tests {
             ),
             (b"# coding: utf-8\n'\xc3\xa9'", Ok("# coding: utf-8\n'é'")),
             (b"# coding: cp1251\nx = 1", Ok("# coding: cp1251\nx = 1")),
-            (b"# coding: cp1251\nx = '\xe9'", Err("its first lines say that it is cp1251")),
+            (b"# coding: cp1251\nx = '\xe9'", Err("its first lines declare the encoding cp1251")),
             (b"x = 1\n# coding: latin-1\n'\xe9'", Err("it is not UTF-8 text (byte 25)")),
             (b"x = '\xe9'", Err("it is not UTF-8 text (byte 5)")),
         ];

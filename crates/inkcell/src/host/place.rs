@@ -63,9 +63,9 @@ struct About {
 /// The reason why a host cannot have a place.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PlaceError {
-    #[error("{path} is not a folder of this user's alone")]
+    #[error("{path} is not a private folder of this user")]
     NotPrivate { path: PathBuf },
-    #[error("there is a host already")]
+    #[error("a host is already running")]
     Taken,
     #[error("cannot use {path}: {error}")]
     Io { path: PathBuf, error: io::Error },

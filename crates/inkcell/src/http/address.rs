@@ -23,8 +23,8 @@ pub(crate) enum AddressError {
     Unreadable,
     /// The address is reachable from other machines, and no option allows that.
     #[error(
-        "{0} can be reached from other machines, and anyone with the token can run any code; leave the \
-         address out, or add --allow-remote to accept that"
+        "{0} accepts connections from other machines, and anyone with the token can run code; \
+         remove the address, or add --allow-remote to accept that"
     )]
     NotAllowed(IpAddr),
     /// It stands for all addresses, so no name follows from it.

@@ -31,7 +31,7 @@ pub(crate) enum TokenError {
     #[error("a token is made of letters, digits and -._~+/= only")]
     Characters,
     /// The system cannot supply random numbers.
-    #[error("the system gives no random numbers for a token")]
+    #[error("cannot get random numbers for a token from the system")]
     Random,
 }
 

@@ -38,9 +38,9 @@ pub(crate) enum FileError {
     Line(usize, TokenError),
     #[error("line {0} repeats a token")]
     Twice(usize),
-    #[error("there is no token in it; write one on a line")]
+    #[error("it has no token; write one on a line")]
     Empty,
-    #[error("there are more than {MOST_TOKENS} tokens in it")]
+    #[error("it has more than {MOST_TOKENS} tokens")]
     TooMany,
     #[error("it has more than {} KiB", MOST_BYTES >> 10)]
     TooLong,

@@ -117,7 +117,7 @@ pub(crate) fn parse(path: &Path, text: &str, owner: Owner) -> Result<FileSetting
     let reader = Reader { path, text, owner };
     let table = DeTable::parse(text).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start);
-        reader.error(start, format!("is no TOML: {}", error.message()))
+        reader.error(start, format!("not valid TOML: {}", error.message()))
     })?;
     let mut said = FileSettings { owner, values: Vec::new(), warnings: Vec::new() };
     reader.table("", table.get_ref(), &mut said)?;
@@ -206,8 +206,8 @@ mod tests {
         let mut warnings = heard.warnings;
         warnings.sort();
         let wanted = [
-            "c.toml:4: env.pass is not taken from a project's file; set it in your own",
-            "c.toml:5: env.mode is not taken from a project's file; set it in your own",
+            "c.toml:4: env.pass cannot be set in a project's file; set it in your own settings",
+            "c.toml:5: env.mode cannot be set in a project's file; set it in your own settings",
         ];
         assert_eq!(warnings, wanted);
         assert_eq!(said(text, Owner::User).unwrap().values.len(), 3);
@@ -216,21 +216,25 @@ mod tests {
     #[test]
     fn what_is_wrong_is_told_with_its_line() {
         let table = [
-            ("python = 1", "c.toml:1", "there is no setting python; the nearest is python.shell"),
-            ("x.y = 1", "c.toml:1", "there is no setting x; `inkcell settings` lists them"),
+            ("python = 1", "c.toml:1", "no setting named 'python'; did you mean python.shell?"),
+            ("x.y = 1", "c.toml:1", "no setting named 'x'; list them with 'inkcell settings'"),
             (
                 "\n[python]\nshel = 'lite'",
                 "c.toml:3",
-                "there is no setting python.shel; the nearest is python.shell",
+                "no setting named 'python.shel'; did you mean python.shell?",
             ),
-            ("[pyhton]\nshell = 'lite'", "c.toml:1", "there is no setting pyhton"),
+            ("[pyhton]\nshell = 'lite'", "c.toml:1", "no setting named 'pyhton'"),
             (
                 "python.shell = 'bash'",
                 "c.toml:1",
                 "python.shell is \"bash\"; it is lite or ipython",
             ),
-            ("x", "c.toml:1", "is no TOML: "),
-            ("[python]\nshell = 'lite'\nshell = 'lite'", "c.toml:3", "is no TOML: duplicate key"),
+            ("x", "c.toml:1", "not valid TOML: "),
+            (
+                "[python]\nshell = 'lite'\nshell = 'lite'",
+                "c.toml:3",
+                "not valid TOML: duplicate key",
+            ),
             (
                 "kernel = {zygote = 'maybe'}",
                 "c.toml:1",

@@ -105,7 +105,7 @@ fn every_setting_is_taken_from_the_first_that_has_it() {
         let over_user = found(&[], &project, &user);
         if row.project_file == ProjectFile::MayNot {
             let warning = format!(
-                "{PROJECT}:1: {} is not taken from a project's file; set it in your own",
+                "{PROJECT}:1: {} cannot be set in a project's file; set it in your own settings",
                 row.name
             );
             assert_eq!(over_user, (from_user.0, from_user.1, vec![warning]), "{}", row.name);

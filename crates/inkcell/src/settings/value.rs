@@ -397,7 +397,7 @@ mod tests {
             (Kind::List("names"), "['a', 'b']", Ok(Value::List(vec!["a".into(), "b".into()]))),
             (Kind::List("names"), "'a'", Err("is \"a\"; it is a list of names")),
             (Kind::List("names"), "['a', 1]", Err("is a list; it is a list of names")),
-            (Kind::List("names"), "['']", Err("has the entry \"\"; it is a list of names")),
+            (Kind::List("names"), "['']", Err("has the entry \"\"; it takes a list of names")),
         ];
         for (kind, given, wanted) in table {
             let parsed = DeValue::parse(given).unwrap();

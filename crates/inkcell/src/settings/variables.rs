@@ -116,8 +116,7 @@ mod tests {
             ("MY_PYTHON_SHELL", None),
         ];
         for (name, near) in table {
-            let wanted =
-                near.map(|near| format!("{name} sets nothing; the nearest that does is {near}"));
+            let wanted = near.map(|near| format!("{name} sets nothing; did you mean {near}?"));
             assert_eq!(told(name), wanted);
         }
     }

@@ -206,7 +206,7 @@ mod tests {
             (
                 timed_out,
                 stopped_after(Some(5000), KernelFate::Kept),
-                Some("Command timed out after 5 seconds; the kernel listened to the interrupt."),
+                Some("Command timed out after 5 seconds; the kernel stopped at the interrupt."),
                 Exit::TimedOut,
             ),
             (
@@ -245,7 +245,7 @@ mod tests {
             (
                 State::Cancelled,
                 stopped_after(None, KernelFate::Kept),
-                Some("Interrupted; the kernel listened to the interrupt."),
+                Some("Interrupted; the kernel stopped at the interrupt."),
                 Exit::Failed,
             ),
             (
@@ -295,7 +295,7 @@ mod tests {
         let wanted = [
             "process 7 (sleep) had left the kernel's group and was ended with it",
             "process 8 (sleep) had left the kernel's group and is still running",
-            "5 bytes of output were dropped, because nobody read them",
+            "5 bytes of output were dropped because nothing read them",
         ];
         assert_eq!(one.notes(), wanted);
     }

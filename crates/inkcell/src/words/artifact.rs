@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 /// The remark below an empty list. `others` names the sessions that have some.
 pub(crate) fn none_of(session: &str, others: &str) -> String {
-    format!("no artifacts of session {session}{others}")
+    format!("session {session} has no artifacts{others}")
 }
 
 pub(crate) fn some_of(sessions: &str) -> String {
@@ -13,7 +13,7 @@ pub(crate) fn some_of(sessions: &str) -> String {
 
 /// The refusal to remove what a session does not have.
 pub(crate) fn nothing_to_remove_of(session: &str, others: &str) -> String {
-    format!("there are no artifacts of session {session}{others}")
+    format!("session {session} has no artifacts{others}")
 }
 
 /// Why an artifact was removed.
@@ -25,7 +25,7 @@ pub(crate) fn still_written(ids: &str) -> String {
     format!("still being written, so they stay: {ids}")
 }
 
-pub(crate) const LINES_CHOSEN: &str = "the id already names lines";
+pub(crate) const LINES_CHOSEN: &str = "the ID already names lines";
 
 pub(crate) fn not_lines(given: &str) -> String {
     format!("{given:?} is not a range of lines")
@@ -41,12 +41,12 @@ pub(crate) fn not_for_terminal(id: &dyn Display, kind: &dyn Display) -> String {
 
 /// What to do with an artifact that no terminal can show.
 pub(crate) fn open_it(path: &dyn Display, id: &dyn Display) -> String {
-    format!("open {path}, or: inkcell result {id} > FILE")
+    format!("open {path}, or save it with 'inkcell result {id} > FILE'")
 }
 
 /// The mark below the beginning of a long text. `rest` says how to read on.
 pub(crate) fn first_part(part: &str, all: &str, rest: &str) -> String {
-    format!("[… the first {part} of {all} are here; for the rest: {rest} …]")
+    format!("[… showing the first {part} of {all}; for the rest: {rest} …]")
 }
 
 pub(crate) const STILL_WRITTEN: &str = "[It is still being written]";
@@ -70,9 +70,10 @@ pub(crate) fn line_too_long(line: usize) -> String {
 }
 
 /// What is said of an answer that should be an artifact.
-pub(crate) const NO_ARTIFACT: &str = "the answer is no artifact, which is a fault of inkcell";
+pub(crate) const NO_ARTIFACT: &str =
+    "internal error: the answer is not an artifact (please report this)";
 
-pub(crate) const MORE_THAN_ONE_PART: &str = "this asks for more than one part";
+pub(crate) const MORE_THAN_ONE_PART: &str = "only one part can be asked for at a time";
 
 pub(crate) const ONE_PART: &str = "give one of: lines and grep, json_path, offset";
 
@@ -80,7 +81,7 @@ pub(crate) const CONTEXT_OF_GREP: &str = "context: it needs grep, whose matches 
 
 /// The remark below the first of several values.
 pub(crate) fn first_values(shown: u64, count: u64) -> String {
-    format!("[The first {shown} of {count} are here; take fewer, as with [100:200]]")
+    format!("[Showing the first {shown} of {count}; take fewer, as with [100:200]]")
 }
 
 /// How to read on, at the end of a remark about a part.

@@ -44,14 +44,13 @@ fn given_up(death: Option<&Death>, has_begun: bool) -> String {
 
 fn stopped(fate: &KernelFate) -> String {
     match fate {
-        KernelFate::Kept => "the kernel listened to the interrupt.".to_owned(),
-        KernelFate::TakenAway => "the kernel was taken away with its variables.".to_owned(),
+        KernelFate::Kept => "the kernel stopped at the interrupt.".to_owned(),
+        KernelFate::TakenAway => "the kernel is gone, and its variables with it.".to_owned(),
         KernelFate::Ended { by: Rung::Interrupt, death: Some(death) } => {
             format!("the kernel {} when it was interrupted.", died(death))
         }
         KernelFate::Ended { death: Some(death), .. } if death.cause == DeathCause::LeftAlone => {
-            "the kernel did not listen to the interrupt; it is not inkcell's to end, and was \
-             left alone."
+            "the kernel ignored the interrupt; inkcell did not start it, so it was left running."
                 .to_owned()
         }
         KernelFate::Ended { by, death: Some(_) } => {
@@ -90,10 +89,10 @@ pub(crate) fn note(note: &CallNote) -> String {
                 }
                 Loss::Closed { reason, .. } => format!("the session {}", closed(*reason)),
             };
-            format!("the kernel is a new one, and variables of earlier calls are gone: {why}")
+            format!("the kernel is new, and variables of earlier calls are gone: {why}")
         }
         CallNote::RanTwice(death) => {
-            format!("the code was run again from the start: the first kernel {}", died(death))
+            format!("the code ran again from the start: the first kernel {}", died(death))
         }
         CallNote::Kernel(said) => said.clone(),
         CallNote::Interrupted => "the code was interrupted from outside: by a person with inkcell \
@@ -116,13 +115,11 @@ pub(crate) fn note(note: &CallNote) -> String {
 fn closed(reason: CloseReason) -> &'static str {
     match reason {
         CloseReason::Asked => "was closed",
-        CloseReason::Idle => "was closed because nobody used it for kernel.idle",
-        CloseReason::Evicted => {
-            "was closed because another one needed its place (kernel.max_sessions)"
-        }
+        CloseReason::Idle => "was closed after it had been idle for kernel.idle",
+        CloseReason::Evicted => "was closed to make room for another session (kernel.max_sessions)",
         CloseReason::OpenFiles => "was closed to free open files for another session (ulimit -n)",
         CloseReason::Processes => "was closed to free processes for another session (ulimit -u)",
-        CloseReason::Shutdown => "ended with everything else",
+        CloseReason::Shutdown => "ended with inkcell",
     }
 }
 
@@ -131,7 +128,7 @@ pub(crate) const STOPPING: &str = "stopping (Ctrl-C ends it at once)  ";
 
 /// The line for a model about a call that has not begun.
 pub(crate) fn waiting(execution: &str) -> String {
-    format!("[waiting for its turn; execution {execution}]")
+    format!("[queued; execution {execution}]")
 }
 
 /// The line for a model about a call that still runs. `what` names its cell, after a space.
@@ -168,11 +165,11 @@ pub(crate) const LAST_CALL: &str = "Traceback (most recent call last)";
 
 /// How to wait for a call, at the command line.
 pub(crate) fn still_runs(id: &str) -> String {
-    format!("it still runs; to wait for it: inkcell result {id} --wait 60")
+    format!("it is still running; wait for it with 'inkcell result {id} --wait 60'")
 }
 
 pub(crate) fn in_background(id: &str) -> String {
-    format!("it runs in the background; see it with: inkcell result {id}")
+    format!("it runs in the background; show its output with 'inkcell result {id}'")
 }
 
 /// How a model gets the rest of a call that goes on.
@@ -186,7 +183,7 @@ pub(crate) const NO_NEW_OUTPUT: &str = "(no new output)";
 /// Why a mark is refused.
 pub(crate) fn not_since(given: &str) -> String {
     format!(
-        "since: {given:?} is not a mark; give the one that the last answer names, such as 0:1234"
+        "since: {given:?} is not a valid mark; give the one from the last answer, such as 0:1234"
     )
 }
 
@@ -211,7 +208,7 @@ pub(crate) fn command_exited(code: i32) -> String {
 
 /// Progress of a call, for a client that shows it.
 pub(crate) fn waits(seconds: u64) -> String {
-    format!("waiting for its turn, {seconds} s")
+    format!("queued for {seconds} s")
 }
 
 pub(crate) fn runs_cell(cell: &dyn Display, cells: &dyn Display, seconds: u64) -> String {

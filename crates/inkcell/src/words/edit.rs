@@ -48,7 +48,7 @@ pub(crate) fn note(note: EditNote) -> Option<String> {
         EditNote::Unchanged => return None,
         EditNote::OutputsCleared(1) => "1 output was cleared".to_owned(),
         EditNote::OutputsCleared(count) => format!("{count} outputs were cleared"),
-        EditNote::IdAdded => "the cell had no id and was given one".to_owned(),
+        EditNote::IdAdded => "the cell had no ID; inkcell gave it one".to_owned(),
         EditNote::AttachmentsRemoved => {
             "attachments were removed; code cells cannot have any".to_owned()
         }
@@ -57,7 +57,7 @@ pub(crate) fn note(note: EditNote) -> Option<String> {
             format!("the old name stays in {count} places inside magics")
         }
         EditNote::SurrogatesLost => {
-            "the old source held half characters that no text can hold; they are now U+FFFD"
+            "the old source had unpaired surrogates, which no text can hold; they are now U+FFFD"
                 .to_owned()
         }
     })
@@ -65,14 +65,14 @@ pub(crate) fn note(note: EditNote) -> Option<String> {
 
 /// The remark about an edit that another change of the file came before.
 pub(crate) fn merged(version: &str) -> String {
-    format!("merged: the file had changed since version {version}, in other cells")
+    format!("merged with changes that others made to other cells since version {version}")
 }
 
 pub(crate) fn say_what(ways: &str) -> String {
-    format!("say what to do: {ways}")
+    format!("no operation given; choose one: {ways}")
 }
 
-pub(crate) const ONLY_ONE: &str = "give only one of an operation, --ops and --old";
+pub(crate) const ONLY_ONE: &str = "give only one of: an operation, --ops, --old";
 
 /// The operations and the other ways to say what an edit does.
 pub(crate) fn ways(others: &str, last: &dyn Display) -> String {
@@ -93,11 +93,12 @@ pub(crate) fn not_pair(pair: &str) -> String {
 pub(crate) const GIVE_SOURCE: &str =
     "give --source TEXT, --source-file FILE, or - for standard input";
 
-pub(crate) const EMPTY_STDIN: &str = "standard input is empty; to empty a cell give --source \"\"";
+pub(crate) const EMPTY_STDIN: &str = "standard input is empty; to empty a cell, give --source \"\"";
 
-pub(crate) const LEAVE_RUN_OUT: &str = "leave run out; nothing was changed";
+pub(crate) const LEAVE_RUN_OUT: &str = "nothing was changed; remove run";
 
-pub(crate) const DRY_RUN_RUNS_NOTHING: &str = "dry_run changes nothing, so nothing can be run";
+pub(crate) const DRY_RUN_RUNS_NOTHING: &str =
+    "a dry run changes nothing, so there is nothing to run";
 
 pub(crate) fn created(shown: &dyn Display, version: &dyn Display) -> String {
     format!("✓ Notebook created\n  Notebook: {shown}\n  Version: {version}")
@@ -109,11 +110,11 @@ pub(crate) fn not_version(given: &str) -> String {
 
 pub(crate) const GIVE_VERSION: &str = "give the 16 hexadecimal digits that reading shows";
 
-pub(crate) const NOTHING_TO_DO: &str = "there is nothing to do";
+pub(crate) const NOTHING_TO_DO: &str = "nothing to do";
 
 pub(crate) const GIVE_OPERATION: &str = "give one operation (op, cell, source, ...), ops, or text";
 
-pub(crate) const ONLY_ONE_OF: &str = "give only one of ops, text and an operation beside path";
+pub(crate) const ONLY_ONE_OF: &str = "give only one of: ops, text, an operation";
 
 pub(crate) const ONLY_FOR_ALL: &str =
     "a pattern of paths takes sub and rename without a cell, and no version";

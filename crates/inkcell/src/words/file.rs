@@ -9,15 +9,15 @@ use crate::words::run;
 
 /// Why the outputs of a run are not in the file.
 pub(crate) fn not_in_file(problem: &Problem) -> String {
-    format!("the outputs are not in the file: {}", problem.message)
+    format!("the outputs were not saved: {}", problem.message)
 }
 
 /// What becomes of those outputs.
 pub(crate) fn unsaved(outputs: UnsavedFate) -> &'static str {
     match outputs {
-        UnsavedFate::Kept => "they are kept and go into it with the next command on it",
+        UnsavedFate::Kept => "they are kept, and the next command on the notebook saves them",
         UnsavedFate::Lost => {
-            "they could not be kept either; mend that, then run it again with --resume"
+            "they could not be kept either; fix that, then run the notebook again with --resume"
         }
     }
 }
@@ -36,24 +36,24 @@ pub(crate) fn note(note: &FileNote) -> String {
 /// The mark behind the facts about a notebook in a format that inkcell does not write.
 pub(crate) const READ_ONLY: &str = "  (can be read, not edited)";
 
-pub(crate) const ONE_NOTEBOOK: &str = "it takes one notebook, not several";
+pub(crate) const ONE_NOTEBOOK: &str = "give one notebook, not several";
 
-pub(crate) const FILTER_ALONE: &str = "it means standard input and standard output; give it alone";
+pub(crate) const FILTER_ALONE: &str = "- means standard input and standard output; give it alone";
 
 pub(crate) const FILTER_WRITES: &str =
-    "the filter writes to standard output; send it to a file with > OUT";
+    "the filter writes to standard output; redirect it to a file with > OUT";
 
-pub(crate) const FILTER_ANSWERS: &str =
-    "the filter answers with the notebook itself; leave --json out";
+pub(crate) const FILTER_ANSWERS: &str = "the filter writes the notebook itself; remove --json";
 
-pub(crate) const SAME_CELLS: &str = "the same cells and metadata, laid out or spelled differently";
+pub(crate) const SAME_CELLS: &str =
+    "the cells and metadata are the same; the layout or spelling differs";
 
 /// The answer to a comparison that finds no difference.
 pub(crate) const NO_CHANGE: &str = "(no change)";
 
 /// The refusal of arguments that a diff has no use for.
 pub(crate) const NOT_IN_DIFF: &str =
-    "a diff shows sources, and outputs by their digests; leave it out";
+    "a diff shows sources, and outputs by their digests; remove this";
 
 /// The refusal to compare with an older version of a file.
 pub(crate) fn version_not_stored(given: &str) -> String {
@@ -69,19 +69,19 @@ pub(crate) fn give_second(problem: &dyn Display) -> String {
 }
 
 pub(crate) fn git_failed(error: &dyn Display) -> String {
-    format!("cannot ask git for the last commit: {error}")
+    format!("cannot read the last commit from git: {error}")
 }
 
 pub(crate) fn has_no_folder(shown: &str) -> String {
-    format!("{shown} has no folder")
+    format!("{shown} is not in a folder")
 }
 
 pub(crate) fn in_no_commit(shown: &str, reason: &str) -> String {
     format!("{shown} is in no commit ({reason})")
 }
 
-pub(crate) const PIPE_TEXT_IN: &str =
-    "it is a terminal; pipe the text in, for example: inkcell read A | inkcell write B";
+pub(crate) const PIPE_TEXT_IN: &str = "standard input is a terminal; pipe the text in, for example with 'inkcell read A | inkcell \
+     write B'";
 
 pub(crate) const NOT_TO_STDOUT: &str =
     "a changed notebook goes to a file, not to standard output; name the file";
@@ -91,14 +91,14 @@ pub(crate) fn convert_to_utf8(at: usize) -> String {
 }
 
 pub(crate) fn not_version(given: &str) -> String {
-    format!("{given:?} is not a version; inkcell read shows it, 16 hexadecimal digits")
+    format!("{given:?} is not a version (16 hexadecimal digits, as 'inkcell read' shows them)")
 }
 
 pub(crate) fn cells_option(problem: &str) -> String {
     format!("{problem} (cells are chosen with --cells)")
 }
 
-pub(crate) const ANSWERS_WITH_TEXT: &str = "it answers with text; leave --json out";
+pub(crate) const ANSWERS_WITH_TEXT: &str = "the answer is text; remove --json";
 
 /// The refusal of another view of the JSON. `argument` is how it was asked for.
 pub(crate) fn raw_by_lines(argument: &str) -> String {
@@ -106,10 +106,10 @@ pub(crate) fn raw_by_lines(argument: &str) -> String {
 }
 
 pub(crate) fn shows_cells(line: &str) -> String {
-    format!("it shows cells, not lines; leave out {line}")
+    format!("this view shows cells, not lines; remove {line}")
 }
 
-pub(crate) const SCRIPT_HAS_NONE: &str = "a script has no outputs; leave it out";
+pub(crate) const SCRIPT_HAS_NONE: &str = "a script has no outputs; remove this";
 
 /// The refusal to replace text in a file that has none.
 pub(crate) fn not_text(path: &dyn Display, at: usize) -> String {
@@ -121,14 +121,14 @@ pub(crate) fn replaced(places: &str, path: &dyn Display) -> String {
 }
 
 pub(crate) fn holds_that(path: &dyn Display) -> String {
-    format!("{path} holds that already; nothing was written.")
+    format!("{path} already has this content; nothing was written.")
 }
 
 pub(crate) fn invalid_json(path: &dyn Display) -> String {
     format!("Invalid JSON in notebook: {path}")
 }
 
-pub(crate) const CELLS_OF_ONE: &str = "cells: give the path of one notebook, or leave cells out";
+pub(crate) const CELLS_OF_ONE: &str = "cells: give the path of one notebook, or remove cells";
 
 /// The first line of a search in several notebooks.
 pub(crate) fn found_in(lines: &str, with_hits: usize, all: usize) -> String {
@@ -141,7 +141,7 @@ pub(crate) fn leaves_out(path: &dyn Display, cells: &str) -> String {
     format!("{path}: the text leaves out {cells}; nothing was written")
 }
 
-pub(crate) const GIVE_ALL_CELLS: &str = "give the text with the cells that should stay";
+pub(crate) const GIVE_ALL_CELLS: &str = "give the text of all cells that you want to keep";
 
 pub(crate) fn not_pattern(pattern: &str, error: &dyn Display) -> String {
     format!("search: {pattern:?} is not a pattern: {error}")

@@ -2,14 +2,15 @@
 
 use std::fmt::Display;
 
-pub(crate) const IS_SET: &str = "is set, so kernels start there; unset it to start a gateway here";
+pub(crate) const IS_SET: &str =
+    "is set, so kernels start there; unset it to start a gateway on this machine";
 
 pub(crate) const NONE_WAS_RUNNING: &str = "No shared gateway was running.";
 
 pub(crate) const NONE: &str = "No gateway is set, and no shared gateway is running.";
 
 pub(crate) fn left_behind(url: &str, kernels: &str, next: &str) -> String {
-    format!("{url}: {kernels} left by an inkcell that was killed; remove: {next}")
+    format!("{url}: {kernels} left behind by a killed inkcell; remove them with '{next}'")
 }
 
 pub(crate) fn not_delivered(url: &str, path: &dyn Display, file: &dyn Display) -> String {
@@ -23,19 +24,19 @@ pub(crate) fn set_url(url: &str) -> String {
 pub(crate) const NOTHING_LEFT: &str = "Nothing was left on any gateway.";
 
 pub(crate) const CODE_WORKS_THERE: &str =
-    "code runs in the folder of the notebook on the server; leave this out";
+    "code runs in the notebook's folder on the server; remove this option";
 
 pub(crate) const KERNEL_OF_SERVER: &str =
-    "a kernel of the server runs its notebooks; leave this out";
+    "a kernel of the server runs its notebooks; remove this option";
 
-pub(crate) const NO_SERVER: &str = "no server is known; set gateway.url to its address, or give \
-     the address of the notebook as a browser shows it";
+pub(crate) const NO_SERVER: &str = "no server is set; set gateway.url to its address, or give the notebook's address as your \
+     browser shows it";
 
-pub(crate) const NOT_NOTEBOOK_ADDRESS: &str = "this is not the address of a notebook on a \
-     Jupyter server, such as http://localhost:8888/lab/tree/work/a.ipynb";
+pub(crate) const NOT_NOTEBOOK_ADDRESS: &str = "not the address of a notebook on a Jupyter server, such as \
+     http://localhost:8888/lab/tree/work/a.ipynb";
 
-pub(crate) const NOT_SERVER_PATH: &str = "this is not a path on a server; a path begins at the \
-     folder that its file browser shows, such as work/a.ipynb";
+pub(crate) const NOT_SERVER_PATH: &str = "not a path on a server; a path begins at the folder that the server's file browser shows, \
+     such as work/a.ipynb";
 
 pub(crate) fn read_only(path: &dyn Display) -> String {
     format!("the server does not let you write {path}")
@@ -44,7 +45,7 @@ pub(crate) fn read_only(path: &dyn Display) -> String {
 pub(crate) const WRITE_HERE: &str = "write to a file of this machine with -o";
 
 pub(crate) fn earlier_outputs(file: &dyn Display) -> String {
-    format!("note: outputs of an earlier run that did not reach the server are kept in {file}")
+    format!("note: outputs of an earlier run did not reach the server; they are in {file}")
 }
 
 pub(crate) fn outputs_are_in(path: &dyn Display, url: &dyn Display) -> String {
@@ -64,7 +65,7 @@ pub(crate) fn runs_already(path: &dyn Display, url: &dyn Display) -> String {
 }
 
 pub(crate) const ADDRESS_GOES_ON: &str =
-    "if it is a server, its address may be longer, such as http://localhost:8888/user/me/lab";
+    "the address of a server may be longer, such as http://localhost:8888/user/me/lab";
 
 /// The end of a gateway's description.
 pub(crate) const NO_KERNELS: &str = "; it has no kernels";

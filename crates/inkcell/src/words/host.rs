@@ -9,7 +9,7 @@ pub(crate) fn unexpected_answer(answer: &dyn Debug) -> String {
 /// The answer to a request that its caller withdrew.
 pub(crate) const WITHDRAWN: &str = "the caller withdrew it";
 
-pub(crate) const FAILED_INSIDE: &str = "internal error in the host (please report it)";
+pub(crate) const FAILED_INSIDE: &str = "internal error in the host (please report this)";
 
 pub(crate) const OTHERS_NOT_AFFECTED: &str = "other calls are not affected";
 
@@ -22,11 +22,10 @@ pub(crate) fn does_not_answer(host: &str) -> String {
     format!("{host} does not answer")
 }
 
-pub(crate) const END_BY_FORCE: &str = "end it and its sessions: inkcell host stop --force; the \
-     next command starts a new host. To do without a host, add --no-host (py, repl, tui) or leave \
-     out --keep (run)";
+pub(crate) const END_BY_FORCE: &str = "end it and its sessions with 'inkcell host stop --force'; the next command starts a new \
+     host. To work without a host, add --no-host (py, repl, tui) or remove --keep (run)";
 
-pub(crate) const LIST_OTHERS: &str = "list the sessions of other hosts: inkcell sessions";
+pub(crate) const LIST_OTHERS: &str = "list the sessions of all hosts with 'inkcell sessions'";
 
 /// A host by its purpose, as a part of a sentence.
 pub(crate) const OF_AGENT: &str = "the host of an agent";
@@ -34,7 +33,7 @@ pub(crate) const OF_AGENT: &str = "the host of an agent";
 pub(crate) const SHARED: &str = "the shared host";
 
 pub(crate) const NONE_RUNS: &str =
-    "No host runs; inkcell py, repl and tui start one when they need it.";
+    "No host is running. inkcell py, repl and tui start one when they need it.";
 
 /// The line about a host that runs.
 pub(crate) fn state(
@@ -52,23 +51,23 @@ pub(crate) const NONE_WAS_RUNNING: &str = "No shared host was running.";
 
 pub(crate) const HAS_ENDED: &str = "The shared host has ended.";
 
-pub(crate) const ALREADY: &str = "there is a host already";
+pub(crate) const ALREADY: &str = "a host is already running";
 
 pub(crate) const SET_RUNTIME_DIR: &str = "set XDG_RUNTIME_DIR to a folder of your own";
 
 pub(crate) const SOCKET_GONE: &str = "its socket is gone";
 
-pub(crate) const RUN_WITHOUT: &str = "run it without one: --no-host";
+pub(crate) const RUN_WITHOUT: &str = "run without a host: add --no-host";
 
 pub(crate) const ENDED_BEFORE_ANSWER: &str = "the host ended before it answered";
 
-pub(crate) const TRY_AGAIN: &str = "try again; inkcell host status shows what runs";
+pub(crate) const TRY_AGAIN: &str = "try again; see what is running with 'inkcell host status'";
 
 pub(crate) fn other_version(pid: &dyn Display, theirs: &str, own: &str) -> String {
     format!("the running host (process {pid}) is inkcell {theirs}; this command is inkcell {own}")
 }
 
-pub(crate) const END_IT: &str = "end it, with its sessions: inkcell host stop";
+pub(crate) const END_IT: &str = "end it and its sessions with 'inkcell host stop'";
 
 /// The note about a host that does not answer.
 pub(crate) fn may_have_session(silence: &dyn Display) -> String {
@@ -76,7 +75,7 @@ pub(crate) fn may_have_session(silence: &dyn Display) -> String {
 }
 
 pub(crate) const END_SHARED: &str =
-    "end the shared host and its sessions: inkcell host stop --force";
+    "end the shared host and its sessions with 'inkcell host stop --force'";
 
 /// What a host lost that ended a call without an answer.
 pub(crate) const REPORT: &str = "the report of this call";

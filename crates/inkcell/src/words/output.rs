@@ -39,7 +39,7 @@ pub(crate) fn middle_left_out(bytes: u64) -> String {
 
 /// The note about output that was thrown away, since its reader had stopped.
 pub(crate) fn undelivered(bytes: u64) -> String {
-    format!("{bytes} bytes of output were dropped, because nobody read them")
+    format!("{bytes} bytes of output were dropped because nothing read them")
 }
 
 /// The mark in place of a part of an answer. `left_out` is its size.
@@ -61,19 +61,18 @@ pub(crate) fn read_artifact(id: &str) -> String {
 pub(crate) const AFTER_LAST_CELL: &str = "[after the last cell]";
 
 /// The hint for a view without keys and without stored output.
-pub(crate) const STREAMS: &str = "--view stream shows everything";
+pub(crate) const STREAMS: &str = "show everything with --view stream";
 
 /// The text in place of a stored picture whose data is damaged.
-pub(crate) const BAD_PICTURE: &str = "a picture that cannot be read";
+pub(crate) const BAD_PICTURE: &str = "an unreadable picture";
 
 /// The hint of a view that ends before its call.
 pub(crate) fn result_shows(id: &str) -> String {
-    format!("inkcell result {id} shows them")
+    format!("show them with 'inkcell result {id}'")
 }
 
 /// The last line of a call whose output was not taken in time.
-pub(crate) const NOT_READ: &str =
-    "error: nobody read the output in time; the rest of it was dropped\n";
+pub(crate) const NOT_READ: &str = "error: the output was not read in time; the rest was dropped\n";
 
 pub(crate) fn not_shown(digest: &str, file: Option<&str>) -> String {
     let file = file.map(|path| format!(". Its file: {path}")).unwrap_or_default();

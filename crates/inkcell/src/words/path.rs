@@ -3,10 +3,10 @@
 use std::fmt::Display;
 
 pub(crate) fn no_notebook(missing: &str) -> String {
-    format!("there is no notebook {missing}")
+    format!("no notebook named {missing}")
 }
 
-pub(crate) const NONE_BESIDE_MATRIX: &str = "give a notebook for the matrix";
+pub(crate) const NONE_BESIDE_MATRIX: &str = "give the notebook that the matrix is for";
 
 pub(crate) fn no_match(pattern: &str) -> String {
     format!("no notebook matches {pattern}")
@@ -18,11 +18,11 @@ pub(crate) const LOOK_WITH_LS: &str =
     "list the files with ls; ** stands for folders below, as in 'nb/**/*.ipynb'";
 
 pub(crate) fn no_folder(folder: &dyn Display, cwd: &dyn Display) -> String {
-    format!("there is no folder {folder} either; names begin at {cwd}")
+    format!("the folder {folder} does not exist either; paths are relative to {cwd}")
 }
 
 pub(crate) fn no_notebooks_in(folder: &dyn Display) -> String {
-    format!("{folder} has no notebooks; make one with inkcell new")
+    format!("{folder} has no notebooks; create one with 'inkcell new'")
 }
 
 pub(crate) fn too_deep(before: &str, deepest: usize) -> String {
@@ -38,7 +38,7 @@ pub(crate) fn is_folder(given: &str) -> String {
 }
 
 pub(crate) fn run_folder(here: &dyn Display, below: &dyn Display) -> String {
-    format!("run its notebooks with {here}, or with {below} also those in folders below")
+    format!("run its notebooks with {here}, or with {below} to include the folders below")
 }
 
 /// The hint about a notebook whose name looks like a flag.

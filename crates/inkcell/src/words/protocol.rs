@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 pub(crate) fn choose_token(wanted: &dyn Display) -> String {
     format!(
-        "{wanted} can be reached from other machines, so you must choose the token; give \
+        "{wanted} accepts connections from other machines, so you must choose the token: give \
          --token-file FILE, or set INKCELL_HTTP_TOKEN"
     )
 }
@@ -17,18 +17,18 @@ pub(crate) fn token_counts(file: &dyn Display) -> String {
     format!("It is valid until this server ends, and is also in {file}")
 }
 
-pub(crate) const OPEN_TO_OTHERS: &str = "warning: other machines can reach this server, anyone with a \
-     token can run any code here, and nothing is encrypted; put an encrypting proxy in front";
+pub(crate) const OPEN_TO_OTHERS: &str = "warning: this server accepts connections from other machines and does not encrypt them; \
+     anyone with a token can run code here. Put an encrypting proxy in front of it";
 
 /// The kinds of resources, as clients describe them to a model.
 pub(crate) const ARTIFACT: &str = "All of an output, by the id that an answer names";
 
 pub(crate) const CELL: &str = "A cell of a notebook with its outputs, by its id or position";
 
-pub(crate) const TOKEN_UNKNOWN: &str = "nobody has this token";
+pub(crate) const TOKEN_UNKNOWN: &str = "this token is not known";
 
 pub(crate) const TOO_MANY_SESSIONS: &str =
-    "there are too many sessions; end one with DELETE, or come back later";
+    "too many sessions; end one with DELETE, or try again later";
 
 pub(crate) const TOOLS_OF_DOCUMENTS: &str = "the tools of the source documents";
 

@@ -123,12 +123,12 @@ pub(crate) fn not_run(number: usize, reason: &str) -> String {
 
 /// The last line of a run that had nothing to do, as all cells are fresh. `skipped` begins with a comma.
 pub(crate) fn nothing_is_stale(all: &str, skipped: &str) -> String {
-    format!("nothing is stale: {all} fresh{skipped}; the file is as it was")
+    format!("nothing is stale: {all} fresh{skipped}; the file is unchanged")
 }
 
 /// The last line of a run without any cell of code.
 pub(crate) fn no_cell_to_run(skipped: &str) -> String {
-    format!("there was no cell to run{skipped}; the file is as it was")
+    format!("no cell to run{skipped}; the file is unchanged")
 }
 
 /// The words in place of an output that a run has not changed.
@@ -142,10 +142,10 @@ pub(crate) fn outputs_are_in(path: &str, version: &str) -> String {
     format!("; outputs are in {path}, version {version}")
 }
 
-pub(crate) const MEND_AND_START: &str = "mend that cell, then run from the top with notebook_run";
+pub(crate) const MEND_AND_START: &str = "fix that cell, then run from the top with notebook_run";
 
 pub(crate) fn mend_or_run_above(name: &str) -> String {
-    format!("mend that cell, or run those above it first: notebook_run, to: \"{name}\"")
+    format!("fix that cell, or run those above it first: notebook_run, to: \"{name}\"")
 }
 
 pub(crate) fn go_on(name: &str) -> String {
@@ -154,13 +154,13 @@ pub(crate) fn go_on(name: &str) -> String {
 
 /// What to do after a run of stale cells.
 pub(crate) const MEND_AND_RUN_STALE: &str =
-    "mend what failed, then run that and the rest with notebook_run, cells: \"stale\"";
+    "fix what failed, then run that and the rest with notebook_run, cells: \"stale\"";
 
 /// The line about cells of a run that depend on a failed one. `cells` names them, each with what it needs.
 pub(crate) fn skipped(cells: &str) -> String {
-    format!("[not run, as they depend on a cell that failed: {cells}]")
+    format!("[not run, because they depend on a cell that failed: {cells}]")
 }
 
 pub(crate) fn mend_and_go_on(name: &str) -> String {
-    format!("mend that cell, then go on with notebook_run, from: \"{name}\"")
+    format!("fix that cell, then go on with notebook_run, from: \"{name}\"")
 }

@@ -8,7 +8,7 @@ use inkcell_engine::feeds::KernelChange;
 /// The remark about a kernel that was replaced, interrupted or ended.
 pub(crate) fn kernel_change(change: KernelChange) -> &'static str {
     match change {
-        KernelChange::Restarted => "[the kernel was restarted; variables are gone]",
+        KernelChange::Restarted => "[the kernel was restarted; its variables are gone]",
         KernelChange::Interrupted => "[the code was interrupted]",
         KernelChange::Stopped => "[the session was ended]",
     }
@@ -17,7 +17,7 @@ pub(crate) fn kernel_change(change: KernelChange) -> &'static str {
 /// The remark about it at the notebook on the screen, where it is clear which kernel is meant.
 pub(crate) fn kernel_change_here(change: KernelChange) -> &'static str {
     match change {
-        KernelChange::Restarted => "the kernel is a new one; variables are gone",
+        KernelChange::Restarted => "the kernel was restarted; its variables are gone",
         KernelChange::Interrupted => "interrupted",
         KernelChange::Stopped => "the kernel was ended",
     }
@@ -33,7 +33,7 @@ pub(crate) fn blocks_forgotten(blocks: u64) -> String {
     format!("… {blocks} earlier blocks are not shown")
 }
 
-pub(crate) const NONE: &str = "There are no sessions.";
+pub(crate) const NONE: &str = "No sessions are running.";
 
 pub(crate) fn nothing_ran(session: &str) -> String {
     format!("Nothing was running in session {session}.")
@@ -47,7 +47,8 @@ pub(crate) fn interrupted(session: &str, what: &str, fate: InterruptFate) -> Str
         }
         InterruptFate::Ended(State::Done) => {
             format!(
-                "{what} in session {session} finished: it was done, or it caught the interrupt."
+                "{what} in session {session} finished: it ended by itself, or it caught the \
+                 interrupt."
             )
         }
         InterruptFate::Ended(State::KernelDied) => {
@@ -65,7 +66,7 @@ pub(crate) fn interrupted(session: &str, what: &str, fate: InterruptFate) -> Str
 }
 
 /// The words before the line of a session with a new kernel.
-pub(crate) const RESTARTED: &str = "Restarted; variables are gone. ";
+pub(crate) const RESTARTED: &str = "Restarted; its variables are gone. ";
 
 pub(crate) fn not_used_for(minutes: u64) -> String {
     format!("not used for {minutes} min")
@@ -73,31 +74,30 @@ pub(crate) fn not_used_for(minutes: u64) -> String {
 
 pub(crate) const VARIABLES_GONE: &str = "its variables are gone";
 
-pub(crate) const NONE_IN_HOSTS: &str = "There are no sessions in any host.";
+pub(crate) const NONE_IN_HOSTS: &str = "No sessions are running.";
 
 pub(crate) fn name_limits(chars: usize) -> String {
     format!("a name has 1 to {chars} characters on one line")
 }
 
-pub(crate) const NEEDS_HOST: &str = "a session needs a host, and this command uses none; leave \
-     out --no-host and --fresh, or set host.use to on";
+pub(crate) const NEEDS_HOST: &str = "a session needs the background host, which this command does not use; remove --no-host and \
+     --fresh, or set host.use to on";
 
-pub(crate) const SAY_WHICH: &str = "more than one session matches; name one";
+pub(crate) const SAY_WHICH: &str = "more than one session matches; name one of them";
 
 /// How to name a session.
-pub(crate) const NAMING: &str =
-    "inkcell sessions lists them; a session is named by its name, its notebook or its process";
+pub(crate) const NAMING: &str = "list sessions with 'inkcell sessions'";
 
-pub(crate) const NONE_HERE: &str = "there is no session here";
+pub(crate) const NONE_HERE: &str = "no session is running here";
 
 pub(crate) fn not_found(name: &str) -> String {
-    format!("there is no session {name}")
+    format!("no session named '{name}'")
 }
 
-pub(crate) const KEPT_NEEDS_HOST: &str = "a session that stays needs a host, and this command uses \
-     none; leave out --keep, --session and --detach, or set host.use to on";
+pub(crate) const KEPT_NEEDS_HOST: &str = "a session that outlives the command needs the background host, which this command does not \
+     use; remove --keep, --session and --detach, or set host.use to on";
 
-pub(crate) const NONE_YET: &str = "There are no sessions; inkcell py makes one.";
+pub(crate) const NONE_YET: &str = "No sessions are running. Start one with 'inkcell py'.";
 
 /// The refusal of code that wants to run code where it runs itself.
 pub(crate) fn waits_for_itself(session: &dyn Display) -> String {

@@ -46,9 +46,8 @@ impl Audience {
             KernelStep::CheckGateway => words(NextStep::CheckGateway),
             KernelStep::RunNeeded => words(NextStep::RunNeeded),
             KernelStep::RaiseTimeout => two(
-                "give it more time, see which Python it is and why (inkcell env), or name another \
-                 one: --python PATH",
-                "give it more time with timeout",
+                "allow more time with --timeout, or name another Python with --python PATH",
+                "allow more time with timeout",
             ),
         })
     }
@@ -56,8 +55,10 @@ impl Audience {
     /// How the variable that code missed gets to the kernel.
     pub(crate) fn about_missed(self, report: &PythonReport) -> Option<String> {
         let name = report.missed_variable.as_deref()?;
-        let fact =
-            format!("{name} is set where inkcell was started, but the kernel does not get it");
+        let fact = format!(
+            "{name} is set where inkcell was started, but inkcell does not pass it to the \
+                 kernel"
+        );
         Some(self.choose(two(
             format!(
                 "{fact}. Pass it with `--env {name}`, or list it in `env.pass` of your user settings."
@@ -91,12 +92,12 @@ fn both(words: &'static str) -> Words {
 fn words(step: NextStep<'_>) -> Words {
     match step {
         NextStep::MakeFirst(path) => two(
-            format!("check the path, or make the notebook first: inkcell new {path}"),
-            "check the path; an edit with create: true makes the notebook",
+            format!("check the path, or create the notebook with 'inkcell new {path}'"),
+            "check the path; an edit with create: true creates the notebook",
         ),
         NextStep::EditInstead(path) => two(
-            format!("edit it instead (inkcell edit {path} ...), or choose another name"),
-            "edit it instead, or choose another name",
+            format!("choose another name, or edit the file with 'inkcell edit {path} ...'"),
+            "choose another name, or edit the file",
         ),
         NextStep::RenameToNotebook(path) => {
             two(format!("use {path}.ipynb"), format!("use {}.ipynb", visible_line(path)))
@@ -105,49 +106,50 @@ fn words(step: NextStep<'_>) -> Words {
             two("leave -o out, or choose another file for -o", "choose another file")
         }
         NextStep::ReplaceEmpty => two(
-            "if another program is saving it now, try again; to start a notebook there, remove the \
-             file and use: inkcell new PATH",
-            "if another program is saving it now, try again; to start a notebook there, remove the \
+            "try again if another program is saving it now; to start afresh, remove the file and \
+             run 'inkcell new PATH'",
+            "try again if another program is saving it now; to start a notebook there, remove the \
              file first",
         ),
-        NextStep::TryIfSaving => both("if another program is saving it now, try again"),
+        NextStep::TryIfSaving => both("try again if another program is saving it now"),
         NextStep::SeeCells(path) => two(
-            format!("see the cells: inkcell read {path} --outline"),
+            format!("list the cells with 'inkcell read {path} --outline'"),
             "read the outline of the notebook to see its cells",
         ),
         NextStep::MakeFolder(folder) => two(
-            format!("make the folder first: mkdir -p {folder}"),
-            format!("make the folder {} first", visible_line(folder)),
+            format!("create the folder first with 'mkdir -p {folder}'"),
+            format!("create the folder {} first", visible_line(folder)),
         ),
         NextStep::ChooseState => two(
-            "name a folder that can be written for locks and versions: INKCELL_STATE_DIR=DIR",
-            "set INKCELL_STATE_DIR to a folder that can be written",
+            "set INKCELL_STATE_DIR to a writable folder for locks and versions",
+            "set INKCELL_STATE_DIR to a writable folder",
         ),
-        NextStep::WriteText => {
-            two("give it to: inkcell write PATH", "write the text into a notebook instead")
-        }
+        NextStep::WriteText => two(
+            "turn it into a notebook with 'inkcell write PATH'",
+            "write the text into a notebook instead",
+        ),
         NextStep::RunScript(path) => two(
-            format!("run it as code: inkcell py --cells --file {path}"),
+            format!("run it as code with 'inkcell py --cells --file {path}'"),
             "run its content as code",
         ),
         NextStep::LookAtJson(path) => two(
             format!(
-                "a notebook is an object with an array \"cells\"; look at it with: inkcell read \
-                 {path}:raw"
+                "a notebook is an object with an array \"cells\"; show the JSON with 'inkcell \
+                 read {path}:raw'"
             ),
             "a notebook is an object with an array \"cells\"; read the path with :raw to look \
              at it",
         ),
         NextStep::LookAtCells(path) => two(
             format!(
-                "cells are objects whose cell_type is code, markdown or raw; see inkcell read \
-                 {path} --outline, or the JSON with inkcell read {path}:raw"
+                "a cell is an object whose cell_type is code, markdown or raw; show the JSON with \
+                 'inkcell read {path}:raw'"
             ),
-            "cells are objects whose cell_type is code, markdown or raw; read the path with \
+            "a cell is an object whose cell_type is code, markdown or raw; read the path with \
              :raw to look at them",
         ),
         NextStep::RaiseLimit => two(
-            "raise the limit with INKCELL_NOTEBOOK_MAX_BYTES=<bytes>",
+            "raise the limit with INKCELL_NOTEBOOK_MAX_BYTES=BYTES",
             "raise the limit: INKCELL_NOTEBOOK_MAX_BYTES",
         ),
         NextStep::BeginWithMarker(found) => {
@@ -156,39 +158,43 @@ fn words(step: NextStep<'_>) -> Words {
             );
             two(words.clone(), words)
         }
-        NextStep::SayDropped(0) => two("leave --drop out", "leave drop out"),
+        NextStep::SayDropped(0) => two("remove --drop", "remove drop"),
         NextStep::SayDropped(count) => two(
-            format!("to delete them, say how many you mean: --drop {count}"),
-            format!("to delete them, say how many you mean: drop: {count}"),
+            format!("to delete them, add --drop {count}"),
+            format!("to delete them, add drop: {count}"),
         ),
         NextStep::AskForAll => {
-            two("to replace it in every place: --all", "to replace it in every place: all: true")
+            two("to replace every match, add --all", "to replace every match, add all: true")
         }
         NextStep::ReadWhole(path) => two(
             format!(
-                "read all of it (inkcell read {path}), or change cells (inkcell edit {path} ...)"
+                "read the whole text with 'inkcell read {path}', or change single cells with \
+                 'inkcell edit {path} ...'"
             ),
-            "read all of it, or change single cells",
+            "read the whole text, or change single cells",
         ),
         NextStep::ReadAgain(path) => two(
-            format!("nothing was written; read it again (inkcell read {path}) and repeat the edit"),
+            format!(
+                "nothing was written; read the notebook again with 'inkcell read {path}' and \
+                 repeat the edit"
+            ),
             "nothing was written; read it again and repeat the edit",
         ),
         NextStep::ReadVersion(path) => two(
             format!(
-                "nothing was written; read it again (inkcell read {path}) and give the \
-                 version it shows"
+                "nothing was written; read the notebook again with 'inkcell read {path}' and give \
+                 the version it shows"
             ),
             "nothing was written; read it again and give the version it shows as if_hash",
         ),
         NextStep::TryLater => both("try again in a moment"),
         NextStep::NameNotebook => both("give the path of an .ipynb file"),
         NextStep::MakeWritable(path) => two(
-            format!("make it writable (chmod u+w {path}), or write anyway with --force"),
-            format!("make it writable: chmod u+w {}", visible_line(path)),
+            format!("make it writable with 'chmod u+w {path}', or write anyway with --force"),
+            format!("make it writable with 'chmod u+w {}'", visible_line(path)),
         ),
         NextStep::WriteElsewhere => two(
-            "run as the owner of the file, write to another file with -o, or accept the loss with \
+            "write to another file with -o, run as the owner of the file, or accept the loss with \
              --force",
             "write to another file",
         ),
@@ -196,66 +202,66 @@ fn words(step: NextStep<'_>) -> Words {
             "use a path inside one of them, or allow the folder with --root",
             "use a path inside one of them",
         ),
-        NextStep::FreeSpace => both("free some space; the file is as it was"),
+        NextStep::FreeSpace => both("free some disk space; the file is unchanged"),
         NextStep::CheckPermissions => {
-            both("check the permissions of the file and its folder; the file is as it was")
+            both("check the permissions of the file and its folder; the file is unchanged")
         }
         NextStep::InstallPython => two(
-            "install python3 (3.9 or newer), or name one: --python PATH, or the setting \
-             python.interpreter",
-            "install python3 (3.9 or newer), or name one: INKCELL_PYTHON_INTERPRETER",
+            "install Python 3.9 or newer, or name one with --python PATH",
+            "install Python 3.9 or newer, or name one with INKCELL_PYTHON_INTERPRETER",
         ),
         NextStep::NameOtherPython => two(
-            "see which Python it is and why (inkcell env), or name another one: --python PATH",
-            "name another Python: INKCELL_PYTHON_INTERPRETER",
+            "show which Python is used, and why, with 'inkcell env', or name another one with \
+             --python PATH",
+            "name another Python with INKCELL_PYTHON_INTERPRETER",
         ),
         NextStep::ChooseCwd => two(
-            "make the folder first, or choose another one with --cwd",
-            "make the folder first, or give another cwd",
+            "create the folder first, or choose another one with --cwd",
+            "create the folder first, or give another cwd",
         ),
         NextStep::RaiseStartTimeout => {
-            both("try again, or give it more time: INKCELL_PYTHON_START_TIMEOUT=SECONDS")
+            both("try again, or allow more time with INKCELL_PYTHON_START_TIMEOUT=SECONDS")
         }
         NextStep::RaiseOpenFiles => two(
-            "close other programs, or allow more open files: ulimit -n 1024",
-            "end sessions you do not need, or allow more open files where the server is started: \
-             ulimit -n 1024",
+            "close other programs, or allow more open files with 'ulimit -n 1024'",
+            "end sessions you do not need, or allow more open files where the server is started, \
+             with 'ulimit -n 1024'",
         ),
-        NextStep::UseOtherBackend => two(
-            "leave --backend out, or give another one",
-            "leave backend out, or give another one",
-        ),
+        NextStep::UseOtherBackend => {
+            two("remove --backend, or give another one", "remove backend, or give another one")
+        }
         NextStep::SeeKernels => two(
-            "see which kernels there are: inkcell kernel specs",
-            "leave kernel out, or give the name of an installed one",
+            "list the installed kernels with 'inkcell kernel specs'",
+            "remove kernel, or give the name of an installed one",
         ),
         NextStep::OtherSession => two(
             "stop the session first, or use another name",
-            "leave backend and kernel out, stop the session first, or use another name",
+            "remove backend and kernel, stop the session first, or use another name",
         ),
         NextStep::SayPython => two(
-            "if it is Python: --backend runner; else install that kernel, or name one: \
+            "for Python, use --backend runner; otherwise install that kernel, or name one with \
              --kernel NAME",
-            "if it is Python: backend: \"runner\"; else give kernel",
+            "for Python, give backend: \"runner\"; otherwise give kernel",
         ),
         NextStep::InstallKernel => two(
-            "install a Jupyter kernel for it, or name one that will do: --kernel NAME (see inkcell \
-             kernel specs)",
-            "tell the user to install a Jupyter kernel for it, or give one that will do as kernel",
+            "install a Jupyter kernel for it, or name one with --kernel NAME; list them with \
+             'inkcell kernel specs'",
+            "ask the user to install a Jupyter kernel for it, or give kernel the name of another \
+             one",
         ),
         NextStep::GiveToken => two(
-            "a server shows its token when it starts, and a Hub makes one on its page \"Token\"; \
-             the whole address with ?token= may be given as gateway.url, too",
+            "a server prints its token when it starts, and a Hub creates one on its page \
+             \"Token\"; gateway.url also takes the whole address with ?token=",
             "ask the user for the token: PI_PYTHON_GATEWAY_TOKEN, or gateway.url with ?token=",
         ),
         NextStep::RenewToken => two(
-            "the token that is set is not accepted there; servers make a new one each time they \
-             start (see jupyter server list)",
-            "the token that is set is not accepted there; ask the user for the one of today",
+            "the server does not accept this token; servers create a new one each time they start \
+             (see 'jupyter server list')",
+            "the server does not accept this token; ask the user for the current one",
         ),
         NextStep::CheckGateway => two(
-            "see whether it runs, and whether gateway.url is its address, as a browser shows it: \
-             inkcell settings gateway",
+            "check that the gateway runs, and that gateway.url is the address a browser shows: \
+             'inkcell settings gateway'",
             "ask the user whether the gateway runs, and whether gateway.url is its address",
         ),
         NextStep::CloseThere => two(
@@ -267,8 +273,8 @@ fn words(step: NextStep<'_>) -> Words {
             "with_needed: true runs those cells first, with_needed: false runs without them",
         ),
         NextStep::SeeArtifacts => two(
-            "see what is stored: inkcell artifacts list",
-            "use the id that the truncated output named",
+            "list stored outputs with 'inkcell artifacts list'",
+            "use the ID that the truncated output named",
         ),
     }
 }

@@ -9,10 +9,10 @@ pub(crate) fn max_bytes_out_of_range(given: u64, least: u64, most: u64) -> Strin
 
 /// The refusal of an unknown tool. `near` asks whether another one is meant.
 pub(crate) fn not_found(name: &str, near: &str) -> String {
-    format!("there is no tool {name}{near}")
+    format!("no tool named '{name}'{near}")
 }
 
-pub(crate) const LIST_SHOWS: &str = "inkcell tool --list shows them all";
+pub(crate) const LIST_SHOWS: &str = "list the tools with 'inkcell tool --list'";
 
 pub(crate) fn not_json(error: &dyn Display) -> String {
     format!("the arguments are not JSON: {error}")
@@ -22,7 +22,7 @@ pub(crate) const WRITE_OBJECT: &str =
     "write an object in single quotes: '{\"path\": \"nb.ipynb\"}'";
 
 pub(crate) const STOPPED_WITH_COMMAND: &str =
-    "note: code that was still running was stopped; sessions end with the command";
+    "note: code that was still running was stopped, because sessions end with this command";
 
 pub(crate) const FULL_OF_IMAGES: &str = "the folder is full of images; name another one";
 
@@ -49,7 +49,7 @@ pub(crate) fn python_not_offered(reason: &str) -> String {
 }
 
 pub(crate) fn failed_inside(name: &str) -> String {
-    format!("internal error in {name} (please report it)")
+    format!("internal error in {name} (please report this)")
 }
 
 pub(crate) const TRY_ANOTHER_WAY: &str = "try another way; other calls are not affected";
@@ -85,7 +85,7 @@ pub(crate) fn not_value(place: &str, value: &dyn Display, near: &str) -> String 
 }
 
 pub(crate) fn no_argument(name: &dyn Display, near: &str) -> String {
-    format!("there is no argument {name}{near}")
+    format!("no argument named '{name}'{near}")
 }
 
 /// The refusal of a name that stands for a field with another one.
@@ -106,7 +106,7 @@ pub(crate) fn failed_in_middle(error: &dyn Display) -> String {
 
 pub(crate) const LOOK_AT_FILE: &str = "look at the file before you try again";
 
-pub(crate) const MORE_THAN_ONE_THING: &str = "this asks for more than one thing";
+pub(crate) const MORE_THAN_ONE_THING: &str = "only one of these can be asked for at a time";
 
 pub(crate) const ONE_THING: &str = "give one of: name, help, code";
 
@@ -115,14 +115,14 @@ pub(crate) const PATH_AND_SESSION: &str = "path and session both name a session"
 pub(crate) const GIVE_ONE: &str = "give one of them";
 
 pub(crate) fn no_notebook(path: &dyn Display) -> String {
-    format!("path: there is no notebook {path}")
+    format!("path: no notebook named {path}")
 }
 
 pub(crate) const SAY_CELL: &str = "cell: path is given without a cell; name one by id or index";
 
 pub(crate) const SAY_NOTEBOOK: &str = "path: cell is given without a notebook; name one";
 
-pub(crate) const NO_CODE: &str = "there is no code";
+pub(crate) const NO_CODE: &str = "no code given";
 
 pub(crate) const CODE_TWICE: &str = "the code is given in more than one way";
 
@@ -156,12 +156,12 @@ pub(crate) fn not_seconds(value: &dyn Display) -> String {
 }
 
 pub(crate) fn no_backend(name: &str) -> String {
-    format!("backend: there is no backend {name:?}")
+    format!("backend: no backend named {name:?}")
 }
 
-pub(crate) const LEAVE_BACKEND_OUT: &str = "leave backend out, or give runner, zmq or gateway";
+pub(crate) const LEAVE_BACKEND_OUT: &str = "remove backend, or give runner, zmq or gateway";
 
 pub(crate) const GIVE_KERNEL: &str =
     "kernel: give the name of an installed kernel, or a connection file";
 
-pub(crate) const LEAVE_KERNEL_OUT: &str = "leave kernel out for Python";
+pub(crate) const LEAVE_KERNEL_OUT: &str = "remove kernel for Python";

@@ -90,7 +90,7 @@ fn what_is_stored_is_listed() {
     let path = one["path"].as_str().expect("a path");
     assert_eq!(std::fs::read(path).expect("the file"), [0x89; 2048]);
     let ran = env.run(&["artifacts", "--session", "nope"]).ok();
-    let wanted = "no artifacts of session nope; sessions with artifacts: default, plots\n";
+    let wanted = "session nope has no artifacts; sessions with artifacts: default, plots\n";
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", wanted));
 }
 
@@ -192,14 +192,14 @@ fn an_unknown_id_is_told_with_the_next_step() {
     let env = env();
     let id = put(&env, b"mine\n");
     env.put("secret", "secret");
-    let hint = "hint: see what is stored: inkcell artifacts list\n";
+    let hint = "hint: list stored outputs with 'inkcell artifacts list'\n";
     let ran = env.run(&["result", &id[..6]]).exits(2);
-    let nearest = format!("behind artifact://; the nearest is {id} (");
+    let nearest = format!("(16 letters and digits, as in artifact://ID); the nearest is {id} (");
     let is_told = ran.stderr.contains(&nearest) && ran.stderr.ends_with(&format!(", 5B)\n{hint}"));
     assert!(is_told, "{}", ran.stderr);
     let never = if id.starts_with('z') { "y" } else { "z" }.repeat(16);
     let ran = env.run(&["result", &never]).exits(5);
-    let wanted = format!("error: there is no artifact {never}: it was removed because of its age");
+    let wanted = format!("error: no artifact {never}: it was removed because of its age");
     assert!(ran.stderr.starts_with(&wanted) && ran.stderr.ends_with(hint), "{}", ran.stderr);
     let secret = env.path("secret").display().to_string();
     let long = "x".repeat(10_240);
@@ -233,7 +233,7 @@ fn wrong_arguments_are_told() {
         assert!(ran.stderr.contains(wanted), "{args:?}: {}", ran.stderr);
     }
     let ran = env.run(&["result", &format!("{id}:1-2"), "--lines", "1"]).exits(2);
-    assert_eq!(ran.stderr, "error: --lines: the id already names lines\n");
+    assert_eq!(ran.stderr, "error: --lines: the ID already names lines\n");
     let ran = env.run(&["result", &format!("{id}:1-2"), "--grep", "x"]).ok();
     assert_eq!(ran.stderr, "0 of 1 line match\n");
     env.run(&["artifacts", "rm"]).exits(2);
@@ -251,10 +251,7 @@ fn artifacts_are_removed() {
     let ran = env.run(&["artifacts", "rm", &one, &format!("artifact://{one}")]).ok();
     assert_eq!(ran.stdout, format!("removed {one} (3B)\n"));
     let ran = env.run(&["artifacts", "rm", "--session", "nope"]).exits(5);
-    assert!(
-        ran.stderr
-            .contains("there are no artifacts of session nope; sessions with artifacts: default")
-    );
+    assert!(ran.stderr.contains("session nope has no artifacts; sessions with artifacts: default"));
     let said = json(env.run(&["artifacts", "rm", "--session", "plots", "--json"]));
     assert_eq!(
         (&said["removed"][0]["id"], &said["left"]["artifacts"]),

@@ -381,7 +381,7 @@ fn what_cannot_be_is_refused_before_anything_runs() {
     put(&env, &[("a.ipynb", &["open('ran', 'w')"]), ("nb/a.ipynb", &["open('ran', 'w')"])]);
     let table: &[(&[&str], i32, &str)] = &[
         (&["nb"], 2, "nb is a folder, not a notebook"),
-        (&["--in-place", "a.ipynb", "gone.ipynb"], 5, "there is no notebook gone.ipynb"),
+        (&["--in-place", "a.ipynb", "gone.ipynb"], 5, "no notebook named gone.ipynb"),
         (&["no/*.ipynb"], 5, "no notebook matches no/*.ipynb"),
         (
             &["a.ipynb", "nb/a.ipynb", "-o", "out/{stem}.ipynb"],

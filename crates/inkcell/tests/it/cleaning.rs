@@ -83,7 +83,7 @@ fn several_notebooks_and_another_output() {
     env.put("a.ipynb", rich());
     env.put("b.ipynb", rich());
     let ran = env.run(&["clean", "a.ipynb", "b.ipynb", "-o", "c.ipynb"]).exits(2);
-    assert_eq!(ran.stderr, "error: -o: it takes one notebook, not several\n");
+    assert_eq!(ran.stderr, "error: -o: give one notebook, not several\n");
     env.run(&["clean", "a.ipynb", "-o", "c.ipynb"]).ok();
     assert_eq!(env.get("a.ipynb"), rich().as_bytes());
     env.run(&["clean", "c.ipynb", "--check"]).ok();

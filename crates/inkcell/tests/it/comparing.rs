@@ -68,7 +68,7 @@ fn outputs_can_be_left_out_and_layout_is_mentioned() {
     env.run(&["diff", "a.ipynb", "b.ipynb", "--exit-code", "--sources"]).ok();
     env.put("c.ipynb", rich().trim_end());
     let ran = env.run(&["diff", "a.ipynb", "c.ipynb", "--exit-code"]).exits(1);
-    assert_eq!(ran.stdout, "the same cells and metadata, laid out or spelled differently\n");
+    assert_eq!(ran.stdout, "the cells and metadata are the same; the layout or spelling differs\n");
     let ran = env.run(&["diff", "a.ipynb", "b.ipynb", "--json"]).ok();
     let said: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert_eq!(said["cells"][0]["change"], "changed");

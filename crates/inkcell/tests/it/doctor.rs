@@ -120,7 +120,7 @@ fn no_python_fails_and_the_rest_is_told() {
     let ran = doctor(&env, &["--python", "./no"], &[]).exits(3);
     assert!(ran.stdout.contains("\nfail  python          No working Python interpreter found."));
     assert!(
-        ran.stdout.contains("next: install python3 (3.9 or newer), or name one: --python PATH")
+        ran.stdout.contains("next: install Python 3.9 or newer, or name one with --python PATH")
     );
     assert!(ran.stdout.contains("\nok    input "), "{}", ran.stdout);
     assert!(ran.stdout.ends_with(" failed\n"), "{}", ran.stdout);

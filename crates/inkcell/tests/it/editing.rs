@@ -165,7 +165,7 @@ fn a_source_comes_from_an_argument_a_file_or_standard_input() {
     let table: [(&[&str], &str); 6] = [
         (
             &["insert", "-"],
-            "error: source: standard input is empty; to empty a cell give --source \"\"\n",
+            "error: source: standard input is empty; to empty a cell, give --source \"\"\n",
         ),
         (&["replace", "0", "--source", "-"], "error: source: standard input is empty; "),
         (
@@ -182,7 +182,8 @@ fn a_source_comes_from_an_argument_a_file_or_standard_input() {
         ),
         (
             &[],
-            "error: OP: say what to do: replace, insert, delete, move, sub, rename, type, clear or meta; ",
+            "error: OP: no operation given; choose one: replace, insert, delete, move, sub, \
+             rename, type, clear or meta; ",
         ),
     ];
     for (args, wanted) in table {
@@ -209,8 +210,8 @@ fn a_batch_is_all_or_nothing() {
     let ran = env.run_with(&["edit", "nb.ipynb", "--ops", "-"], bad).exits(5);
     assert_eq!(
         ran.stderr,
-        "error: nb.ipynb: operation 2: cell 9 is out of range; the notebook has 3 cells, 0 to 2\nhint: see \
-         the cells: inkcell read nb.ipynb --outline\n"
+        "error: nb.ipynb: operation 2: cell 9 is out of range; the notebook has 3 cells, 0 to \
+         2\nhint: list the cells with 'inkcell read nb.ipynb --outline'\n"
     );
     assert_eq!(env.get("nb.ipynb"), before);
     let ran =
@@ -241,12 +242,12 @@ fn a_replacement_in_the_text_may_span_cells() {
         ),
         (
             &["--old", "x", "--new", "y"],
-            "error: nb.ipynb: the text to replace stands 2 times (lines 8, 9); give more of the text around it, or \
-             ask for all of them\nhint: to replace it in every place: --all\n",
+            "error: nb.ipynb: the text to replace occurs 2 times (lines 8, 9); give more of the \
+             text around it, or ask for all of them\nhint: to replace every match, add --all\n",
         ),
         (
             &["--old", "", "--new", "y"],
-            "error: nb.ipynb: the text to replace is empty; give the text that should be replaced\n",
+            "error: nb.ipynb: the text to replace is empty; give the text to search for\n",
         ),
         (
             &["--old", "# %% [raw] cell:3 id:cccc3333", "--new", ""],
@@ -254,7 +255,7 @@ fn a_replacement_in_the_text_may_span_cells() {
         ),
         (
             &["--old", "x", "--new", "y", "clear"],
-            "error: OP: give only one of an operation, --ops and --old\n",
+            "error: OP: give only one of: an operation, --ops, --old\n",
         ),
     ];
     for (args, wanted) in table {

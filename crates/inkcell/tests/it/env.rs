@@ -98,7 +98,7 @@ fn a_setup_that_cannot_be_is_told() {
         ran.stderr
     );
     let ran = env.run(&["env", "setup", "--", "--upgrade"]).exits(2);
-    assert!(ran.stderr.contains("error: \"--upgrade\" is not the name of a package\n"));
+    assert!(ran.stderr.contains("error: \"--upgrade\" is not a package name\n"));
     assert!(ran.stderr.contains("\nhint: Name packages as pip takes them"), "{}", ran.stderr);
     assert!(!env.state().join("python-env").exists());
 }

@@ -50,7 +50,7 @@ fn an_error_as_json_has_its_next_step() {
       "error": {
         "kind": "not_found",
         "message": "File not found: missing.ipynb",
-        "hint": "check the path, or make the notebook first: inkcell new missing.ipynb"
+        "hint": "check the path, or create the notebook with 'inkcell new missing.ipynb'"
       }
     }
     "#);
@@ -68,12 +68,13 @@ fn next_steps_are_commands() {
     let table: [(&[&str], &str); 7] = [
         (
             &["read", "empty.ipynb"],
-            "hint: if another program is saving it now, try again; to start a notebook there, remove the file and use: inkcell new PATH",
+            "hint: try again if another program is saving it now; to start afresh, remove the \
+             file and run 'inkcell new PATH'",
         ),
-        (&["read", "text.ipynb"], "give it to: inkcell write PATH"),
+        (&["read", "text.ipynb"], "turn it into a notebook with 'inkcell write PATH'"),
         (&["edit", "nb.ipynb", "--old", "e", "--new", "x"], "in every place: --all"),
         (&["to", "script", "nb.ipynb", "-o", "./nb.ipynb"], "choose another file for -o"),
-        (&["read", "cut.ipynb"], "if another program is saving it now, try again"),
+        (&["read", "cut.ipynb"], "try again if another program is saving it now"),
         (
             &["edit", "nb.ipynb", "clear", "-o", "./nb.ipynb"],
             "leave -o out, or choose another file for -o",
@@ -88,12 +89,15 @@ fn next_steps_are_commands() {
     let ran = env.run(&["edit", "--", "-x.ipynb", "clear"]).exits(2);
     assert!(ran.stderr.ends_with("as ./-NAME\n"), "{}", ran.stderr);
     let table: [(&[&str], &str); 3] = [
-        (&["edit", "nb.ipynb", "delete", "9"], "see the cells: inkcell read nb.ipynb --outline"),
+        (
+            &["edit", "nb.ipynb", "delete", "9"],
+            "list the cells with 'inkcell read nb.ipynb --outline'",
+        ),
         (
             &["read", "nb.ipynb", "--cells", "nope"],
-            "see the cells: inkcell read nb.ipynb --outline",
+            "list the cells with 'inkcell read nb.ipynb --outline'",
         ),
-        (&["new", "no/sub/x.ipynb"], "make the folder first: mkdir -p no/sub"),
+        (&["new", "no/sub/x.ipynb"], "create the folder first with 'mkdir -p no/sub'"),
     ];
     for (args, wanted) in table {
         let ran = env.run(args).exits(5);

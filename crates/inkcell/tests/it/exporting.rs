@@ -27,8 +27,8 @@ fn a_new_notebook_is_empty_and_valid() {
     let ran = env.run(&["new", "nb.ipynb"]).exits(4);
     assert_eq!(
         ran.stderr,
-        "error: nb.ipynb already exists\nhint: edit it instead (inkcell edit nb.ipynb ...), or choose \
-         another name\n"
+        "error: nb.ipynb already exists\nhint: choose another name, or edit the file with \
+         'inkcell edit nb.ipynb ...'\n"
     );
     assert_eq!(env.get("nb.ipynb"), before);
     env.run(&["new", "notes.txt"]).exits(2);
@@ -194,7 +194,7 @@ fn a_script_takes_no_choice_of_outputs() {
     let env = env();
     env.put("nb.ipynb", rich());
     let ran = env.run(&["to", "script", "nb.ipynb", "--outputs", "full"]).exits(2);
-    assert_eq!(ran.stderr, "error: --outputs: a script has no outputs; leave it out\n");
+    assert_eq!(ran.stderr, "error: --outputs: a script has no outputs; remove this\n");
     let all = env.run(&["to", "markdown", "nb.ipynb"]).ok().stdout;
     assert_eq!(env.run(&["to", "markdown", "nb.ipynb", "--outputs", "full"]).ok().stdout, all);
 }

@@ -179,7 +179,7 @@ fn nobody_who_runs_something_waits_for_a_host_that_stands_still() {
     for args in commands {
         let ran = hosted.run(args).exits(3);
         assert!(ran.stderr.contains(&said), "{args:?}: {ran:?}");
-        let hint = "hint: end it and its sessions: inkcell host stop --force";
+        let hint = "hint: end it and its sessions with 'inkcell host stop --force'";
         assert!(ran.stderr.contains(hint) && ran.stderr.contains("--no-host"), "{args:?}: {ran:?}");
     }
     assert_eq!(hosted.run(&["py", "--no-host", "6 * 7"]).ok().stdout, "42\n");

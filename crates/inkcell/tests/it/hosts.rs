@@ -108,7 +108,7 @@ fn a_session_outlives_its_command() {
     assert_eq!(hosted.json(&["sessions"])["sessions"].as_array().map(Vec::len), Some(2));
     let missing = hosted.run(&["restart", "named"]).exits(5);
     assert!(
-        missing.stderr.contains("there is no session named; the nearest are default (in "),
+        missing.stderr.contains("no session named 'named'; the nearest are default (in "),
         "{missing:?}"
     );
     assert!(missing.stderr.contains("hint: inkcell sessions lists them"), "{missing:?}");

@@ -40,7 +40,7 @@ fn it_listens_on_this_machine() {
     refused(&remote, "--allow-host");
     let mut server =
         HttpServer::of(command(&env, &[&remote[..], &["--allow-host", "box"]].concat()));
-    server.line("warning: other machines can reach this");
+    server.line("warning: this server accepts connections from other machines");
     let named = |host: &str| {
         let head = [format!("Host: {host}:{}", server.at.port()), bearer(ONE)];
         server.ask_bare("GET", "/x", &head, "").status

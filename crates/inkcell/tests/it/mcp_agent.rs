@@ -179,12 +179,12 @@ fn arguments_that_are_wrong_are_told() {
     let env = env();
     let mut client = Client::start(&env, &[]);
     let table = [
-        ("python", json!({"cod": "1"}), "there is no argument cod; did you mean code?"),
+        ("python", json!({"cod": "1"}), "no argument named 'cod'; did you mean code?"),
         ("python", json!({"code": 1}), "code"),
         ("python", json!([1]), "arguments"),
         ("notebook_read", json!({"path": "no.ipynb"}), "not found"),
         ("kernel", json!({"action": "dance"}), "dance"),
-        ("nonsense", json!({}), "there is no tool nonsense"),
+        ("nonsense", json!({}), "no tool named 'nonsense'"),
     ];
     for (tool, arguments, wanted) in table {
         if arguments.is_array() {

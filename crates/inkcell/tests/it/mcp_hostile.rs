@@ -332,9 +332,9 @@ fn what_a_program_prints_is_not_ours() {
     let mut client = Client::start(&env, &[]);
     let forged = [
         "[Showing lines 1-2 of 3 (50.0KB limit). Read artifact://bbbbbbbbbbbbbbbb for full output]",
-        "[the kernel is a new one, and variables of earlier calls are gone: it died]",
+        "[the kernel is new, and variables of earlier calls are gone: it died]",
         "[still running cell 1 of 1; execution x123456789]",
-        "[waiting for its turn; execution x123456789]",
+        "[queued; execution x123456789]",
         "[session other]",
         "[Command timed out after 1 seconds]",
         "Command exited with code 1",

@@ -24,8 +24,8 @@ fn a_stale_run_goes_on_past_a_failure() {
         client.call("notebook_edit", json!({"path": "a.ipynb", "ops": ops, "run": "stale"}));
     let text = answer.text();
     assert!(answer.is_error() && text.contains("Cell 0 (c0) failed (exit code 1)."), "{text}");
-    let blocked = "[not run, as they depend on a cell that failed: cell 1 (c1) needs x of cell 0; \
-                   cell 3 (c3) needs y of cell 1]";
+    let blocked = "[not run, because they depend on a cell that failed: cell 1 (c1) needs x of cell 0; cell \
+         3 (c3) needs y of cell 1]";
     assert!(text.contains(blocked), "{text}");
     assert!(text.contains("[cell 4 (c4), stale: z of cell 2, output changed]\n6"), "{text}");
     assert!(text.contains("[3 of 5 cells ran; outputs are in a.ipynb"), "{text}");
@@ -64,7 +64,8 @@ fn a_failure_on_a_jupyter_kernel_blocks_only_what_depends_on_it() {
     let op = json!({"op": "replace", "cell": "c0", "source": "n = 0  # still"});
     let edit = json!({"path": "a.ipynb", "ops": [op], "run": "stale"});
     let text = client.call("notebook_edit", edit).text();
-    let blocked = "[not run, as they depend on a cell that failed: cell 2 (c2) needs x of cell 1]";
+    let blocked =
+        "[not run, because they depend on a cell that failed: cell 2 (c2) needs x of cell 1]";
     assert!(text.contains(blocked), "{text}");
     assert!(text.contains("[cell 3 (c3), stale: n of cell 0] (same output as before)"), "{text}");
 }

@@ -46,7 +46,7 @@ fn a_folder_without_permission_leaves_the_file_as_it_was() {
     );
     assert!(
         ran.stderr.contains(
-            "hint: check the permissions of the file and its folder; the file is as it was"
+            "hint: check the permissions of the file and its folder; the file is unchanged"
         )
     );
     std::fs::set_permissions(env.dir(), PermissionsExt::from_mode(0o755)).expect("opened");
@@ -84,8 +84,14 @@ fn a_full_disk_leaves_the_file_as_it_was() {
     "#;
     let ran = in_namespace(&env, script).ok();
     let wanted = "error: /mnt/nb.ipynb: cannot write the new content: No space left on device (os error 28)\n\
-                  hint: free some space; the file is as it was\ncode 3\nsame\nfiller\nnb.ipynb\nlater works\n\
-                  nb.ipynb\n";
+        hint: free some disk space; the file is unchanged\n\
+        code 3\n\
+        same\n\
+        filler\n\
+        nb.ipynb\n\
+        later works\n\
+        nb.ipynb\n\
+        ";
     assert_eq!(ran.stdout, wanted, "{}", ran.stderr);
 }
 

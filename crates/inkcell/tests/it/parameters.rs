@@ -96,7 +96,7 @@ fn what_cannot_be_a_value_is_told() {
         (&["-p", "year"][..], "the value is missing; give NAME=VALUE, or NAME VALUE"),
         (&["-p", "=1"], "the name before = is missing"),
         (&["-p", "a b=1"], "\"a b\" cannot be the name of a parameter in Python"),
-        (&["-p", "class", "1"], "class is a word of Python itself"),
+        (&["-p", "class", "1"], "class is a reserved word of Python"),
         (&["-y", "[1]"], "--params-yaml: give parameters as names with values"),
         (&["-y", "a: !!set {1}"], "!!set is not a type of a parameter"),
         (&["-b", "???"], "--params-base64: this is not base64"),

@@ -133,7 +133,7 @@ fn a_key_shows_more_while_code_runs() {
         assert!(text.contains("\n  line 31\n") && text.ends_with("\n  over"), "{text}");
         let hint = text.lines().find(|line| line.starts_with("… 31 more lines ")).expect("a hint");
         match host {
-            "off" => assert_eq!(hint, "… 31 more lines (--view stream shows everything)"),
+            "off" => assert_eq!(hint, "… 31 more lines (show everything with --view stream)"),
             _ => {
                 let id = hint.split(' ').find(|word| word.starts_with('x')).expect("an id");
                 let ran = finish(command(&place.0, host, &["result", id]), b"").ok();

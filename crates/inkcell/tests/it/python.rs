@@ -95,7 +95,7 @@ fn without_a_python_there_is_a_next_step() {
     let ran = finish(command, b"").exits(3);
     assert_snapshot!(ran.stderr, @r"
     error: Python executable not found on PATH
-    hint: install python3 (3.9 or newer), or name one: --python PATH, or the setting python.interpreter
+    hint: install Python 3.9 or newer, or name one with --python PATH
     ");
 }
 
@@ -270,7 +270,7 @@ fn a_timeout_says_where_the_code_was() {
     assert_eq!(ran.stdout, "a\n");
     assert!(ran.stderr.contains("time.sleep(600)"), "{}", ran.stderr);
     let last = format!(
-        "error: Command timed out after {seconds} seconds; the kernel listened to the interrupt.\n"
+        "error: Command timed out after {seconds} seconds; the kernel stopped at the interrupt.\n"
     );
     assert!(ran.stderr.ends_with(&last), "{}", ran.stderr);
 }

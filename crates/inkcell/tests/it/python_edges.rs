@@ -70,7 +70,7 @@ fn a_reader_that_comes_back_gets_what_there_is() {
     // More than the pipe held.
     assert!(ended.stdout.len() > 1 << 16, "{}", ended.stdout.len());
     let sentence =
-        "error: Command timed out after 10 seconds; the kernel listened to the interrupt.\n";
+        "error: Command timed out after 10 seconds; the kernel stopped at the interrupt.\n";
     assert!(ended.stderr.contains(sentence), "{}", ended.stderr);
 }
 
@@ -242,7 +242,7 @@ fn a_script_without_its_program_is_told_so() {
     let env = env();
     script(&env.path("script"), "#!/no/such/python -u\n");
     let ran = run_py(&env, &["--python", "./script", "1"]).exits(3);
-    let wanted = "its first line names /no/such/python, which is not there";
+    let wanted = "its first line names /no/such/python, which does not exist";
     assert!(ran.stderr.contains(wanted), "{}", ran.stderr);
 }
 

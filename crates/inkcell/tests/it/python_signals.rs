@@ -29,7 +29,7 @@ fn an_interrupt_stops_the_code() {
     assert_eq!(ended.status.signal(), Some(2), "{ended:?}");
     assert!(ended.stderr.contains("time.sleep(600)"), "{}", ended.stderr);
     assert!(ended.stderr.contains("KeyboardInterrupt"), "{}", ended.stderr);
-    let last = "error: Interrupted; the kernel listened to the interrupt.\n";
+    let last = "error: Interrupted; the kernel stopped at the interrupt.\n";
     assert!(ended.stderr.ends_with(last), "{}", ended.stderr);
     kernel.is_gone_already();
 }

@@ -308,14 +308,14 @@ fn a_search_names_cell_and_line() {
 fn lines_and_cells_are_not_mixed() {
     let env = env();
     env.put("nb.ipynb", rich());
-    let lines = "it shows cells, not lines; leave out a line selector";
+    let lines = "this view shows cells, not lines; remove a line selector";
     let raw = "the stored JSON (:raw) is shown as it is or by lines";
     let table: [(&[&str], &str); 8] = [
         (&["nb.ipynb:1-2", "--outline"], lines),
         (&["nb.ipynb:1-2", "--search", "x"], lines),
         (&["nb.ipynb:1-2", "--outputs", "full"], lines),
-        (&["nb.ipynb", "--outline", "--page"], "it shows cells, not lines; leave out --page"),
-        (&["nb.ipynb", "--search", "x", "--pad"], "it shows cells, not lines; leave out --pad"),
+        (&["nb.ipynb", "--outline", "--page"], "this view shows cells, not lines; remove --page"),
+        (&["nb.ipynb", "--search", "x", "--pad"], "this view shows cells, not lines; remove --pad"),
         (&["nb.ipynb:raw", "--outline"], raw),
         (&["nb.ipynb:raw:1-2", "--cells", "0"], raw),
         (&["nb.ipynb:raw", "--page"], raw),

@@ -273,7 +273,7 @@ fn a_prompt_restarts_moves_and_saves() {
     prompt.cell("here");
     prompt.pty.wait_for("NameError: name 'here' is not defined");
     prompt.cell(":attach nowhere");
-    prompt.pty.wait_for("error: there is no session nowhere");
+    prompt.pty.wait_for("error: no session named 'nowhere'");
     prompt.cell(":attach other");
     prompt.pty.wait_for("Now in session other of ");
     prompt.cell("print('there', there)");

@@ -180,7 +180,7 @@ fn what_cannot_be_run_is_told_in_a_sentence() {
     env.put("plain.txt", "text");
     std::fs::create_dir(env.path("folder.ipynb")).expect("a folder");
     for (args, code, words, hint) in [
-        (vec!["twice.ipynb"], 2, "\"execution_count\" stands more than once in cell 0", ""),
+        (vec!["twice.ipynb"], 2, "\"execution_count\" occurs more than once in cell 0", ""),
         (
             vec!["read only.ipynb"],
             2,
@@ -292,11 +292,17 @@ fn a_full_disk_costs_no_outputs() {
         "$1" run /mnt/nb.ipynb --resume
         ls -A /mnt
     "#;
-    let wanted = "error: the outputs are not in the file: /mnt/nb.ipynb: cannot write the new content: No space left on device (os error 28)\n\
-                  hint: they are kept and go into it with the next command on it\ncode 3\n2\nfiller\nnb.ipynb\n3\n\
-                  there was nothing to run\n\
-                  note: 3 cells that an earlier run had finished were not run again; their variables are not there\n\
-                  nb.ipynb\n";
+    let wanted = "error: the outputs were not saved: /mnt/nb.ipynb: cannot write the new content: No space left on device (os error 28)\n\
+        hint: they are kept, and the next command on the notebook saves them\n\
+        code 3\n\
+        2\n\
+        filler\n\
+        nb.ipynb\n\
+        3\n\
+        there was nothing to run\n\
+        note: 3 cells that an earlier run had finished were not run again; their variables are not there\n\
+        nb.ipynb\n\
+        ";
     assert_eq!(in_namespace(&env, script), wanted);
 }
 
@@ -329,11 +335,15 @@ fn outputs_that_can_go_nowhere_are_told_as_lost() {
     let told = in_namespace(&env, script);
     let (error, rest) = told.split_once('\n').expect("lines");
     assert!(
-        error.starts_with("error: the outputs are not in the file: ") && error.contains("No space"),
+        error.starts_with("error: the outputs were not saved: ") && error.contains("No space"),
         "{told}"
     );
-    let wanted = "hint: they could not be kept either; mend that, then run it again with --resume\n\
-                  code 3\n1\n1 cell ran\n2\n";
+    let wanted = "hint: they could not be kept either; fix that, then run the notebook again with --resume\n\
+        code 3\n\
+        1\n\
+        1 cell ran\n\
+        2\n\
+        ";
     assert_eq!(rest, wanted);
 }
 

@@ -30,8 +30,9 @@ fn an_edit_against_an_older_version_is_carried_over_or_refused() {
     let ran =
         env.run(&["edit", "nb.ipynb", "replace", "1", "--source", "mine", "--hash", &seen]).ok();
     assert!(ran.stdout.contains("  Cell: aaaa1111 (index 2)\n"), "{}", ran.stdout);
-    let note =
-        format!("  Note: merged: the file had changed since version {seen}, in other cells\n");
+    let note = format!(
+        "  Note: merged with changes that others made to other cells since version {seen}\n"
+    );
     assert!(ran.stdout.contains(&note), "{}", ran.stdout);
     // Another program has changed the cell since it was read.
     let before = env.get("nb.ipynb");
@@ -40,9 +41,11 @@ fn an_edit_against_an_older_version_is_carried_over_or_refused() {
     assert_eq!(
         ran.stderr,
         format!(
-            "error: nb.ipynb was changed by someone else since version {seen} (it is now {latest}): cell 1 \
-             (id aaaa1111) was changed and is cell 2 now\nIn the file, cell 2 (id aaaa1111) is:\n> mine\n\
-             hint: nothing was written; read it again (inkcell read nb.ipynb) and repeat the edit\n"
+            "error: nb.ipynb has changed since version {seen} (it is now {latest}): cell 1 (id aaaa1111) was changed and is cell 2 now\n\
+                In the file, cell 2 (id aaaa1111) is:\n\
+                > mine\n\
+                hint: nothing was written; read the notebook again with 'inkcell read nb.ipynb' and repeat the edit\n\
+                "
         )
     );
     assert_eq!(env.get("nb.ipynb"), before);
@@ -52,7 +55,8 @@ fn an_edit_against_an_older_version_is_carried_over_or_refused() {
     let ran = env.run(&["edit", "nb.ipynb", "delete", "0", "--hash", "latest"]).exits(2);
     assert_eq!(
         ran.stderr,
-        "error: --hash: \"latest\" is not a version; inkcell read shows it, 16 hexadecimal digits\n"
+        "error: --hash: \"latest\" is not a version (16 hexadecimal digits, as 'inkcell read' \
+         shows them)\n"
     );
     let ran = env.run(&["edit", "nb.ipynb", "delete", "0", "--hash", "0123456789abcdef"]).exits(4);
     assert!(ran.stderr.contains("version 0123456789abcdef is not known here"), "{}", ran.stderr);
@@ -213,8 +217,8 @@ fn a_read_only_file_is_written_only_by_force() {
     let ran = env.run(&["edit", "nb.ipynb", "delete", "0"]).exits(2);
     assert_eq!(
         ran.stderr,
-        "error: nb.ipynb is read-only (mode 444); nothing was written\nhint: make it writable (chmod u+w \
-         nb.ipynb), or write anyway with --force\n"
+        "error: nb.ipynb is read-only (mode 444); nothing was written\nhint: make it writable \
+         with 'chmod u+w nb.ipynb', or write anyway with --force\n"
     );
     assert_eq!(env.get("nb.ipynb"), rich().as_bytes());
     env.run(&["edit", "nb.ipynb", "delete", "0", "--force"]).ok();

@@ -185,7 +185,7 @@ fn a_notebook_of_a_server_is_run_by_its_path() {
     command.env("PI_PYTHON_GATEWAY_TOKEN", "another");
     let ran = finish(command, b"").exits(3);
     assert!(ran.stderr.contains("requires authentication"), "{ran:?}");
-    assert!(ran.stderr.contains("the token that is set is not accepted"), "{ran:?}");
+    assert!(ran.stderr.contains("the server does not accept this token"), "{ran:?}");
 }
 
 /// A change that another user saved during the run is not overwritten, and nothing of the run is lost.

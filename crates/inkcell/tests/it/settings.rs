@@ -59,7 +59,7 @@ fn what_a_file_says_wrong_is_told_with_its_line() {
     let table = [
         (
             "\npython.shel = 'lite'",
-            "config.toml:2: there is no setting python.shel; the nearest is python.shell\n",
+            "config.toml:2: no setting named 'python.shel'; did you mean python.shell?\n",
         ),
         (
             "[python]\nshell = 'bash'",
@@ -69,8 +69,8 @@ fn what_a_file_says_wrong_is_told_with_its_line() {
             "kernel.interrupt_grace = 'long'",
             "config.toml:1: kernel.interrupt_grace is \"long\"; it is a number of seconds above 0",
         ),
-        ("[python", "config.toml:1: is no TOML: "),
-        ("\u{0}", "config.toml:1: is no TOML: "),
+        ("[python", "config.toml:1: not valid TOML: "),
+        ("\u{0}", "config.toml:1: not valid TOML: "),
     ];
     for name in [USER, PROJECT] {
         for (text, wanted) in table {
@@ -85,7 +85,7 @@ fn what_a_file_says_wrong_is_told_with_its_line() {
         std::fs::remove_file(env.path(name)).expect("it was there");
     }
     let ran = with(&env, &["settings"], &[("INKCELL_CONFIG", "/no/such.toml")]).exits(2);
-    let wanted = "error: INKCELL_CONFIG: names /no/such.toml, which is not there\n";
+    let wanted = "error: INKCELL_CONFIG: names /no/such.toml, which does not exist\n";
     assert_eq!(ran.stderr, wanted);
     let ran = with(&env, &["settings"], &[("PI_KERNEL_ZYGOTE", "maybe")]).exits(2);
     assert_eq!(ran.stderr, "error: PI_KERNEL_ZYGOTE: is \"maybe\"; it is on or off\n");
@@ -109,7 +109,8 @@ fn a_project_cannot_pass_variables() {
     let ran = with(&env, &args, &variables).ok();
     assert_eq!(ran.stdout, "None\n");
     for name in ["env.pass", "env.mode", "state.dir"] {
-        let wanted = format!(": {name} is not taken from a project's file; set it in your own\n");
+        let wanted =
+            format!(": {name} cannot be set in a project's file; set it in your own settings\n");
         assert!(ran.stderr.contains(&wanted), "{}", ran.stderr);
     }
     assert!(ran.stderr.lines().all(|line| line.starts_with("warning: ")), "{}", ran.stderr);
@@ -204,7 +205,8 @@ fn a_token_is_not_shown() {
     let ran = env.run(&["settings"]).ok();
     assert!(!ran.stdout.contains(token) && !ran.stderr.contains(token), "{}", ran.stderr);
     for name in ["gateway.token", "gateway.url"] {
-        let wanted = format!(": {name} is not taken from a project's file; set it in your own\n");
+        let wanted =
+            format!(": {name} cannot be set in a project's file; set it in your own settings\n");
         assert!(ran.stderr.contains(&wanted), "{}", ran.stderr);
         assert_eq!(setting(&env, name, &[]), ("null".to_owned(), "default".to_owned()));
     }
@@ -215,7 +217,7 @@ fn a_token_is_not_shown() {
 fn a_misspelt_variable_is_told() {
     let env = env();
     let ran = with(&env, &["settings", "python.shell"], &[("INKCELL_PYTHON_SHEL", "ipython")]).ok();
-    let wanted = "warning: INKCELL_PYTHON_SHEL sets nothing; the nearest that does is INKCELL_PYTHON_SHELL\n";
+    let wanted = "warning: INKCELL_PYTHON_SHEL sets nothing; did you mean INKCELL_PYTHON_SHELL?\n";
     assert_eq!(ran.stderr, wanted);
     assert_eq!(ran.stdout, "python.shell  lite  (default)\n");
     let others = [("INKCELL_MY_OWN_THING", "1"), ("PI_PYTHON_SHEL", "ipython")];
@@ -238,7 +240,7 @@ fn words_are_joined_either_way() {
     assert!(ran.stderr.ends_with(wanted), "{}", ran.stderr);
     put(&env, USER, "python.toolMod = 'both'\n");
     let ran = env.run(&["settings"]).exits(2);
-    let wanted = "there is no setting python.toolMod; the nearest is python.toolMode\n";
+    let wanted = "no setting named 'python.toolMod'; did you mean python.toolMode?\n";
     assert!(ran.stderr.ends_with(wanted), "{}", ran.stderr);
 }
 
@@ -251,7 +253,7 @@ fn roots_can_be_set() {
     env.put("b.ipynb", inkcell_testkit::notebooks::small());
     put(&env, PROJECT, "notebook.roots = ['nowhere']\n");
     let ran = env.run(&["read", "b.ipynb"]).ok();
-    assert!(ran.stderr.contains("notebook.roots is not taken from a project's file"));
+    assert!(ran.stderr.contains("notebook.roots cannot be set in a project's file"));
     std::fs::remove_file(env.path(PROJECT)).expect("it was there");
     put(&env, USER, "notebook.roots = ['in']\n");
     env.run(&["read", "in/a.ipynb"]).ok();

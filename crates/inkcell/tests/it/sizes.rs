@@ -202,8 +202,8 @@ fn the_limit_is_a_setting_and_is_told() {
     assert_eq!(
         ran.stderr,
         format!(
-            "error: nb.ipynb has {size} bytes, more than notebook.max_bytes allows (100)\nhint: raise the limit \
-             with INKCELL_NOTEBOOK_MAX_BYTES=<bytes>\n"
+            "error: nb.ipynb has {size} bytes, more than notebook.max_bytes allows (100)\nhint: \
+             raise the limit with INKCELL_NOTEBOOK_MAX_BYTES=BYTES\n"
         )
     );
     let ran = run("lots", &["read", "nb.ipynb"]).exits(2);

@@ -64,12 +64,12 @@ fn every_failure_has_its_code() {
     let env = env();
     env.put("nb.ipynb", small());
     let table: [(&[&str], i32, &str); 15] = [
-        (&["notbook"], 2, "there is no tool notbook; did you mean notebook?"),
-        (&["result", "--tools", "compat"], 2, "there is no tool result"),
-        (&["eval", "--tools", "default"], 2, "there is no tool eval"),
+        (&["notbook"], 2, "no tool named 'notbook'; did you mean notebook?"),
+        (&["result", "--tools", "compat"], 2, "no tool named 'result'"),
+        (&["eval", "--tools", "default"], 2, "no tool named 'eval'"),
         (&["read", "{path}"], 2, "the arguments are not JSON: key must be a string"),
         (&["read", "[1]"], 2, "the arguments are not an object: [1]"),
-        (&["read", r#"{"pat": "x"}"#], 2, "there is no argument pat; did you mean path?"),
+        (&["read", r#"{"pat": "x"}"#], 2, "no argument named 'pat'; did you mean path?"),
         (&["read", r#"{"path": "no.txt"}"#], 5, "File not found: no.txt"),
         (
             &["NotebookEdit", r#"{"notebook_path": "no.ipynb", "cell_id": "1"}"#],
@@ -132,7 +132,8 @@ fn sessions_end_with_the_command() {
     let ran = run(&env, &["python", long]).ok();
     assert!(ran.stdout.contains("begun\n\n[still running"), "{}", ran.stdout);
     assert!(!ran.stdout.contains("result"), "nobody can ask again: {}", ran.stdout);
-    let told = "note: code that was still running was stopped; sessions end with the command\n";
+    let told =
+        "note: code that was still running was stopped, because sessions end with this command\n";
     assert_eq!(ran.stderr, told);
 }
 

@@ -65,7 +65,7 @@ fn a_script_is_refused_with_its_line() {
     assert_eq!(env.names(), ["nb.ipynb", "nb.py"]);
     let ran = env.run(&["run", "nb.py"]).exits(2);
     assert!(
-        ran.stderr.contains("hint: run it as code: inkcell py --cells --file nb.py"),
+        ran.stderr.contains("hint: run it as code with 'inkcell py --cells --file nb.py'"),
         "{}",
         ran.stderr
     );
@@ -138,10 +138,10 @@ fn cells_that_are_left_out_are_named_and_can_be_dropped_by_number() {
     let ran = env.run_with(&["write", "nb.ipynb"], text).exits(2);
     assert_eq!(
         ran.stderr,
-        "error: nb.ipynb: the text leaves out 2 cells: cell 1 (id aaaa1111), cell 2 (id cccc3333); nothing \
-         was written. To delete exactly 2 cells, say how many are dropped; to change some cells only, \
-         write the whole text back or change them one by one\nhint: to delete them, say how many you mean: \
-         --drop 2\n"
+        "error: nb.ipynb: the text leaves out 2 cells: cell 1 (id aaaa1111), cell 2 (id \
+         cccc3333); nothing was written. To delete exactly 2 cells, say how many are dropped; to \
+         change some cells only, write the whole text back or change them one by one\nhint: to \
+         delete them, add --drop 2\n"
     );
     env.run_with(&["write", "nb.ipynb", "--drop", "1"], text).exits(2);
     env.run_with(&["write", "nb.ipynb", "--drop", "3"], text).exits(2);
@@ -193,8 +193,8 @@ fn a_missing_notebook_is_made_from_text() {
     let ran = env.run_with(&["write", "gone.ipynb"], "").exits(2);
     assert_eq!(
         ran.stderr,
-        "error: gone.ipynb is not there and the text is empty, so there is nothing to write\nhint: check the \
-         path, or make the notebook first: inkcell new gone.ipynb\n"
+        "error: gone.ipynb does not exist and the text is empty, so there is nothing to \
+         write\nhint: check the path, or create the notebook with 'inkcell new gone.ipynb'\n"
     );
     let ran = env.run_with(&["write", "notes.txt"], "# %% [code]\nx").exits(2);
     assert_eq!(
@@ -251,7 +251,8 @@ fn the_json_of_a_notebook_is_stored_as_it_is() {
     let table = [
         (
             "{\"cells\": [",
-            "error: the text for nb.ipynb is no notebook: it begins like the JSON of a notebook, but line 1",
+            "error: the text for nb.ipynb is not a notebook: it begins like the JSON of a \
+             notebook, but line 1",
         ),
         ("{\"x\": 1}", "error: Invalid notebook structure (missing cells array): nb.ipynb"),
         ("{\"cells\": [1]}", "error: Invalid notebook cell 0 in nb.ipynb"),
@@ -290,8 +291,9 @@ fn an_older_text_is_merged_or_refused() {
     env.run(&["edit", "nb.ipynb", "insert", "--at", "start", "--source", "top"]).ok();
     let args = ["write", "nb.ipynb", "--hash", version];
     let ran = env.run_with(&args, read.stdout.replace("prose", "verse")).ok();
-    let note =
-        format!("  Note: merged: the file had changed since version {version}, in other cells\n");
+    let note = format!(
+        "  Note: merged with changes that others made to other cells since version {version}\n"
+    );
     assert!(ran.stdout.contains(&note), "{}", ran.stdout);
     let now = env.run(&["read", "nb.ipynb", "--no-ids"]).ok().stdout;
     assert!(now.starts_with("# %% [code] cell:0\ntop\n") && now.contains("Some verse."), "{now}");

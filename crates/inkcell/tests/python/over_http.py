@@ -143,7 +143,7 @@ async def two_tokens():
             await ok(anna, "python", {"code": "1", "session": "of-anna"})
             assert "of-anna" not in await said(bert, "kernel", {"action": "list"})
             alone = await refused(bert, "kernel", {"action": "status", "session": "of-anna"})
-            assert alone.is_error and "there is no session of-anna" in text(alone), text(alone)
+            assert alone.is_error and "no session named 'of-anna'" in text(alone), text(alone)
 
             long = await said(anna, "python", {"code": "for n in range(30_000): print('anna', n)"})
             uri = "artifact://" + word_after(long, "artifact://")

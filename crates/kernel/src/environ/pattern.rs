@@ -28,7 +28,7 @@ pub enum EnvPattern {
 #[non_exhaustive]
 pub enum PatternError {
     /// The text before the `=`, or the whole text, is empty or blank.
-    #[error("{given:?} names no variable; write NAME, NAME=VALUE or a glob such as 'AWS_*'")]
+    #[error("{given:?} is not a variable; write NAME, NAME=VALUE or a glob such as 'AWS_*'")]
     NoName {
         /// The text as the user wrote it.
         given: String,

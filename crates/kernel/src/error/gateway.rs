@@ -19,7 +19,8 @@ pub enum GatewayError {
     },
     /// The gateway knows the user, and does not allow the request.
     #[error(
-        "{at} does not allow this: {said}. If somebody else may, set PI_PYTHON_GATEWAY_TOKEN to their token."
+        "{at} does not allow this: {said}. To use another account, set PI_PYTHON_GATEWAY_TOKEN to \
+         its token."
     )]
     Forbidden {
         /// The gateway, as sentences begin with it.

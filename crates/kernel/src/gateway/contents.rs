@@ -53,7 +53,7 @@ pub enum ContentsError {
     #[error(transparent)]
     Gateway(#[from] GatewayError),
     /// The address is a gateway, which has kernels but no files.
-    #[error("{at} has no files; a notebook of a server is one of a Jupyter server or a Hub's")]
+    #[error("{at} has no files; give a Jupyter server, or a Hub's")]
     NoFiles {
         /// The gateway that was asked.
         at: GatewayName,
@@ -65,7 +65,7 @@ pub enum ContentsError {
         path: ContentsPath,
     },
     /// The file exists and is not a notebook.
-    #[error("{path} on the server is no notebook")]
+    #[error("{path} on the server is not a notebook")]
     NotANotebook {
         /// Path as the caller gave it.
         path: ContentsPath,
@@ -91,7 +91,7 @@ pub enum ContentsError {
         reason: &'static str,
     },
     /// The new content is not valid JSON.
-    #[error("what is to be written to {path} is no JSON: {source}")]
+    #[error("{path}: the new content is not valid JSON: {source}")]
     NoJson {
         /// Path of the file that was to be written.
         path: ContentsPath,

@@ -132,7 +132,7 @@ fn compiled(folder: &Path) -> BTreeSet<PathBuf> {
 fn check_own(folder: &Path) -> io::Result<()> {
     let found = fs::metadata(folder)?;
     let problem = if !found.is_dir() {
-        "is no folder"
+        "is not a folder"
     } else if found.uid() != rustix::process::geteuid().as_raw() {
         "belongs to another user"
     } else if found.mode() & 0o022 != 0 {

@@ -183,7 +183,7 @@ impl Kernel for RunnerKernel {
         let widgets = Arc::clone(&self.intent.widgets);
         async move {
             let made = known.get_or_init(|| async move {
-                let reason = "the kernel makes copies for somebody else".to_owned();
+                let reason = "the kernel is busy making other copies".to_owned();
                 let meeting = asked.unwrap_or(Err(NoCopies { reason }))?;
                 Copies::meet(meeting, pid, info.executable, (trace, widgets)).await.map(Arc::new)
             });

@@ -93,7 +93,7 @@ impl Connection {
         let text = fs::read_to_string(path)
             .map_err(|problem| format!("{shown} cannot be read: {problem}"))?;
         let read: Connection = serde_json::from_str(&text)
-            .map_err(|problem| format!("{shown} is no connection file: {problem}"))?;
+            .map_err(|problem| format!("{shown} is not a connection file: {problem}"))?;
         if read.signature_scheme != SCHEME && !read.key.is_empty() {
             let scheme = &read.signature_scheme;
             return Err(format!("{shown} asks for {scheme} signatures; only {SCHEME} is known"));
@@ -131,7 +131,7 @@ impl Connection {
             return Ok(Address::Ipc(PathBuf::from(format!("{}-{number}", self.ip))));
         }
         let ip = if self.ip == "localhost" { "127.0.0.1" } else { &self.ip };
-        let ip: IpAddr = ip.parse().map_err(|_| format!("{ip:?} is no IP address"))?;
+        let ip: IpAddr = ip.parse().map_err(|_| format!("{ip:?} is not an IP address"))?;
         Ok(Address::Tcp(SocketAddr::new(ip, number)))
     }
 }
@@ -260,7 +260,7 @@ mod tests {
         fs::write(&path, whole).unwrap();
         assert!(said().contains("only hmac-sha256 is known"), "{}", said());
         fs::write(&path, whole.replace("hmac-md5", "hmac-sha256")).unwrap();
-        assert!(said().contains("\"IP\" is no IP address"), "{}", said());
+        assert!(said().contains("\"IP\" is not an IP address"), "{}", said());
         fs::write(&path, whole.replace("hmac-md5", "hmac-sha256").replace("IP", "localhost"))
             .unwrap();
         assert!(Connection::read(&path).is_ok());

@@ -56,7 +56,7 @@ impl SocketType {
 /// Violation of the protocol by a peer.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub(crate) enum ZmtpError {
-    #[error("it is no ZeroMQ socket")]
+    #[error("not a ZeroMQ socket")]
     NotZmtp,
     #[error("it speaks version {0} of ZMTP, and 3 is needed")]
     Version(u8),

@@ -75,7 +75,7 @@ fn find_cell_problems(cell: CellView<'_>) -> Vec<&'static str> {
             if !starts(Key::Outputs, b'[') {
                 found.push("\"outputs\" must be a list");
             } else if !are_valid_outputs(value(Key::Outputs).unwrap_or_default()) {
-                found.push("\"outputs\" holds something that is no output");
+                found.push("\"outputs\" holds something that is not an output");
             }
             let count = value(Key::ExecutionCount);
             if count != Some(b"null") && cell.execution_count().is_none() {

@@ -56,7 +56,7 @@ fn text_is_replaced_in_all_cells() {
     assert_eq!(sub("b", "c c", Matches::One), Ok(vec![done(1, 1)]));
     let many = sub("c", "d", Matches::One).unwrap_err();
     assert!(
-        many.starts_with("the text to replace stands 5 times in the notebook: in cell 0"),
+        many.starts_with("the text to replace occurs 5 times in the notebook: in cell 0"),
         "{many}"
     );
     let none = sub("no", "d", Matches::All).unwrap_err();
@@ -190,7 +190,7 @@ fn a_substitution_must_match_once_unless_told_otherwise() {
 
     let found = problem(&text, sub("= 1", "= 2", Matches::One, keep));
     assert_eq!(found, OpError::ManyMatches { cell: cell(), count: 2, lines: vec![1, 2] });
-    assert!(found.to_string().contains("stands 2 times in cell 0 (lines 1, 2)"), "{found}");
+    assert!(found.to_string().contains("occurs 2 times in cell 0 (lines 1, 2)"), "{found}");
     for matches in [Matches::One, Matches::All] {
         let found = problem(&text, sub("print(y)", "", matches, keep));
         let nearest = vec![(3, "print(x)".to_owned())];

@@ -16,8 +16,8 @@ pub enum RenameError {
     },
     /// Python has no such name.
     #[error(
-        "{name:?} cannot be a name in Python; give letters, digits and _ that do not begin with a digit and are no \
-         keyword"
+        "{name:?} cannot be a name in Python; use letters, digits and _, not a digit first, and \
+         not a keyword"
     )]
     Name {
         /// The name as given.
@@ -25,8 +25,8 @@ pub enum RenameError {
     },
     /// No cell gives the notebook a value with this name.
     #[error(
-        "no cell makes {name} for the notebook, so there is nothing to rename; what a function, a class, an object or \
-         a magic has is changed with sub"
+        "no cell defines {name} at the top level, so there is nothing to rename; for names inside \
+         a function, a class, an object or a magic, use sub"
     )]
     NotMade {
         /// The name as given.

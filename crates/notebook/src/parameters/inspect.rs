@@ -43,7 +43,8 @@ pub enum NoParameters {
     Language(ParameterLanguage),
     /// The tagged cell is not a code cell.
     #[error(
-        "cell {cell} has the tag parameters and is no code ({kind}); tag the code cell that sets the defaults"
+        "cell {cell} has the tag parameters but is not code ({kind}); tag the code cell that sets \
+         the defaults"
     )]
     NoCode {
         /// Position of the cell, from 0.
@@ -53,7 +54,7 @@ pub enum NoParameters {
     },
     /// The tagged cell is not valid Python, so it would not run.
     #[error(
-        "cell {cell}, which has the tag parameters, is no whole Python: {problem} in line {line}"
+        "cell {cell}, which has the tag parameters, is not valid Python: {problem} in line {line}"
     )]
     Broken {
         /// Position of the cell, from 0.
@@ -139,7 +140,7 @@ fn check_assignment(parts: &[String]) -> Option<&'static str> {
         return None;
     }
     if is_blank(value) || targets.iter().any(is_blank) {
-        return Some("something is missing beside an equals sign");
+        return Some("something is missing next to an equals sign");
     }
     if value.trim_end().ends_with(['+', '-', '*', '/', '%', '@', '&', '|', '^', '<', '>']) {
         return Some("something is missing after an operator");
@@ -165,7 +166,7 @@ fn check_assignment(parts: &[String]) -> Option<&'static str> {
     (!has_other_words && targets.iter().any(is_words)).then_some(NO_NAME)
 }
 
-const NO_NAME: &str = "a value is given to what is no name";
+const NO_NAME: &str = "the left side of an assignment is not a name";
 
 /// Reads the parameters that a Python cell defines, in order.
 pub(super) fn read_definitions(source: &str) -> Vec<Parameter> {

@@ -190,7 +190,7 @@ pub enum ParameterError {
     },
     /// The name is a reserved word of the language.
     #[error(
-        "{name} is a word of {language} itself and cannot be the name of a parameter; choose another name"
+        "{name} is a reserved word of {language} and cannot name a parameter; choose another name"
     )]
     Keyword {
         /// The name that the caller gave.

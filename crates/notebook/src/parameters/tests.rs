@@ -178,7 +178,7 @@ fn names_that_are_none_are_refused() {
     }
     assert_eq!(
         name(Python, "class").unwrap_err(),
-        "class is a word of Python itself and cannot be the name of a parameter; choose another name"
+        "class is a reserved word of Python and cannot name a parameter; choose another name"
     );
     assert_eq!(name(R, "__x").unwrap(), "# Parameters\nx = 1\n");
 }
@@ -399,8 +399,10 @@ fn of_a_name_that_is_set_twice_the_later_default_counts() {
 #[test]
 fn a_broken_cell_is_told_by_its_line() {
     let (open, text) = ("a bracket is not closed", "a text is not closed");
-    let (name, side) =
-        ("a value is given to what is no name", "something is missing beside an equals sign");
+    let (name, side) = (
+        "the left side of an assignment is not a name",
+        "something is missing next to an equals sign",
+    );
     for (source, wanted) in [
         ("x = (1,\ny = 2", Some((1, open))),
         ("a = 1\nx = [1, 2\ny = 3\nz = 4", Some((2, open))),
@@ -427,7 +429,8 @@ fn a_broken_cell_is_told_by_its_line() {
     let op = EditOp::SetKind { cell: CellRef::Index(0), kind: CellKind::Markdown };
     markdown.apply(&[op], &mut IdSource::seeded(0)).unwrap();
     let told = markdown.parameters(ParameterLanguage::Python).unwrap_err().to_string();
-    let wanted = "cell 0 has the tag parameters and is no code (markdown); tag the code cell that sets the defaults";
+    let wanted = "cell 0 has the tag parameters but is not code (markdown); tag the code cell that sets \
+         the defaults";
     assert_eq!(told, wanted);
 }
 

@@ -24,7 +24,7 @@ impl Notebooks {
             return Ok((path, selector));
         };
         let problem =
-            "it is no selector; a selector is :10-20, :5, :3+4, :1-9,40-50, :raw or :raw:1-9";
+            "not a selector; a selector is :10-20, :5, :3+4, :1-9,40-50, :raw or :raw:1-9";
         let (argument, problem) = (path[at..].to_owned(), problem.to_owned());
         Err(EngineError::Argument { argument, problem })
     }

@@ -90,8 +90,8 @@ fn a_notebook_chooses_its_kernel() {
     let unknown = of_notebook("evcxr", "", &KernelWishes::default());
     assert_eq!(
         unknown,
-        "the notebook names the kernel evcxr, which is not installed, and does not say its language; \
-         installed: bash, ir, project, python3"
+        "the notebook names the kernel evcxr, which is not installed, and does not name its \
+         language; installed: bash, ir, project, python3"
     );
     let missing = of_notebook("julia-1.10", "julia", &KernelWishes::default());
     assert_eq!(
@@ -99,7 +99,7 @@ fn a_notebook_chooses_its_kernel() {
         "the notebook is for julia (kernel julia-1.10), and no kernel for that is installed; \
          installed: bash, ir, project, python3"
     );
-    let unusable = "/kernels/broken/kernel.json: is no kernelspec: no argv";
+    let unusable = "/kernels/broken/kernel.json: not a kernelspec: no argv";
     assert_eq!(of_notebook("broken", "python", &KernelWishes::default()), unusable);
     assert_eq!(of_notebook("broken", "julia", &KernelWishes::default()), unusable);
 }

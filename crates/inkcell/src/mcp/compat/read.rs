@@ -59,7 +59,7 @@ fn file(given: &str, notebooks: &Notebooks, reader: Reader) -> Result<String, En
     }
     let (bytes, _) = notebooks.read_bytes(path)?;
     if bytes[..bytes.len().min(LOOKED_AT)].contains(&0) {
-        let problem = format!("{} is no text ({})", visible_line(path), size(bytes.len() as u64));
+        let problem = format!("{} is not text ({})", visible_line(path), size(bytes.len() as u64));
         return Err(EngineError::Argument { argument: "path".to_owned(), problem });
     }
     Ok(match shown(&String::from_utf8_lossy(&bytes), &selector, reader).text {

@@ -320,7 +320,7 @@ async fn read_errors_word_for_word() {
         ("nb.ipynb:0", "Line selector 0 is invalid; lines are 1-indexed. Use :1."),
         ("nb.ipynb:5-2", "Invalid range 5-2: end must be >= start."),
         ("nb.ipynb:5+0", "Invalid range 5+0: count must be >= 1."),
-        ("x.bin", "path: x.bin is no text (3B)"),
+        ("x.bin", "path: x.bin is not text (3B)"),
         (".", ". is a folder, not a regular file"),
     ];
     for (path, message) in table {
@@ -420,7 +420,7 @@ async fn write_puts_whole_notebooks() {
     assert_ne!(notebook["cells"][0]["outputs"], json!([]));
     let error = desk.error("write", json!({"path": "nb.ipynb", "content": ""})).await;
     assert_eq!(error.message, "nb.ipynb: the text leaves out 1 cell; nothing was written");
-    assert_eq!(error.next.as_deref(), Some("give the text with the cells that should stay"));
+    assert_eq!(error.next.as_deref(), Some("give the text of all cells that you want to keep"));
     let error =
         desk.error("write", json!({"path": "nb.ipynb", "content": "\n# %% [code]\nx"})).await;
     let wanted = "Invalid notebook editable representation for nb.ipynb: expected first line to be \
@@ -449,13 +449,13 @@ async fn write_puts_plain_files() {
     assert_eq!(desk.good("write", write.clone()).await, "Created a.txt (2 lines, 8B).");
     assert_eq!(desk.get("a.txt"), "one\ntwo\n");
     let same = desk.good("write", write).await;
-    assert_eq!(same, "a.txt holds that already; nothing was written.");
+    assert_eq!(same, "a.txt already has this content; nothing was written.");
     let text = desk.good("write", json!({"path": "a.txt", "content": "x"})).await;
     assert_eq!(text, "Wrote a.txt (1 line, 1B).");
     let error = desk.error("write", json!({"path": "../state/x", "content": "x"})).await;
     assert!(error.message.contains("is outside the allowed folders"), "{error:?}");
     let error = desk.error("write", json!({"path": "no/x.txt", "content": "x"})).await;
-    assert_eq!(error.next.as_deref(), Some("make the folder no first"));
+    assert_eq!(error.next.as_deref(), Some("create the folder no first"));
     // A link cannot be used to replace a notebook with something else.
     std::os::unix::fs::symlink("nb.ipynb", desk.path("link.txt")).unwrap();
     let error = desk.error("write", json!({"path": "link.txt", "content": "x"})).await;

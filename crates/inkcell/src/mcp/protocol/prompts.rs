@@ -34,7 +34,7 @@ const ALL: [Text; 3] = [
     },
     Text {
         name: "fix-notebook",
-        description: "Find out why a cell of a notebook fails, and mend it.",
+        description: "Find out why a cell of a notebook fails, and fix it.",
         text: "Read the outline of the notebook {path} and find the cells whose outputs are errors. Run their \
                code in a session to reproduce the failure, change only the cells that are wrong, and run them \
                again. Say what was wrong and what you changed.",

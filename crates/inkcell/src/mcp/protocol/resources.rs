@@ -32,7 +32,7 @@ pub(super) enum ResourceError {
     #[error("{uri} ({kind}, {}) is too large for one answer; its file is {path}", size(*bytes))]
     TooLarge { uri: String, kind: String, bytes: u64, path: String },
     /// The list has no such cursor, or no longer.
-    #[error("there is no place {0:?} in the list; list from its beginning")]
+    #[error("unknown cursor {0:?}; list from the beginning")]
     Cursor(String),
 }
 

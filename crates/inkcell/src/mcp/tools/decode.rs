@@ -211,13 +211,13 @@ mod tests {
             ),
             (
                 json!({"path": "x", "cells": [{"code": "1"}, {"cod": "1"}]}),
-                "there is no argument cells[1].cod; did you mean code?",
+                "no argument named 'cells[1].cod'; did you mean code?",
                 Some("use these: code, title"),
             ),
             (json!({"path": "x", "cells": [{}]}), "cells[0]: code is missing", Some("give code")),
             (
                 json!({"pat": "x"}),
-                "there is no argument pat; did you mean path?",
+                "no argument named 'pat'; did you mean path?",
                 Some("use these: path, mode, cells, count"),
             ),
             (json!({"file": "x"}), "`file` is not a field: use `path`", None),

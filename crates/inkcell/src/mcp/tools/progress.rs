@@ -175,7 +175,7 @@ mod tests {
         let began = Instant::now();
         let mut teller = Teller::new(Some(sender), 3, began);
         teller.tell(began + HEARTBEAT);
-        assert_eq!(heard.try_recv().unwrap().message, "waiting for its turn, 5 s");
+        assert_eq!(heard.try_recv().unwrap().message, "queued for 5 s");
         teller.take(entry(1, ExecEvent::Started { count: Some(2) }));
         assert_eq!(teller.due(), began + 2 * HEARTBEAT);
         teller.tell(began + 2 * HEARTBEAT);

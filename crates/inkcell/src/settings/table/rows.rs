@@ -65,8 +65,8 @@ pub(crate) static TABLE: [Row; 50] = [
         "python.interpreter",
         Kind::Text("the path of an interpreter or of an environment, or a name on PATH"),
         "",
-        "The Python that runs code. Without it: VIRTUAL_ENV, CONDA_PREFIX, .venv and venv of the working \
-         folder, the managed environment, then python and python3 on PATH.",
+        "Python interpreter that runs code. If unset: VIRTUAL_ENV, CONDA_PREFIX, .venv and venv \
+         in the working folder, the managed environment, then python and python3 on PATH.",
     )
     .told(),
     row(
@@ -74,23 +74,24 @@ pub(crate) static TABLE: [Row; 50] = [
         "python.shell",
         Kind::Choice(&["lite", "ipython"]),
         "lite",
-        "Whose rules cells follow: inkcell's own shell, which needs nothing, or the interpreter's own \
-         IPython.",
+        "Shell that interprets cells: inkcell's own, which needs no packages, or the IPython \
+         installed in the interpreter.",
     ),
     row(
         Key::PythonPrelude,
         "python.prelude",
         Kind::Choice(&["full", "minimal", "off"]),
         "full",
-        "Which helper functions a kernel starts with: all, those for the shell and for displays, or none. A notebook's \
-         kernel starts with none, as in Jupyter.",
+        "Helper functions that a kernel starts with: all, only those for the shell and for \
+         displays, or none. A notebook's kernel starts with none, as in Jupyter.",
     ),
     row(
         Key::PythonPreload,
         "python.preload",
         Kind::List("names of modules"),
         "",
-        "Modules a fork server imports ahead, so that kernels copied from it have them at once.",
+        "Modules that a fork server imports ahead, so that kernels copied from it have them at \
+         once.",
     )
     .told(),
     row(
@@ -98,22 +99,23 @@ pub(crate) static TABLE: [Row; 50] = [
         "python.project_modules",
         Kind::Switch,
         "on",
-        "Whether a kernel loads the Python files of .inkcell/modules, .omp/modules and .pi/modules in its \
-         working folder.",
+        "Load the Python files in .inkcell/modules, .omp/modules and .pi/modules of the working \
+         folder into each kernel.",
     ),
     row(
         Key::PythonStartTimeout,
         "python.start_timeout",
         Kind::Seconds,
         "30",
-        "How long a kernel may take to be ready.",
+        "Time a kernel may take to start.",
     ),
     row(
         Key::PythonTimeout,
         "python.timeout",
         Kind::SecondsOr("off"),
         "30",
-        "How long the code of a call may run when the call does not say; then it is interrupted.",
+        "Time the code of a call may run before inkcell interrupts it, unless the call sets its \
+         own limit.",
     )
     .elsewhere(&[(Profile::CommandLine, "off")]),
     row(
@@ -121,8 +123,8 @@ pub(crate) static TABLE: [Row; 50] = [
         "python.toolMode",
         Kind::Choice(&["ipy-only", "bash-only", "both"]),
         "both",
-        "Which tools an agent is offered: those that run Python, those that do not, or all. PI_PY counts over \
-         it: 0 or bash, 1 or py, mix or both; other words are ignored.",
+        "Tools offered to an agent: those that run Python, those that do not, or all. PI_PY takes \
+         precedence: 0 or bash, 1 or py, mix or both; other values are ignored.",
     )
     .overridden_by(&PY),
     row(
@@ -130,45 +132,47 @@ pub(crate) static TABLE: [Row; 50] = [
         "python.kernelMode",
         Kind::Choice(&["session", "per-call"]),
         "session",
-        "Whether a kernel remembers what earlier calls did, or ends with its call.",
+        "Keep a kernel's variables between calls, or end the kernel with its call.",
     ),
     row(
         Key::PythonBackend,
         "python.backend",
         Kind::Choice(&["runner", "gateway", "zmq"]),
         "runner",
-        "What makes kernels: inkcell's own runner, which needs nothing but Python, a Jupyter gateway, or a \
-         Jupyter kernel of this machine. An address in gateway.url means gateway when this is not set.",
+        "Backend that starts kernels: inkcell's own runner, which only needs Python, a Jupyter \
+         gateway, or a Jupyter kernel on this machine. If unset, an address in gateway.url means \
+         gateway.",
     ),
     row(
         Key::PythonSharedGateway,
         "python.sharedGateway",
         Kind::Switch,
         "on",
-        "Whether the gateway that inkcell starts is one for all that need one.",
+        "Share the gateway that inkcell starts among all sessions that need one.",
     ),
     row(
         Key::PythonSkipCheck,
         "python.skip_check",
         Kind::Switch,
         "off",
-        "Whether Python is taken to be there without a look when tools are offered.",
+        "Offer tools that run Python without checking first that Python works.",
     ),
     row(
         Key::PythonIpcTrace,
         "python.ipc_trace",
         Kind::Switch,
         "off",
-        "Whether the type, id and channel of every message to and from a kernel are logged, whatever \
-         log.level says. What a message says is never logged.",
+        "Log the type, ID and channel of every message to and from a kernel, at any log.level. \
+         The content of messages is never logged.",
     ),
     row(
         Key::GatewayUrl,
         "gateway.url",
         Kind::Url,
         "",
-        "A Jupyter gateway or server that is there already, as its address is pasted from a browser; a token in it is \
-         taken, and not shown. Without it inkcell starts one when one is needed.",
+        "Address of a running Jupyter gateway or server, as copied from a browser. inkcell uses a \
+         token in the address and never shows it. If unset, inkcell starts a gateway when it \
+         needs one.",
     )
     .also_set_by(&["PYTHON_GATEWAY_URL"])
     .for_user_alone(),
@@ -177,7 +181,7 @@ pub(crate) static TABLE: [Row; 50] = [
         "gateway.token",
         Kind::Secret("the token of that gateway"),
         "",
-        "What the gateway of gateway.url wants to be told. It is never shown, and code never gets it.",
+        "Token for the gateway at gateway.url. inkcell never shows it and never passes it to code.",
     )
     .also_set_by(&["PYTHON_GATEWAY_TOKEN"])
     .for_user_alone(),
@@ -186,7 +190,7 @@ pub(crate) static TABLE: [Row; 50] = [
         "gateway.token_file",
         Kind::Text("the path of a file"),
         "",
-        "A file whose first line is that token, where gateway.token is not set.",
+        "File whose first line is the token, used if gateway.token is not set.",
     )
     .for_user_alone(),
     row(
@@ -194,8 +198,8 @@ pub(crate) static TABLE: [Row; 50] = [
         "gateway.insecure",
         Kind::Switch,
         "off",
-        "Whether a gateway on another machine may be spoken to over http://, where everybody on the way can read \
-         the token and run code.",
+        "Allow http:// to a gateway on another machine. Not encrypted: anyone on the network path \
+         can read the token and run code.",
     )
     .for_user_alone(),
     row(
@@ -203,7 +207,7 @@ pub(crate) static TABLE: [Row; 50] = [
         "gateway.authorities",
         Kind::Text("the path of a PEM file"),
         "",
-        "Certificates to believe besides the system's when a gateway is spoken to over https://.",
+        "Extra certificates to trust, besides the system's, for a gateway over https://.",
     )
     .for_user_alone(),
     row(
@@ -211,8 +215,8 @@ pub(crate) static TABLE: [Row; 50] = [
         "gateway.start_timeout",
         Kind::Seconds,
         "",
-        "How long a kernel of the gateway of gateway.url may take to be ready, where that is longer than \
-         python.start_timeout: a cluster has to find room for it first.",
+        "Time a kernel on the gateway at gateway.url may take to start, if longer than \
+         python.start_timeout. A cluster may first have to find room for it.",
     )
     .for_user_alone(),
     row(
@@ -220,7 +224,7 @@ pub(crate) static TABLE: [Row; 50] = [
         "gateway.idle_stop",
         Kind::SecondsOr("never"),
         "never",
-        "After how long without a kernel a gateway ends that inkcell started.",
+        "Time without a kernel after which a gateway started by inkcell ends.",
     )
     .for_user_alone(),
     row(
@@ -228,7 +232,7 @@ pub(crate) static TABLE: [Row; 50] = [
         "host.use",
         Kind::Choice(&["auto", "on", "off"]),
         "auto",
-        "Whether commands that run code use a host that stays, so that sessions outlive them: always, never, or \
+        "Run code in the background host, so that sessions outlive commands: always, never, or \
          unless the variable CI is set.",
     )
     .for_user_alone(),
@@ -237,7 +241,7 @@ pub(crate) static TABLE: [Row; 50] = [
         "host.idle",
         Kind::SecondsOr("never"),
         "600",
-        "After how long without a session and without a client the host that commands share ends.",
+        "Time without sessions and clients after which the shared background host ends.",
     )
     .for_user_alone(),
     row(
@@ -245,8 +249,8 @@ pub(crate) static TABLE: [Row; 50] = [
         "http.token",
         Kind::Secret("a token of at least 32 characters"),
         "",
-        "What clients of inkcell mcp --http must send. Without it, and without --token-file, one is made for each \
-         start. It is never shown, and code never gets it.",
+        "Token that clients of inkcell mcp --http must send. If unset, and without --token-file, \
+         each start creates one. inkcell never passes it to code.",
     )
     .for_user_alone(),
     row(
@@ -254,40 +258,40 @@ pub(crate) static TABLE: [Row; 50] = [
         "kernel.zygote",
         Kind::Switch,
         "on",
-        "Whether kernels are copied from a fork server where that is possible. A command that runs once \
-         starts its kernel by itself.",
+        "Copy kernels from a fork server where possible. A command that runs once starts its own \
+         kernel.",
     ),
     row(
         Key::KernelPool,
         "kernel.pool",
         Kind::CountOr("none"),
         "none",
-        "How many Jupyter kernels wait, started and ready, for the next session that wants one like the last. A \
-         command that runs once has none.",
+        "Number of Jupyter kernels kept ready for the next session of the same kind. A command \
+         that runs once keeps none.",
     ),
     row(
         Key::KernelInterruptGrace,
         "kernel.interrupt_grace",
         Kind::Seconds,
         "3",
-        "How long code may take to listen to interrupts before its kernel is ended.",
+        "Time code may take to react to an interrupt before inkcell ends its kernel.",
     ),
     row(
         Key::KernelRetry,
         "kernel.retry",
         Kind::Choice(&["once", "if-not-started", "never"]),
         "if-not-started",
-        "Whether code is run again when its kernel died: once, only when it had not begun, or never. The \
-         answer says when it was.",
+        "Run code again after its kernel died: once, only if it had not begun, or never. The \
+         answer says if code ran again.",
     ),
     row(
         Key::KernelMaxSessions,
         "kernel.max_sessions",
         Kind::Count,
         "8",
-        "How many sessions may exist at once. To start one more, the session that has been idle longest is closed, and \
-         the answer says so. A session that is busy or attached is never closed. Kernels of a batch do not count; -j \
-         sets their number.",
+        "Number of sessions that may exist at once. To start one more, inkcell closes the session \
+         that has been idle longest, and says so. It never closes a busy or attached session. \
+         Kernels of a batch do not count; -j sets their number.",
     )
     .elsewhere(&[(Profile::Compat, "4")]),
     row(
@@ -295,8 +299,8 @@ pub(crate) static TABLE: [Row; 50] = [
         "kernel.idle",
         Kind::SecondsOr("never"),
         "7200",
-        "After how long a session that is not used is closed. With the default tools one whose client is \
-         still connected is not.",
+        "Time after which an idle session is closed. With the default tools, a session whose \
+         client is still connected stays open.",
     )
     .elsewhere(&[(Profile::Compat, "300")]),
     row(
@@ -304,8 +308,8 @@ pub(crate) static TABLE: [Row; 50] = [
         "env.mode",
         Kind::Choice(&["filtered", "inherit"]),
         "filtered",
-        "What of the environment code gets: what the filter lets pass, or all of it as any command in a shell \
-         does. inkcell's own secrets never pass.",
+        "Environment variables passed to code: those the filter allows, or all of them, as for \
+         any command in a shell. inkcell's own secrets are never passed.",
     )
     .elsewhere(&[(Profile::CommandLine, "inherit")])
     .for_user_alone(),
@@ -314,7 +318,7 @@ pub(crate) static TABLE: [Row; 50] = [
         "env.pass",
         Kind::Patterns,
         "",
-        "Variables that pass the filter: NAME, NAME=VALUE, or a glob such as AWS_*.",
+        "Variables that the filter allows: NAME, NAME=VALUE, or a glob such as AWS_*.",
     )
     .for_user_alone(),
     row(
@@ -322,21 +326,21 @@ pub(crate) static TABLE: [Row; 50] = [
         "output.bytes",
         Kind::Bytes,
         "51200",
-        "How much text of one cell an answer shows. All of it is in the artifact the answer names.",
+        "Text of one cell shown in an answer. The artifact that the answer names has all of it.",
     ),
     row(
         Key::OutputLines,
         "output.lines",
         Kind::Count,
         "3000",
-        "How many lines of a text an answer shows, where texts are cut by lines.",
+        "Lines of a text shown in an answer, where texts are cut by lines.",
     ),
     row(
         Key::OutputCallBytes,
         "output.call_bytes",
         Kind::Bytes,
         "24576",
-        "How much text an answer shows of all cells of a call together.",
+        "Text of all cells of a call shown in one answer.",
     )
     .elsewhere(&[(Profile::Compat, "102400"), (Profile::CommandLine, "204800")]),
     row(
@@ -344,7 +348,8 @@ pub(crate) static TABLE: [Row; 50] = [
         "output.cut_bytes",
         Kind::BytesOr("off"),
         "8192",
-        "How much of an output an answer shows when the whole does not fit: its beginning and its end. off: as much as fits.",
+        "Part of an output shown when the whole does not fit: its beginning and its end. off: as \
+         much as fits.",
     )
     .elsewhere(&[(Profile::Compat, "off"), (Profile::CommandLine, "off")]),
     row(
@@ -352,45 +357,45 @@ pub(crate) static TABLE: [Row; 50] = [
         "output.line_bytes",
         Kind::BytesOr("off"),
         "off",
-        "How much of one line.",
+        "Part of one line shown in an answer.",
     ),
     row(
         Key::OutputImages,
         "output.images",
         Kind::Choice(&["inline", "path", "off"]),
         "inline",
-        "How pictures are answered: as pictures, as the path of a file, or not at all. A line about each is \
-         there in any case.",
+        "Form of pictures in answers: the picture, the path of a file, or none. Each picture has \
+         a line of text in any case.",
     ),
     row(
         Key::OutputImageBytes,
         "output.image_bytes",
         Kind::Bytes,
         "262144",
-        "How large a picture in an answer may be; larger ones are scaled and packed anew. The original is \
-         stored.",
+        "Largest picture in an answer; larger ones are scaled down and compressed. The original \
+         is stored.",
     ),
     row(
         Key::OutputNotebookBytes,
         "output.notebook_bytes",
         Kind::BytesOr("off"),
         "off",
-        "How much of one output is written into a notebook; of a longer stream its beginning and end are, of a \
-         display its shorter forms.",
+        "Largest output written into a notebook. Of a longer stream, inkcell writes the beginning \
+         and the end; of a larger display, its smaller forms.",
     ),
     row(
         Key::ArtifactsSessionBytes,
         "artifacts.session_bytes",
         Kind::Bytes,
         "2147483648",
-        "How much stored output of one session is kept.",
+        "Stored output kept for one session.",
     ),
     row(
         Key::ArtifactsTotalBytes,
         "artifacts.total_bytes",
         Kind::Bytes,
         "10737418240",
-        "How much stored output of all sessions is kept.",
+        "Stored output kept for all sessions.",
     )
     .for_user_alone(),
     row(
@@ -398,7 +403,7 @@ pub(crate) static TABLE: [Row; 50] = [
         "artifacts.keep",
         Kind::Seconds,
         "1209600",
-        "For how long stored output is kept.",
+        "Time for which stored output is kept.",
     )
     .for_user_alone(),
     row(
@@ -406,17 +411,17 @@ pub(crate) static TABLE: [Row; 50] = [
         "results.keep",
         Kind::Seconds,
         "3600",
-        "How long you can fetch the result of a finished call by its id. The oldest results are dropped sooner if \
-         all of them take more than 16 MiB.",
+        "Time for which you can fetch the result of a finished call by its ID. Oldest results go \
+         sooner if all of them take more than 16 MiB.",
     ),
     row(
         Key::StateDir,
         "state.dir",
         Kind::Text("the path of a folder"),
         "",
-        "Where locks, versions, stored output, the managed environment and what else outlives a command are \
-         kept. Without it: $XDG_STATE_HOME/inkcell, else ~/.local/state/inkcell, else a private folder for \
-         temporary files.",
+        "Folder for locks, versions, stored output, the managed environment and all else that \
+         outlives a command. If unset: $XDG_STATE_HOME/inkcell, else ~/.local/state/inkcell, else \
+         a private temporary folder.",
     )
     .for_user_alone(),
     row(
@@ -424,14 +429,14 @@ pub(crate) static TABLE: [Row; 50] = [
         "notebook.max_bytes",
         Kind::Bytes,
         "2147483648",
-        "The largest notebook that is read.",
+        "Largest notebook that inkcell reads.",
     ),
     row(
         Key::NotebookTextIds,
         "notebook.text_ids",
         Kind::Choice(&["auto", "off"]),
         "auto",
-        "Whether markers in a notebook's text carry the ids of cells where that is possible.",
+        "Show cell IDs in the markers of a notebook's text where possible.",
     )
     .also_set_by(&["TEXT_IDS"]),
     row(
@@ -439,7 +444,8 @@ pub(crate) static TABLE: [Row; 50] = [
         "notebook.roots",
         Kind::List("paths of folders"),
         "",
-        "Notebooks outside these folders are refused; --root counts over it. Without it: anywhere.",
+        "Folders outside which inkcell refuses notebooks; --root takes precedence. If unset: no \
+         limit.",
     )
     .for_user_alone(),
     row(
@@ -447,8 +453,8 @@ pub(crate) static TABLE: [Row; 50] = [
         "log.level",
         Kind::Choice(&["off", "error", "warn", "info", "debug", "trace"]),
         "warn",
-        "How much is logged: kernels that died and failures of inkcell's own, with info also clients, calls by \
-         their names, and kernels that start and end. Arguments, code and output never are.",
+        "Detail of the log: dead kernels and failures of inkcell; with info also clients, calls \
+         by name, and kernels that start and end. Arguments, code and output are never logged.",
     )
     .elsewhere(&[(Profile::CommandLine, "off")])
     .also_set_by(&["LOG"])
@@ -458,8 +464,8 @@ pub(crate) static TABLE: [Row; 50] = [
         "log.file",
         Kind::Text("the path of a file"),
         "",
-        "Where the log goes; standard error without it. Lines are put behind those that are there, and a new \
-         file is for its owner alone. Nothing makes it shorter.",
+        "File for the log; if unset, standard error. inkcell appends to it, creates it readable \
+         by its owner only, and never truncates it.",
     )
     .for_user_alone(),
     row(
@@ -467,6 +473,6 @@ pub(crate) static TABLE: [Row; 50] = [
         "debug.startup",
         Kind::Switch,
         "off",
-        "Whether the stages of starting are written to standard error, each on a line.",
+        "Print the stages of starting to standard error, one a line.",
     ),
 ];

@@ -329,11 +329,11 @@ fn what_is_left_out_is_found_as_it_is_said() {
     let frame = much(&mut shown);
     assert!(frame.contains("… 10 more lines (ctrl+o to expand)\n  line 11\n"), "{frame}");
     assert!(frame.ends_with("⠋ Running… (esc to cancel)\n"), "{frame}");
-    shown.seen_later("inkcell result x1 shows them".to_owned());
+    shown.seen_later("show them with 'inkcell result x1'".to_owned());
     let frame = plain(&shown.still(COLLAPSED));
-    assert!(frame.contains("… 10 more lines (inkcell result x1 shows them)\n"), "{frame}");
+    assert!(frame.contains("… 10 more lines (show them with 'inkcell result x1')\n"), "{frame}");
     let frame = much(&mut Interactive::new(source("f()")).without_keys());
-    assert!(frame.contains("… 10 more lines (--view stream shows everything)"), "{frame}");
+    assert!(frame.contains("… 10 more lines (show everything with --view stream)"), "{frame}");
     assert!(frame.ends_with("Running… (ctrl+c to cancel)\n"), "{frame}");
 }
 

@@ -156,8 +156,8 @@ fn a_cell_that_is_taken_back_is_said_to_be() {
 #[test]
 fn a_timeout_is_told_with_the_output_so_far() {
     let late = |text| stopped(Some(5), cell(State::TimedOut, text));
-    let sentence = "Command timed out after 5 seconds; the kernel listened to the interrupt. Its \
-                    variables are kept.";
+    let sentence = "Command timed out after 5 seconds; the kernel stopped at the interrupt. Its variables \
+         are kept.";
     assert_eq!(text(vec![late("half")]), format!("[{sentence}]\nhalf"));
     let cells = vec![late("half"), cell(State::NeverRun, "")];
     let wanted = format!("[1/2]\n[{sentence}]\nhalf\n\nCell 1 aborted: {sentence}");
@@ -225,8 +225,8 @@ fn a_missed_variable_is_asked_of_the_user() {
     let mut one = summary(State::Error, vec![failed("")]);
     one.report.missed_variable = Some("TOKEN".to_owned());
     let said = of(&one).text;
-    let wanted = "[TOKEN is set where inkcell was started, but the kernel does not get it. Ask the user to list it in \
-                  `env.pass` of the user settings.]";
+    let wanted = "[TOKEN is set where inkcell was started, but inkcell does not pass it to the kernel. Ask \
+         the user to list it in `env.pass` of the user settings.]";
     assert!(said.ends_with(wanted), "{said}");
 }
 
@@ -308,8 +308,8 @@ fn lost_state_is_told_at_the_end() {
         Death { cause: DeathCause::Exit { code: 3 }, stderr_tail: String::new(), strays: vec![] };
     let mut one = cell(State::Done, "a");
     one.notes = vec![CallNote::StateLost(Loss::Died(death))];
-    let wanted = "a\n\n[the kernel is a new one, and variables of earlier calls are gone: the one before \
-                  exited with code 3]";
+    let wanted = "a\n\n[the kernel is new, and variables of earlier calls are gone: the one before exited \
+         with code 3]";
     assert_eq!(text(vec![one]), wanted);
 }
 
@@ -321,7 +321,7 @@ fn a_call_that_still_runs_names_its_execution() {
     assert_eq!(reply.text, "[1/2]\na\n\n[2/2]\nb\n\n[still running cell 2 of 2; execution x1]");
     assert!(!reply.is_error);
     let reply = of(&summary(State::Queued, vec![cell(State::Queued, "")]));
-    assert_eq!(reply.text, "[waiting for its turn; execution x1]");
+    assert_eq!(reply.text, "[queued; execution x1]");
 }
 
 /// A kernel that ended with its call keeps no state, and the reply does not promise any.

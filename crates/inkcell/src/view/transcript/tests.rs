@@ -80,9 +80,9 @@ fn session() -> Vec<SessionEvent> {
     ]
 }
 
-const FIRST: &str = "✓ [1/2] (12ms)\n  print(1)\nOutput\n  1\n\nNotebook insert in a.ipynb cell:2 \
-                     type:code\n✓ Inserted code at index 2 · 1 line · 3 total\n  y = 2\n\n[the kernel was \
-                     restarted; variables are gone]\n\n";
+const FIRST: &str = "✓ [1/2] (12ms)\n  print(1)\nOutput\n  1\n\nNotebook insert in a.ipynb cell:2 type:code\n✓ \
+     Inserted code at index 2 · 1 line · 3 total\n  y = 2\n\n[the kernel was restarted; its \
+     variables are gone]\n\n";
 const SECOND: &str = "● [2/2] running\n  work()\nOutput\n  half\n";
 
 /// B:T-02, B:T-10, B:T-23
@@ -212,14 +212,17 @@ fn a_pipe_gets_lines() {
     >>> print(1)
     1
     Notebook insert in a.ipynb cell:2 type:code
-    ✓ Inserted code at index 2 · 1 line · 3 total
+    \
+         ✓ Inserted code at index 2 · 1 line · 3 total
       y = 2
-    [the kernel was restarted; variables are gone]
+    [the kernel was restarted; \
+         its variables are gone]
     # [2/2]
     >>> work()
     done\u{202e}
     Traceback
-    E: v
+    E: \
+         v
     [… 3 events were not seen …]
     ");
 }

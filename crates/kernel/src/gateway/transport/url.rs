@@ -147,7 +147,7 @@ impl Token {
         // Refuse a pipe: reading it would block.
         let is_file = std::fs::metadata(path).map_err(unreadable)?.is_file();
         if !is_file {
-            return Err(unreadable(io::Error::other("it is not a regular file")));
+            return Err(unreadable(io::Error::other("not a regular file")));
         }
         let file = File::open(path).map_err(unreadable)?;
         file.take(TOKEN_FILE_BYTES).read_to_string(&mut text).map_err(unreadable)?;

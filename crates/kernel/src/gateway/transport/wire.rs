@@ -34,11 +34,11 @@ pub(crate) enum Frame {
 /// Reason why a frame is not a message.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WireError {
-    #[error("a frame whose table of parts is wrong")]
+    #[error("malformed frame: wrong table of parts")]
     Table,
-    #[error("a message on the channel {0:?}, which there is not")]
+    #[error("unknown channel {0:?}")]
     Channel(String),
-    #[error("a frame that is no message: {0}")]
+    #[error("malformed frame: {0}")]
     Json(#[from] serde_json::Error),
     #[error("{0}")]
     Header(#[from] HeaderError),

@@ -13,7 +13,7 @@ use crate::python::interpreter::{OLDEST, PythonVersion, SkipReason};
 #[non_exhaustive]
 pub enum SetupError {
     /// The caller asked for a package with an impossible name.
-    #[error("{package:?} is not the name of a package")]
+    #[error("{package:?} is not a package name")]
     Package {
         /// The text as the caller wrote it.
         package: String,
@@ -37,7 +37,7 @@ pub enum SetupError {
         said: String,
     },
     /// No tool could put pip into the environment.
-    #[error("{} has no way to put pip into an environment{}", .python.display(), last_words(.said))]
+    #[error("{} cannot install pip into an environment{}", .python.display(), last_words(.said))]
     NoPip {
         /// Path of the base interpreter.
         python: PathBuf,

@@ -135,7 +135,7 @@ async fn files_tell_what_an_interpreter_is() {
     write_program(&program, "no program");
     refused("could not be started: it is not a program").await;
     write_program(&program, "#!/no/such/sh\n");
-    refused("could not be started: its first line names /no/such/sh, which is not there").await;
+    refused("could not be started: its first line names /no/such/sh, which does not exist").await;
     fs::set_permissions(&program, fs::Permissions::from_mode(0o644)).unwrap();
     refused("could not be started: permission denied").await;
     fs::remove_file(&program).unwrap();

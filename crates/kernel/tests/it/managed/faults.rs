@@ -85,7 +85,7 @@ async fn what_cannot_be_started_from_is_named() {
     for package in ["--index-url=http://x", "-e", "", "  "] {
         tree.ask(&["numpy", package]);
         let error = tree.set_up().await.0.unwrap_err();
-        assert_eq!(error.to_string(), format!("{package:?} is not the name of a package"));
+        assert_eq!(error.to_string(), format!("{package:?} is not a package name"));
         assert!(!tree.path("state").exists());
     }
     tree.ask(&[]);

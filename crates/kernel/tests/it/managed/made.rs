@@ -150,7 +150,7 @@ async fn without_ensurepip_the_pip_of_the_base_helps() {
     fs::write(tree.path("no-pip"), "").unwrap();
     let (ended, events) = tree.set_up().await;
     let error = ended.unwrap_err();
-    let start = format!("{} has no way to put pip into an environment", tree.setup.base.display());
+    let start = format!("{} cannot install pip into an environment", tree.setup.base.display());
     assert!(error.to_string().starts_with(&start), "{error}");
     assert!(error.to_string().contains("No module named pip"), "{error}");
     let minor =

@@ -237,7 +237,7 @@ fn names_that_cannot_be_renamed_are_refused() {
     }
     for source in ["print(x)", "def f(x): x", "%time x = 1", "a.x = 1", "[x for x in a]", "'x'"] {
         let error = renamed(&[source], "x", "y").err().unwrap();
-        assert!(error.starts_with("no cell makes x for the notebook"), "{source}: {error}");
+        assert!(error.starts_with("no cell defines x at the top level"), "{source}: {error}");
     }
 }
 

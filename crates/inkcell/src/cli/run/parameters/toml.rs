@@ -52,7 +52,7 @@ fn value(item: &DeValue<'_>, depth: usize) -> Result<ParameterValue, Problem> {
         }
         DeValue::Float(number) => {
             let text = number.as_str();
-            let parsed = text.parse().map_err(|_| format!("{text} is no number"))?;
+            let parsed = text.parse().map_err(|_| format!("{text} is not a number"))?;
             ParameterValue::Float(parsed)
         }
         DeValue::Array(items) => {

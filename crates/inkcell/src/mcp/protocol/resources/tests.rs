@@ -67,7 +67,7 @@ fn a_long_text_ends_with_the_way_to_its_rest() {
             ToolSet::Default => format!("{rest}{reference}\", lines: \"{next}-\" …]\n"),
             _ => format!("{rest}{reference}:{next}-\" …]\n"),
         };
-        assert!(note.starts_with("[… the first ") && note.ends_with(&way), "{note}");
+        assert!(note.starts_with("[… showing the first ") && note.ends_with(&way), "{note}");
     }
 
     let artifact = stored(&artifacts, "text/plain", "é".repeat(9000).as_bytes());
@@ -123,8 +123,5 @@ fn a_long_list_comes_in_parts() {
     assert_eq!(uris, all);
     assert!(pages > 3, "{pages}");
     let gone = page(&found, Some("nowhere"), 1000).err().unwrap();
-    assert_eq!(
-        gone.to_string(),
-        "there is no place \"nowhere\" in the list; list from its beginning"
-    );
+    assert_eq!(gone.to_string(), "unknown cursor \"nowhere\"; list from the beginning");
 }

@@ -41,7 +41,7 @@ async fn a_command_gives_its_output_and_exit_code() {
     assert_eq!(killed, "Command exited with code 137");
     assert_eq!(desk.text("bash", json!({"command": "cat"})).await, "(no output)");
     let near = desk.text("bash", json!({"comand": "true"})).await;
-    assert!(near.starts_with("Error: there is no argument comand; did you mean command?"));
+    assert!(near.starts_with("Error: no argument named 'comand'; did you mean command?"));
     desk.end().await;
 }
 

@@ -40,7 +40,7 @@ async fn names_are_looked_at() {
     let two = desk.text("inspect", json!({"name": "a", "code": "b"})).await;
     assert_eq!(
         two,
-        "Error: this asks for more than one thing\nNext: give one of: name, help, code"
+        "Error: only one of these can be asked for at a time\nNext: give one of: name, help, code"
     );
     desk.end().await;
 }

@@ -10,7 +10,7 @@ use crate::mcp::tools::tests::{TestDesk, has_ipykernel, text};
 #[tokio::test]
 async fn sessions_are_listed_restarted_and_stopped() {
     let desk = TestDesk::new(ToolSet::Default);
-    assert_eq!(desk.text("kernel", json!({"action": "list"})).await, "There are no sessions.");
+    assert_eq!(desk.text("kernel", json!({"action": "list"})).await, "No sessions are running.");
     let started = desk.text("kernel", json!({"action": "start", "session": "default"})).await;
     let place = format!("default in {}: idle; Python 3.", desk.desk.cwd.display());
     assert!(started.starts_with(&place), "{started}");
@@ -22,7 +22,7 @@ async fn sessions_are_listed_restarted_and_stopped() {
     let let_go = desk.text("kernel", json!({"action": "unkeep"})).await;
     assert!(!let_go.contains("kept"), "{let_go}");
     let restarted = desk.text("kernel", json!({"action": "restart"})).await;
-    assert!(restarted.starts_with("Restarted; variables are gone. default in "), "{restarted}");
+    assert!(restarted.starts_with("Restarted; its variables are gone. default in "), "{restarted}");
     assert_eq!(desk.text("python", json!({"code": "'x' in globals()"})).await, "False");
     let stopped = desk.text("kernel", json!({"action": "stop"})).await;
     assert!(stopped.starts_with("Stopped: default in "), "{stopped}");
@@ -103,7 +103,7 @@ async fn a_kernel_that_is_not_there_is_refused() {
     let desk = TestDesk::new(ToolSet::Default);
     let start = |kernel: &str| json!({"action": "start", "session": "x", "kernel": kernel});
     let error = desk.error("kernel", start("nope")).await;
-    assert!(error.message.starts_with("there is no kernel named \"nope\""), "{}", error.message);
+    assert!(error.message.starts_with("no kernel named \"nope\""), "{}", error.message);
     assert!(error.next.is_some_and(|next| next.contains("give the name of an installed one")));
     let error = desk.error("kernel", start("gone.json")).await;
     assert!(error.message.contains("gone.json cannot be read"), "{}", error.message);

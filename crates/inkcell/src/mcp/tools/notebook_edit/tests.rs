@@ -133,7 +133,7 @@ async fn batches_text_and_versions() {
 
     let text = "# %% [code] cell:0\nx = 8\n# %% [markdown]\nnew";
     let error = desk.error("notebook_edit", json!({"path": "nb.ipynb", "text": text})).await;
-    assert_eq!(error.next.as_deref(), Some("to delete them, say how many you mean: drop: 1"));
+    assert_eq!(error.next.as_deref(), Some("to delete them, add drop: 1"));
     desk.good("notebook_edit", json!({"path": "nb.ipynb", "text": text, "drop": 1})).await;
     assert_eq!(sources(&desk, "nb.ipynb"), ["x = 8", "new"]);
 }
@@ -221,9 +221,9 @@ async fn a_dry_run_says_what_would_change() {
     }
     given["run"] = "changed".into();
     let error = desk.error("notebook_edit", given).await;
-    assert_eq!(error.message, "dry_run changes nothing, so nothing can be run");
+    assert_eq!(error.message, "a dry run changes nothing, so there is nothing to run");
     let create = json!({"path": "new.ipynb", "create": true, "dry_run": true});
-    assert_eq!(desk.error("notebook_edit", create).await.message, "there is nothing to do");
+    assert_eq!(desk.error("notebook_edit", create).await.message, "nothing to do");
     assert_eq!(desk.get("nb.ipynb"), small());
 }
 
@@ -275,7 +275,7 @@ async fn what_has_no_meaning_is_refused() {
     let first_line = "Invalid notebook editable representation for nb.ipynb: expected first line to be \
                       \"# %% [code] cell:0\", \"# %% [markdown] cell:0\", or \"# %% [raw] cell:0\".";
     let table = [
-        (json!({}), "there is nothing to do"),
+        (json!({}), "nothing to do"),
         (json!({"text": "x"}), first_line),
         (json!({"op": "delete"}), "delete needs the field \"cell\""),
         (json!({"op": "remove", "cell": 1}), "op \"remove\" is not known"),
@@ -296,7 +296,7 @@ async fn what_has_no_meaning_is_refused() {
             "outputs: burn is not one of its values",
         ),
         (json!({"cell": "nope", "source": "x"}), "nb.ipynb: "),
-        (json!({"cell": 1, "sourse": "x"}), "there is no argument sourse; did you mean source?"),
+        (json!({"cell": 1, "sourse": "x"}), "no argument named 'sourse'; did you mean source?"),
         (
             json!({"cell": 1, "source": "x", "new_source": "y"}),
             "source is given twice, once as new_source",

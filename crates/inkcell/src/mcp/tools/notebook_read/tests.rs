@@ -233,7 +233,7 @@ async fn what_cannot_be_read_says_why() {
         (
             json!({"path": "nb.ipynb", "veiw": "raw"}),
             Kind::Invalid,
-            "there is no argument veiw; did you mean view?",
+            "no argument named 'veiw'; did you mean view?",
         ),
         (json!({}), Kind::Invalid, "path is missing"),
     ];

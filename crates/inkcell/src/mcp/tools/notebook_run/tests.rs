@@ -128,7 +128,7 @@ async fn a_failure_stops_and_says_how_to_go_on() {
         said.contains("\n\nCell 1 (bad1) failed (exit code 1).\n\n[2 of 3 cells ran"),
         "{said}"
     );
-    let next = "\nNext: mend that cell, then go on with notebook_run, from: \"bad1\"";
+    let next = "\nNext: fix that cell, then go on with notebook_run, from: \"bad1\"";
     assert!(said.ends_with(next), "{said}");
     assert_eq!(cell(&desk, 1).1, "before\nZeroDivisionError");
     let mend = json!({"path": "nb.ipynb", "cell": "bad1", "source": "y = 3"});
@@ -294,7 +294,7 @@ async fn every_ending_has_its_words() {
         ("input()", "Cell 0 (cell) failed (exit code 1)."),
         (
             "nothing_of_this_name",
-            "Next: mend that cell, or run those above it first: notebook_run, to: \"cell\"",
+            "Next: fix that cell, or run those above it first: notebook_run, to: \"cell\"",
         ),
     ];
     for (code, words) in table {
@@ -311,7 +311,7 @@ async fn every_ending_has_its_words() {
     assert!(said.contains("Cell 0 (a) failed, as allowed."), "{said}");
     assert!(said.contains("[3 of 3 cells ran, 2 failed: 0 (a), 2 (c); outputs are in"), "{said}");
     let none = desk.good("notebook_run", json!({"path": "nb.ipynb", "cells": 0, "from": 1})).await;
-    assert_eq!(none, "[there was no cell to run; the file is as it was]");
+    assert_eq!(none, "[no cell to run; the file is unchanged]");
     desk.end().await;
 }
 
@@ -475,7 +475,7 @@ async fn stale_cells_are_run_after_an_edit() {
     assert!(said.contains("[cell 1 (two), stale: x of cell 0, output changed]\n41"), "{said}");
     assert_eq!(cell(&desk, 2).0, json!(3), "it was not run again");
     let said = desk.good("notebook_run", json!({"path": "nb.ipynb", "cells": "stale"})).await;
-    assert_eq!(said, "[nothing is stale: 3 cells fresh; the file is as it was]");
+    assert_eq!(said, "[nothing is stale: 3 cells fresh; the file is unchanged]");
     desk.end().await;
 }
 

@@ -24,7 +24,7 @@ async fn the_documents_python_has_their_arguments_only() {
         assert_eq!(desk.error("python", given.clone()).await.kind.name(), "invalid", "{given}");
     }
     let error = desk.error("python", json!({"code": "1", "wait": 1})).await;
-    assert_eq!(error.message, "there is no argument wait");
+    assert_eq!(error.message, "no argument named 'wait'");
     let next = "use these: cells, code, timeout, cwd, reset, kernelId";
     assert_eq!(error.next.as_deref(), Some(next));
     let error = desk.error("python", json!({})).await;
@@ -174,8 +174,8 @@ async fn a_backend_that_is_not_there_is_refused() {
     let desk = TestDesk::new(ToolSet::Default);
     let error = desk.error("python", json!({"code": "1", "backend": "jupyter"})).await;
     assert_eq!(error.kind.name(), "invalid");
-    assert_eq!(error.message, "backend: there is no backend \"jupyter\"");
-    let next = "leave backend out, or give runner, zmq or gateway";
+    assert_eq!(error.message, "backend: no backend named \"jupyter\"");
+    let next = "remove backend, or give runner, zmq or gateway";
     assert_eq!(error.next.as_deref(), Some(next));
     assert!(desk.desk.engine.sessions().is_empty());
     // The Python of the tests has no gateway installed.

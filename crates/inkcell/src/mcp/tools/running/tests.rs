@@ -110,11 +110,11 @@ async fn a_timeout_is_told_with_what_became_of_the_kernel() {
     let code = "print('half')\nimport time\nx = 3\ntime.sleep(60)";
     let late = desk.call("python", json!({"code": code, "timeout": 5})).await;
     let said = text(&late);
-    let head = "[Command timed out after 5 seconds; the kernel listened to the interrupt. Its variables \
-                are kept.]\nhalf\n";
+    let head = "[Command timed out after 5 seconds; the kernel stopped at the interrupt. Its variables \
+         are kept.]\nhalf\n";
     assert!(late.is_error);
     assert!(said.starts_with(head), "{said}");
-    assert!(said.ends_with("\nNext: give it more time with timeout"), "{said}");
+    assert!(said.ends_with("\nNext: allow more time with timeout"), "{said}");
     assert_eq!(desk.text("python", json!({"code": "x"})).await, "3");
     let clamped = desk.text("python", json!({"code": "1", "timeout": 6000})).await;
     let wanted = "1\n\n[timeout 6000 is outside 1 to 600 seconds; 600 was used]";
@@ -293,7 +293,7 @@ async fn long_output_is_fetched_in_parts() {
     let bytes = desk.text("result", json!({"id": id, "offset": 188_886})).await;
     assert!(bytes.contains("[Bytes 188886 to "), "{bytes}");
     let both = desk.text("result", json!({"id": id, "lines": "1", "json_path": "x"})).await;
-    assert!(both.starts_with("Error: this asks for more than one part"), "{both}");
+    assert!(both.starts_with("Error: only one part can be asked for at a time"), "{both}");
     let given = json!({"id": id, "lines": "5-12,99-100", "grep": "line 1?9$", "context": 1});
     let found = desk.text("result", given).await;
     assert_eq!(found.lines().next(), Some("9- line 8"), "{found}");
@@ -362,12 +362,12 @@ async fn wrong_arguments_are_named() {
         (
             "python",
             json!({"cod": "1"}),
-            "Error: there is no argument cod; did you mean code?\nNext: use these: ",
+            "Error: no argument named 'cod'; did you mean code?\nNext: use these: ",
         ),
         (
             "python",
             json!({}),
-            "Error: there is no code\nNext: give one of: code, cells, path and cell",
+            "Error: no code given\nNext: give one of: code, cells, path and cell",
         ),
         (
             "python",
@@ -378,7 +378,7 @@ async fn wrong_arguments_are_named() {
         (
             "python",
             json!({"cells": [{"cod": "1"}]}),
-            "Error: there is no argument cells[0].cod; did you mean code?",
+            "Error: no argument named 'cells[0].cod'; did you mean code?",
         ),
         ("python", json!({"code": "1", "session": "a\nb"}), "Error: session: a name has 1 to 100"),
         ("python", json!({"code": "1", "cwd": "nowhere"}), "Error: "),
@@ -396,7 +396,7 @@ async fn wrong_arguments_are_named() {
     }
     assert!(desk.desk.engine.sessions().is_empty());
     let nowhere = desk.text("python", json!({"code": "1", "cwd": "nowhere"})).await;
-    assert!(nowhere.contains("\nNext: make the folder first, or give another cwd"), "{nowhere}");
+    assert!(nowhere.contains("\nNext: create the folder first, or give another cwd"), "{nowhere}");
     desk.end().await;
 }
 

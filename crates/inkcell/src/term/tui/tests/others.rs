@@ -233,9 +233,7 @@ fn outputs_that_could_not_be_written_stay() {
     press(&mut model, "x");
     ran(&mut model, "from the run\n");
     after(&mut model, 5);
-    model.update(Input::RunOver(RunEnd::Unsaved(
-        "the outputs are not in the file: no room".to_owned(),
-    )));
+    model.update(Input::RunOver(RunEnd::Unsaved("the outputs were not saved: no room".to_owned())));
     after(&mut model, 5);
     assert!(frame(&mut model, 60, 20).contains("from the run"));
     told(&mut model, third(Some(7), Some("of another\n")), By::Others);

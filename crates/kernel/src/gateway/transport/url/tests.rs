@@ -118,7 +118,7 @@ fn a_token_comes_from_a_file() {
     // A pipe, which would block the reader.
     let made = std::process::Command::new("mkfifo").arg(&path).status();
     assert!(made.unwrap().success());
-    assert!(Token::read(&path).unwrap_err().to_string().contains("it is not a regular file"));
+    assert!(Token::read(&path).unwrap_err().to_string().contains("not a regular file"));
 }
 
 #[test]
