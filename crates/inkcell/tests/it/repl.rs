@@ -275,14 +275,14 @@ fn a_prompt_restarts_moves_and_saves() {
     prompt.cell(":attach nowhere");
     prompt.pty.wait_for("error: there is no session nowhere");
     prompt.cell(":attach other");
-    prompt.pty.wait_for("Now in session other of ");
+    prompt.pty.wait_for("Switched to session 'other' in ");
     prompt.cell("print('there', there)");
     prompt.pty.wait_for("\n  there 7\n");
     prompt.cell(":save work.ipynb");
     prompt.pty.wait_for("Saved 3 cells to work.ipynb.");
     prompt.cell(":save work.ipynb ");
-    prompt.pty.wait_for("error: work.ipynb is there already");
-    prompt.pty.wait_for("hint: :save! work.ipynb writes over it");
+    prompt.pty.wait_for("error: 'work.ipynb' already exists");
+    prompt.pty.wait_for("hint: overwrite it with ':save! work.ipynb'");
     prompt.cell("last = 3");
     prompt.cell(":save! work.ipynb");
     prompt.pty.wait_for("Saved 4 cells to work.ipynb.");

@@ -234,11 +234,7 @@ fn outcome(report: &PythonReport) -> Option<Outcome> {
 }
 
 fn exists(path: &str) -> Failure {
-    Failure::told(
-        Kind::Conflict,
-        format!("{path} is there already"),
-        Some(words::repl::save_over(path)),
-    )
+    Failure::told(Kind::Conflict, words::repl::exists(path), Some(words::repl::save_over(path)))
 }
 
 fn help() -> String {
