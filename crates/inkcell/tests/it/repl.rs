@@ -92,6 +92,42 @@ fn cells_are_typed_and_shown() {
     prompt.leave();
 }
 
+/// Issue 24: a kernel that does not exist ends the command, with one hint, before there is a prompt.
+#[test]
+fn missing_kernel_is_reported_before_the_prompt() {
+    let env = env();
+    for (host, args) in [
+        ("off", ["repl", "--kernel", "nosuch"]),
+        ("on", ["repl", "--kernel", "nosuch"]),
+        ("off", ["repl", "--python", "/nosuch/python"]),
+        ("on", ["repl", "--python", "/nosuch/python"]),
+    ] {
+        let mut pty = Pty::start(command(&env, host, &args), Size { rows: 24, columns: 250 });
+        let code = pty.end().code();
+        assert!(code.is_some_and(|code| code != 0), "{args:?}");
+        let text = pty.text();
+        let lines: Vec<&str> = text.trim_end().lines().collect();
+        assert_eq!(lines.len(), 2, "{args:?}: {text}");
+        assert!(lines[0].starts_with("error: ") && lines[0].contains("nosuch"), "{text}");
+        assert!(lines[1].starts_with("hint: "), "{text}");
+        let piped = finish(command(&env, host, &args), b"print(1)\n");
+        assert_eq!((piped.code, piped.stdout.as_str()), (code, ""), "{args:?}");
+        assert_eq!(piped.stderr.matches("error: ").count(), 1, "{}", piped.stderr);
+    }
+}
+
+/// Issue 24: a Python from the settings that does not work is reported before the prompt, too.
+#[test]
+fn broken_python_is_reported_before_the_prompt() {
+    let env = env();
+    let mut command = command(&env, "off", &["repl"]);
+    command.env("INKCELL_PYTHON_INTERPRETER", "/nosuch/python");
+    let mut pty = Pty::start(command, Size { rows: 24, columns: 250 });
+    assert!(!pty.end().success());
+    assert!(pty.text().starts_with("error: "), "{}", pty.text());
+    assert!(!pty.text().contains(">>>"), "{}", pty.text());
+}
+
 /// Issue 9: input for code is typed; passwords are not shown; Python's own debugger works.
 #[test]
 fn code_asks_and_a_person_answers() {
