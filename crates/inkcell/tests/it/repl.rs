@@ -54,6 +54,27 @@ impl Prompt {
         self.ready();
     }
 
+    /// Types lines with Enter behind each, without blanks of their own, and waits for the next prompt. Checks the
+    /// column at which each further line begins.
+    #[track_caller]
+    fn lines(&mut self, lines: &[(u16, &str)]) {
+        for (number, (column, line)) in lines.iter().enumerate() {
+            if number > 0 {
+                let what = format!("line {number} at column {column}");
+                self.pty.wait_until(&what, |screen| {
+                    let (row, at) = screen.cursor_position();
+                    let line = screen.rows(0, 200).nth(usize::from(row)).unwrap_or_default();
+                    line.trim_end() == "..." && at == 4 + column
+                });
+            }
+            for key in line.chars() {
+                self.pty.send(&key.to_string());
+            }
+            self.pty.send("\r");
+        }
+        self.ready();
+    }
+
     fn text(&self) -> String {
         self.pty.text()
     }
@@ -84,11 +105,114 @@ fn cells_are_typed_and_shown() {
     prompt.pty.wait_for("item 2");
     prompt.ready();
     let shown = prompt.text();
-    assert!(shown.contains(">>> for i in x:\n        print('item', i)"), "{shown}");
+    assert!(shown.contains(">>> for i in x:\n...     print('item', i)\n"), "{shown}");
     prompt.cell("1 / 0");
     prompt.pty.wait_for("ZeroDivisionError: division by zero");
     prompt.cell("print('x' * 3)");
     assert!(prompt.text().contains("\n  xxx\n"), "{}", prompt.text());
+    prompt.leave();
+}
+
+/// Issue 24: code that is typed as people do, line by line, is indented by the prompt and runs.
+#[test]
+fn code_typed_line_by_line_is_indented() {
+    let mut prompt = Prompt::at("off", Size { rows: 100, columns: 80 });
+    prompt.lines(&[
+        (0, "def double(x):"),
+        (4, "y = 2 * x"),
+        (4, "# twice"),
+        (4, "return y"),
+        (0, ""),
+    ]);
+    prompt.lines(&[
+        (0, "class Box:"),
+        (4, "def put(self, it):"),
+        (8, "self.it = it"),
+        (8, "return self"),
+        (4, "def get(self):"),
+        (8, "return self.it"),
+        (4, ""),
+    ]);
+    prompt.cell("print('box', Box().put(double(4)).get())");
+    prompt.pty.wait_for("\n  box 8\n");
+    prompt.lines(&[
+        (0, "def loud(f):"),
+        (4, "def g(*a):"),
+        (8, "return f'{f(*a)}!'"),
+        (4, "return g"),
+        (0, ""),
+    ]);
+    prompt.lines(&[(0, "@loud"), (0, "def seven():"), (4, "return 7"), (0, "")]);
+    prompt.cell("print(seven())");
+    prompt.pty.wait_for("\n  7!\n");
+    assert!(!prompt.text().contains("Error"), "{}", prompt.text());
+    let typed = ">>> class Box:\n...     def put(self, it):\n...         self.it = it\n";
+    assert!(prompt.text().contains(typed), "{}", prompt.text());
+    prompt.leave();
+}
+
+/// Issue 24: clauses go back to their statement, brackets and strings are continued.
+#[test]
+fn clauses_brackets_and_strings_are_continued() {
+    let mut prompt = Prompt::at("off", Size { rows: 120, columns: 80 });
+    prompt.lines(&[
+        (0, "if 1 > 2:"),
+        (4, "print('more')"),
+        (4, "else:"),
+        (4, "print('less')"),
+        (4, ""),
+    ]);
+    prompt.pty.wait_for("\n  less\n");
+    prompt.lines(&[
+        (0, "try:"),
+        (4, "1 / 0"),
+        (4, "except ZeroDivisionError:"),
+        (4, "print('caught')"),
+        // One Backspace takes a level away.
+        (4, "\u{7f}finally:"),
+        (4, "print('after')"),
+        (4, ""),
+    ]);
+    prompt.pty.wait_for("\n  caught\n  after\n");
+    prompt.lines(&[(0, "x = {"), (4, "'a': [1,"), (10, "2],"), (4, "'b': 3,"), (4, "}")]);
+    prompt.lines(&[(0, "s = '''one"), (0, "two"), (0, "'''")]);
+    prompt.cell("print(x, repr(s))");
+    prompt.pty.wait_for("{'a': [1, 2], 'b': 3} 'one\\ntwo\\n'");
+    // An empty line ends a block, as in IPython.
+    prompt.lines(&[(0, "for i in range(2):"), (4, "print('i', i)"), (4, "")]);
+    prompt.pty.wait_for("\n  i 0\n  i 1\n");
+    // Blanks that are typed by hand are not added to those of the prompt.
+    prompt.cell("for i in range(2):\r    j = i\r    print('j', j)\r");
+    prompt.pty.wait_for("\n  j 0\n  j 1\n");
+    assert!(!prompt.text().contains("(exit 1)"), "{}", prompt.text());
+    // A mistake is reported as Python reports it.
+    prompt.lines(&[(0, "if x:"), (4, ""), (4, "")]);
+    prompt.pty.wait_for("IndentationError: expected an indented block");
+    prompt.leave();
+}
+
+/// Issue 24: what is pasted stays as it is.
+#[test]
+fn pasted_block_keeps_its_indentation() {
+    let mut prompt = Prompt::at("off", Size { rows: 60, columns: 80 });
+    let block = "def f(x):\r    if x:\r        return 'yes'\r\r    return 'no'\r";
+    prompt.pty.send(&format!("\u{1b}[200~{block}\u{1b}[201~"));
+    prompt.pty.wait_for("...     return 'no'\n...");
+    prompt.pty.send("\r");
+    prompt.ready();
+    prompt.cell("print(f(1), f(0))");
+    prompt.pty.wait_for("\n  yes no\n");
+    // A block with an indentation of its own replaces that of the line.
+    prompt.pty.send("class A:\r");
+    prompt.pty.wait_for(">>> class A:\n...");
+    let method = "    def m(self):\r        return 'in A'";
+    prompt.pty.send(&format!("\u{1b}[200~{method}\u{1b}[201~"));
+    prompt.pty.wait_for("...     def m(self):\n...         return 'in A'");
+    prompt.pty.send("\r\r");
+    prompt.ready();
+    prompt.cell("print(A().m())");
+    prompt.pty.wait_for("\n  in A\n");
+    assert!(!prompt.text().contains("Error"), "{}", prompt.text());
     prompt.leave();
 }
 

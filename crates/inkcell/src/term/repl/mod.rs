@@ -6,8 +6,10 @@
 pub(crate) mod command;
 mod completeness;
 pub(crate) mod face;
+mod indentation;
 pub(crate) mod piped;
 pub(crate) mod plain;
+mod scan;
 mod streamed;
 pub(crate) mod talk;
 mod terminal;
