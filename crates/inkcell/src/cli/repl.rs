@@ -3,9 +3,11 @@
 //! Owns the choice of the session and whether a user sits at a terminal. The prompt itself is in `repl`.
 
 use std::io::{self, IsTerminal as _};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
-use inkcell_engine::api::KernelRequest;
+use inkcell_engine::api::{KernelRequest, KernelWishes};
 
 use crate::app::python;
 use crate::args;
@@ -24,6 +26,9 @@ use crate::view::live::Live;
 use crate::view::paint::Colour;
 use crate::words;
 
+/// The time in which a kernel that cannot start usually fails.
+const AT_ONCE: Duration = Duration::from_millis(300);
+
 pub(crate) fn run(
     args: &args::Repl,
     settings: &Arc<Settings>,
@@ -38,9 +43,12 @@ pub(crate) fn run(
     let (session, folder) = named.unzip();
     // An explicit folder takes precedence over that of a named notebook.
     let folder = folder.flatten().filter(|_| args.python.cwd.is_none());
+    let wanted = python::wanted(&args.python, &args.kernel, settings);
+    if wanted != KernelWishes::default() {
+        check(folder.as_deref().unwrap_or(&cwd), &wanted, settings)?;
+    }
     let whom = hosts::for_prompt(args.host, session.as_ref(), settings)?;
     whom.report_silent(output);
-    let wanted = python::wanted(&args.python, &args.kernel, settings);
     let talk = Talk {
         client: whom.client,
         settings: Arc::clone(settings),
@@ -58,6 +66,7 @@ pub(crate) fn run(
         let failed = Repl::new(Arc::clone(&talk), &mut face).run()?;
         return Ok(failed.unwrap_or(Exit::Ok));
     }
+    start(&talk)?;
     let mut face: Box<dyn Face> = match settings.can_draw() {
         true => Box::new(Terminal::new(&talk)?),
         false => Box::new(Plain::new()?),
@@ -71,7 +80,6 @@ pub(crate) fn run(
     if !settings.can_draw() {
         face.say(words::repl::NO_DRAWING)?;
     }
-    warm_up(&talk);
     Repl::new(Arc::clone(&talk), &mut *face).run()?;
     if stays {
         face.say(words::repl::LEAVING)?;
@@ -79,19 +87,36 @@ pub(crate) fn run(
     Ok(Exit::Ok)
 }
 
-/// Starts the kernel while the user types the first cell. A kernel with special options is started by that cell.
-fn warm_up(talk: &Shared) {
-    let asked = {
+/// Checks that the kernel that the arguments name exists, before a host starts for it.
+fn check(cwd: &Path, wanted: &KernelWishes, settings: &Settings) -> Result<(), Failure> {
+    let engine = python::engine(settings)?;
+    super::runtime()?.block_on(engine.choose(cwd, wanted))?;
+    Ok(())
+}
+
+/// Starts the kernel. It starts while the user types the first cell; what fails at once is reported before the prompt
+/// appears. A kernel with special options is started by the first cell.
+fn start(talk: &Shared) -> Result<(), Failure> {
+    let mut asked = {
         let talk = locked(talk);
         if talk.kernel != KernelOptions::default() {
-            return;
+            return Ok(());
         }
         let start = KernelRequest::Start(talk.reference());
-        talk.client.ask(Ask::Kernel(start))
+        talk.client.ask(Ask::Kernel(start))?
     };
-    if let Ok(mut asked) = asked {
-        // An error is reported when a cell is run.
-        let wait = move || while !matches!(asked.next(None), Step::Done(_)) {};
-        let _ = std::thread::Builder::new().name("warm up".to_owned()).spawn(wait);
+    let until = Instant::now() + AT_ONCE;
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            break;
+        }
+        if let Step::Done(done) = asked.next(Some(left)) {
+            return done.map(drop).map_err(Failure::from);
+        }
     }
+    // An error that comes later is reported when a cell is run.
+    let wait = move || while !matches!(asked.next(None), Step::Done(_)) {};
+    let _ = std::thread::Builder::new().name("start".to_owned()).spawn(wait);
+    Ok(())
 }

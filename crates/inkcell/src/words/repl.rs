@@ -3,67 +3,72 @@
 use std::fmt::Display;
 
 /// The commands and keys at the prompt, and what they do.
-pub(crate) const HELP: [(&str, &str); 11] = [
-    (
-        ":save FILE.ipynb",
-        "write what was run here as a notebook; :save! also over one that is there",
-    ),
-    (":restart", "begin with a new kernel; its variables are gone"),
-    (":interrupt", "interrupt what runs in the session, also when somebody else runs it"),
-    (":sessions", "list the sessions there are"),
-    (":attach NAME", "go on in another session: its name, its notebook or its process"),
-    (":quit", "leave, as Ctrl-D does; a session in a host stays"),
-    ("name?  name??", "how something is used; ?? shows its source"),
-    ("Tab", "complete; at the beginning of a line, indent"),
-    ("Alt-Enter", "run the cell as it is; an empty line ends a block or a %% cell"),
-    ("Ctrl-O", "show all of the last output that is kept"),
-    ("Ctrl-C, esc", "interrupt the cell that runs; again: end its kernel"),
+pub(crate) const HELP: [(&str, &str); 13] = [
+    (":save FILE.ipynb", "Save the cells you ran as a notebook; :save! overwrites a file"),
+    (":restart", "Restart the kernel and lose its variables"),
+    (":interrupt", "Interrupt the running cell, even if another client runs it"),
+    (":sessions", "List running sessions"),
+    (":attach NAME", "Switch to another session: its name, notebook or process ID"),
+    (":quit", "Leave the prompt, like Ctrl-D"),
+    ("name?  name??", "Show the documentation of a name; ?? adds its source"),
+    ("Enter", "Run the cell, or continue it with an indented line"),
+    ("empty line", "End a block, or a cell that begins with %%"),
+    ("Alt-Enter", "Run the cell as it is"),
+    ("Tab  Backspace", "Complete a name; at the start of a line, indent or dedent"),
+    ("Ctrl-O", "Show the whole last output"),
+    ("Ctrl-C  Esc", "Interrupt the running cell; press again to kill its kernel"),
 ];
 
 /// The refusal of words behind a command that takes none.
 pub(crate) fn takes_nothing(word: &str, rest: &str) -> String {
-    format!(":{word} takes no argument, and was given {rest:?}")
+    format!(":{word} takes no argument, got '{rest}'")
 }
 
 /// The refusal of a command that was typed without its word.
-pub(crate) fn needs(word: &str, what: &str) -> String {
-    format!(":{word} needs {what} after it")
+pub(crate) fn needs(word: &str, what: &str, hint: &str) -> String {
+    format!(":{word} needs {what}\nhint: {hint}")
 }
 
-pub(crate) const A_SESSION: &str = "the name of a session; :sessions lists them";
+/// What `:attach` needs, and where to find it.
+pub(crate) const A_SESSION: (&str, &str) = ("the name of a session", "list them with ':sessions'");
 
-pub(crate) const A_FILE: &str = "a file, such as work.ipynb";
+/// What `:save` needs, and an example.
+pub(crate) const A_FILE: (&str, &str) = ("a file name", "try ':save work.ipynb'");
 
 pub(crate) fn no_command(word: &str) -> String {
-    format!("there is no :{word}; :help lists the commands")
+    format!("unknown command ':{word}'\nhint: list the commands with ':help'")
 }
 
 /// The answer to a move to another session.
 pub(crate) fn moved_to(session: &dyn Display, folder: &dyn Display) -> String {
-    format!("Now in session {session} of {folder}.")
+    format!("Switched to session '{session}' in {folder}.")
 }
 
-/// What to do about a file that is there already.
+pub(crate) fn exists(path: &str) -> String {
+    format!("'{path}' already exists")
+}
+
+/// What to do about a file that exists.
 pub(crate) fn save_over(path: &str) -> String {
-    format!(":save! {path} writes over it; or choose another name")
+    format!("overwrite it with ':save! {path}', or choose another name")
 }
 
 /// The note for a terminal that shows only text.
-pub(crate) const NO_DRAWING: &str = "TERM says that this terminal shows only text: no editing, no \
-     completion, no pictures. For those, use another terminal or correct TERM; inkcell py \
-     CODE runs one cell.";
+pub(crate) const NO_DRAWING: &str = "note: TERM names a terminal that shows only text, so the prompt \
+     has no line editing, completion or pictures. Change TERM or the terminal to get them, or run \
+     one cell with 'inkcell py CODE'.";
 
-pub(crate) const FOR_PEOPLE: &str = "a prompt is for people; inkcell py answers in JSON";
+pub(crate) const FOR_PEOPLE: &str = "the prompt cannot print JSON; use 'inkcell py --json CODE'";
 
 /// What becomes of the session, as a part of the greeting.
-pub(crate) const STAYS: &str = "its session stays when you leave";
+pub(crate) const STAYS: &str = "The session stays when you leave";
 
-pub(crate) const ENDS: &str = "everything ends with it";
+pub(crate) const ENDS: &str = "Its variables are lost when you leave";
 
 pub(crate) fn greeting(version: &str, folder: &dyn Display, kept: &str) -> String {
-    format!("inkcell {version}, Python in {folder}; {kept}. :help lists the commands.")
+    format!("inkcell {version}, Python in {folder}\n{kept}. List the commands with ':help'.")
 }
 
 /// The last words of a prompt whose session stays.
 pub(crate) const LEAVING: &str =
-    "The session stays: inkcell repl goes on in it, inkcell stop ends it.";
+    "The session stays. Return with 'inkcell repl', end it with 'inkcell stop'.";

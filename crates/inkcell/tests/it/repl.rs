@@ -54,6 +54,27 @@ impl Prompt {
         self.ready();
     }
 
+    /// Types lines with Enter behind each, without blanks of their own, and waits for the next prompt. Checks the
+    /// column at which each further line begins.
+    #[track_caller]
+    fn lines(&mut self, lines: &[(u16, &str)]) {
+        for (number, (column, line)) in lines.iter().enumerate() {
+            if number > 0 {
+                let what = format!("line {number} at column {column}");
+                self.pty.wait_until(&what, |screen| {
+                    let (row, at) = screen.cursor_position();
+                    let line = screen.rows(0, 200).nth(usize::from(row)).unwrap_or_default();
+                    line.trim_end() == "..." && at == 4 + column
+                });
+            }
+            for key in line.chars() {
+                self.pty.send(&key.to_string());
+            }
+            self.pty.send("\r");
+        }
+        self.ready();
+    }
+
     fn text(&self) -> String {
         self.pty.text()
     }
@@ -84,12 +105,151 @@ fn cells_are_typed_and_shown() {
     prompt.pty.wait_for("item 2");
     prompt.ready();
     let shown = prompt.text();
-    assert!(shown.contains(">>> for i in x:\n        print('item', i)"), "{shown}");
+    assert!(shown.contains(">>> for i in x:\n...     print('item', i)\n"), "{shown}");
     prompt.cell("1 / 0");
     prompt.pty.wait_for("ZeroDivisionError: division by zero");
     prompt.cell("print('x' * 3)");
     assert!(prompt.text().contains("\n  xxx\n"), "{}", prompt.text());
     prompt.leave();
+}
+
+/// Issue 24: code that is typed as people do, line by line, is indented by the prompt and runs.
+#[test]
+fn code_typed_line_by_line_is_indented() {
+    let mut prompt = Prompt::at("off", Size { rows: 100, columns: 80 });
+    prompt.lines(&[
+        (0, "def double(x):"),
+        (4, "y = 2 * x"),
+        (4, "# twice"),
+        (4, "return y"),
+        (0, ""),
+    ]);
+    prompt.lines(&[
+        (0, "class Box:"),
+        (4, "def put(self, it):"),
+        (8, "self.it = it"),
+        (8, "return self"),
+        (4, "def get(self):"),
+        (8, "return self.it"),
+        (4, ""),
+    ]);
+    prompt.cell("print('box', Box().put(double(4)).get())");
+    prompt.pty.wait_for("\n  box 8\n");
+    prompt.lines(&[
+        (0, "def loud(f):"),
+        (4, "def g(*a):"),
+        (8, "return f'{f(*a)}!'"),
+        (4, "return g"),
+        (0, ""),
+    ]);
+    prompt.lines(&[(0, "@loud"), (0, "def seven():"), (4, "return 7"), (0, "")]);
+    prompt.cell("print(seven())");
+    prompt.pty.wait_for("\n  7!\n");
+    assert!(!prompt.text().contains("Error"), "{}", prompt.text());
+    let typed = ">>> class Box:\n...     def put(self, it):\n...         self.it = it\n";
+    assert!(prompt.text().contains(typed), "{}", prompt.text());
+    prompt.leave();
+}
+
+/// Issue 24: clauses go back to their statement, brackets and strings are continued.
+#[test]
+fn clauses_brackets_and_strings_are_continued() {
+    let mut prompt = Prompt::at("off", Size { rows: 120, columns: 80 });
+    prompt.lines(&[
+        (0, "if 1 > 2:"),
+        (4, "print('more')"),
+        (4, "else:"),
+        (4, "print('less')"),
+        (4, ""),
+    ]);
+    prompt.pty.wait_for("\n  less\n");
+    prompt.lines(&[
+        (0, "try:"),
+        (4, "1 / 0"),
+        (4, "except ZeroDivisionError:"),
+        (4, "print('caught')"),
+        // One Backspace takes a level away.
+        (4, "\u{7f}finally:"),
+        (4, "print('after')"),
+        (4, ""),
+    ]);
+    prompt.pty.wait_for("\n  caught\n  after\n");
+    prompt.lines(&[(0, "x = {"), (4, "'a': [1,"), (10, "2],"), (4, "'b': 3,"), (4, "}")]);
+    prompt.lines(&[(0, "s = '''one"), (0, "two"), (0, "'''")]);
+    prompt.cell("print(x, repr(s))");
+    prompt.pty.wait_for("{'a': [1, 2], 'b': 3} 'one\\ntwo\\n'");
+    // An empty line ends a block, as in IPython.
+    prompt.lines(&[(0, "for i in range(2):"), (4, "print('i', i)"), (4, "")]);
+    prompt.pty.wait_for("\n  i 0\n  i 1\n");
+    // Blanks that are typed by hand are not added to those of the prompt.
+    prompt.cell("for i in range(2):\r    j = i\r    print('j', j)\r");
+    prompt.pty.wait_for("\n  j 0\n  j 1\n");
+    assert!(!prompt.text().contains("(exit 1)"), "{}", prompt.text());
+    // A mistake is reported as Python reports it.
+    prompt.lines(&[(0, "if x:"), (4, ""), (4, "")]);
+    prompt.pty.wait_for("IndentationError: expected an indented block");
+    prompt.leave();
+}
+
+/// Issue 24: what is pasted stays as it is.
+#[test]
+fn pasted_block_keeps_its_indentation() {
+    let mut prompt = Prompt::at("off", Size { rows: 60, columns: 80 });
+    let block = "def f(x):\r    if x:\r        return 'yes'\r\r    return 'no'\r";
+    prompt.pty.send(&format!("\u{1b}[200~{block}\u{1b}[201~"));
+    prompt.pty.wait_for("...     return 'no'\n...");
+    prompt.pty.send("\r");
+    prompt.ready();
+    prompt.cell("print(f(1), f(0))");
+    prompt.pty.wait_for("\n  yes no\n");
+    // A block with an indentation of its own replaces that of the line.
+    prompt.pty.send("class A:\r");
+    prompt.pty.wait_for(">>> class A:\n...");
+    let method = "    def m(self):\r        return 'in A'";
+    prompt.pty.send(&format!("\u{1b}[200~{method}\u{1b}[201~"));
+    prompt.pty.wait_for("...     def m(self):\n...         return 'in A'");
+    prompt.pty.send("\r\r");
+    prompt.ready();
+    prompt.cell("print(A().m())");
+    prompt.pty.wait_for("\n  in A\n");
+    assert!(!prompt.text().contains("Error"), "{}", prompt.text());
+    prompt.leave();
+}
+
+/// Issue 24: a kernel that does not exist ends the command, with one hint, before there is a prompt.
+#[test]
+fn missing_kernel_is_reported_before_the_prompt() {
+    let env = env();
+    for (host, args) in [
+        ("off", ["repl", "--kernel", "nosuch"]),
+        ("on", ["repl", "--kernel", "nosuch"]),
+        ("off", ["repl", "--python", "/nosuch/python"]),
+        ("on", ["repl", "--python", "/nosuch/python"]),
+    ] {
+        let mut pty = Pty::start(command(&env, host, &args), Size { rows: 24, columns: 250 });
+        let code = pty.end().code();
+        assert!(code.is_some_and(|code| code != 0), "{args:?}");
+        let text = pty.text();
+        let lines: Vec<&str> = text.trim_end().lines().collect();
+        assert_eq!(lines.len(), 2, "{args:?}: {text}");
+        assert!(lines[0].starts_with("error: ") && lines[0].contains("nosuch"), "{text}");
+        assert!(lines[1].starts_with("hint: "), "{text}");
+        let piped = finish(command(&env, host, &args), b"print(1)\n");
+        assert_eq!((piped.code, piped.stdout.as_str()), (code, ""), "{args:?}");
+        assert_eq!(piped.stderr.matches("error: ").count(), 1, "{}", piped.stderr);
+    }
+}
+
+/// Issue 24: a Python from the settings that does not work is reported before the prompt, too.
+#[test]
+fn broken_python_is_reported_before_the_prompt() {
+    let env = env();
+    let mut command = command(&env, "off", &["repl"]);
+    command.env("INKCELL_PYTHON_INTERPRETER", "/nosuch/python");
+    let mut pty = Pty::start(command, Size { rows: 24, columns: 250 });
+    assert!(!pty.end().success());
+    assert!(pty.text().starts_with("error: "), "{}", pty.text());
+    assert!(!pty.text().contains(">>>"), "{}", pty.text());
 }
 
 /// Issue 9: input for code is typed; passwords are not shown; Python's own debugger works.
@@ -275,14 +435,14 @@ fn a_prompt_restarts_moves_and_saves() {
     prompt.cell(":attach nowhere");
     prompt.pty.wait_for("error: no session named 'nowhere'");
     prompt.cell(":attach other");
-    prompt.pty.wait_for("Now in session other of ");
+    prompt.pty.wait_for("Switched to session 'other' in ");
     prompt.cell("print('there', there)");
     prompt.pty.wait_for("\n  there 7\n");
     prompt.cell(":save work.ipynb");
     prompt.pty.wait_for("Saved 3 cells to work.ipynb.");
     prompt.cell(":save work.ipynb ");
-    prompt.pty.wait_for("error: work.ipynb is there already");
-    prompt.pty.wait_for("hint: :save! work.ipynb writes over it");
+    prompt.pty.wait_for("error: 'work.ipynb' already exists");
+    prompt.pty.wait_for("hint: overwrite it with ':save! work.ipynb'");
     prompt.cell("last = 3");
     prompt.cell(":save! work.ipynb");
     prompt.pty.wait_for("Saved 4 cells to work.ipynb.");

@@ -72,7 +72,7 @@ fn colon(command: &str) -> ReplInput {
         "" => ReplInput::Command(command),
         rest => ReplInput::Slip(words::repl::takes_nothing(word, rest)),
     };
-    let needs = |what: &str| ReplInput::Slip(words::repl::needs(word, what));
+    let needs = |(what, hint)| ReplInput::Slip(words::repl::needs(word, what, hint));
     match word {
         "help" | "h" | "?" => alone(Command::Help),
         "restart" => alone(Command::Restart),

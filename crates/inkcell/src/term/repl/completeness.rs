@@ -1,9 +1,8 @@
 //! The decision whether the typed text is a complete cell or needs another line.
 //!
-//! Owns a minimal reading of Python: brackets, strings and blocks. Python itself reports any other mistake in a
-//! cell. Pure.
+//! Owns when a block ends: with an empty line, as in IPython. Python itself reports any other mistake in a cell. Pure.
 
-use inkcell_engine::notebook::{PythonTokenKind, StringEnd, python_tokens};
+use super::scan::CodeScan;
 
 /// The answer for a typed text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,62 +35,20 @@ pub(crate) fn completeness(typed: &str) -> Completeness {
             Completeness::Complete
         };
     }
-    let read = CodeScan::of(typed);
-    if read.is_open || read.is_continued {
+    let scan = CodeScan::of(typed);
+    if scan.is_open() {
         return Completeness::Incomplete;
     }
-    let is_header = read.last.ends_with(':');
-    let opens = OPENERS.contains(&first_word(read.last)) || read.last.starts_with('@');
-    let is_inside = read.last.starts_with([' ', '\t']);
+    let Some(last) = scan.last() else { return Completeness::Complete };
+    let is_header = last.is_header();
+    let is_inside = !last.indent().is_empty();
+    let opens = !is_inside && (OPENERS.contains(&last.first_word()) || last.text.starts_with('@'));
     match (is_header, opens || is_inside) {
         // The block is still missing. After two empty lines run the cell anyway, so that Python reports the
         // mistake.
         (true, _) if empty < 2 => Completeness::Incomplete,
         (false, true) if empty == 0 => Completeness::Incomplete,
         _ => Completeness::Complete,
-    }
-}
-
-fn first_word(line: &str) -> &str {
-    let is_end = |c: char| !(c.is_alphanumeric() || c == '_');
-    &line[..line.find(is_end).unwrap_or(line.len())]
-}
-
-/// Facts about the code so far.
-struct CodeScan<'a> {
-    /// A bracket or a triple-quoted string is still open.
-    is_open: bool,
-    /// The last line ends in a backslash.
-    is_continued: bool,
-    /// The last statement, from the start of its first line. Trailing comments are left out.
-    last: &'a str,
-}
-
-impl<'a> CodeScan<'a> {
-    fn of(code: &'a str) -> CodeScan<'a> {
-        let (mut depth, mut start, mut last) = (0_usize, 0, (0, 0));
-        let (mut is_in_string, mut is_continued) = (false, false);
-        for token in python_tokens(code) {
-            is_continued = false;
-            match (token.kind, token.text) {
-                (PythonTokenKind::LineEnd, _) => {
-                    if depth == 0 {
-                        start = token.end();
-                    }
-                    continue;
-                }
-                (PythonTokenKind::Blank | PythonTokenKind::Comment, _) => continue,
-                (PythonTokenKind::Open, _) => depth += 1,
-                (PythonTokenKind::Close, _) => depth = depth.saturating_sub(1),
-                (PythonTokenKind::Join, _) | (PythonTokenKind::Other, "\\") => {
-                    is_continued = token.end() == code.len();
-                }
-                (PythonTokenKind::String(end), _) => is_in_string = end == StringEnd::Unfinished,
-                _ => {}
-            }
-            last = (start, token.end());
-        }
-        CodeScan { is_open: depth > 0 || is_in_string, is_continued, last: &code[last.0..last.1] }
     }
 }
 

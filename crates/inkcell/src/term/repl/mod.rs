@@ -6,8 +6,10 @@
 pub(crate) mod command;
 mod completeness;
 pub(crate) mod face;
+mod indentation;
 pub(crate) mod piped;
 pub(crate) mod plain;
+mod scan;
 mod streamed;
 pub(crate) mod talk;
 mod terminal;
@@ -234,11 +236,7 @@ fn outcome(report: &PythonReport) -> Option<Outcome> {
 }
 
 fn exists(path: &str) -> Failure {
-    Failure::told(
-        Kind::Conflict,
-        format!("{path} is there already"),
-        Some(words::repl::save_over(path)),
-    )
+    Failure::told(Kind::Conflict, words::repl::exists(path), Some(words::repl::save_over(path)))
 }
 
 fn help() -> String {

@@ -4,6 +4,7 @@
 //! Owns the alternation of typing and running. `screen/cells` owns the screen while a cell runs.
 
 mod editor;
+mod key_edits;
 
 use std::sync::Arc;
 

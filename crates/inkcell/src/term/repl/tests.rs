@@ -142,7 +142,7 @@ fn cells_are_run_and_shown_one_after_the_other() {
             "began a",
             "shows one",
             "ended Some(Done)",
-            "warns error: there is no :nothing; :help lists the commands",
+            "warns error: unknown command ':nothing'\nhint: list the commands with ':help'",
             "began b",
             "ended Some(Error)",
             "began a",

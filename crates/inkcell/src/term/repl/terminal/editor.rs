@@ -1,7 +1,7 @@
 //! The editor for a cell: several lines, a history, completion by the kernel, highlighted Python.
 //!
-//! Owns the line editor and its settings. `completeness` decides when a cell is complete. If the editor cannot draw,
-//! plain lines are read instead.
+//! Owns the line editor and its settings. `completeness` decides when a cell is complete, `key_edits` what keys do to
+//! the indentation. If the editor cannot draw, plain lines are read instead.
 
 use std::borrow::Cow;
 use std::fs::OpenOptions;
@@ -18,9 +18,11 @@ use reedline::{
     Suggestion, ValidationResult, Validator, default_emacs_keybindings,
 };
 
+use super::key_edits::{self, PromptKeys};
 use crate::exit::Failure;
 use crate::term::repl::completeness::{Completeness, completeness};
 use crate::term::repl::face::Entry;
+use crate::term::repl::indentation::LEVEL;
 use crate::term::repl::{Shared, locked};
 use crate::term::screen::{self, Echo, Keys, Reply};
 use crate::view::execution::highlighted;
@@ -29,10 +31,10 @@ use crate::view::paint::{Colour, Role};
 /// Cells in the history file, which later prompts share.
 const REMEMBERED: usize = 5000;
 
-/// The text that the Tab key inserts at the start of a line.
-const INDENT: &str = "    ";
-
 const PROMPT: &str = ">>> ";
+
+/// The prompt of further lines, as wide as the first one.
+const CONTINUED: &str = "... ";
 
 const MENU: &str = "completions";
 
@@ -63,12 +65,13 @@ impl Editor {
         keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, complete);
         keys.add_binding(KeyModifiers::SHIFT, KeyCode::BackTab, ReedlineEvent::MenuPrevious);
         keys.add_binding(KeyModifiers::ALT, KeyCode::Enter, ReedlineEvent::Submit);
+        key_edits::bind(&mut keys);
         let expand = ReedlineEvent::ExecuteHostCommand(EXPAND.to_owned());
         keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('o'), expand);
         // An empty marker, so that the typed text keeps its place while the menu is open.
         let menu = ColumnarMenu::default().with_name(MENU).with_columns(4).with_marker("");
         let mut line = Reedline::create()
-            .with_edit_mode(Box::new(Emacs::new(keys)))
+            .with_edit_mode(Box::new(PromptKeys(Emacs::new(keys))))
             .with_validator(Box::new(Wholeness))
             .with_completer(Box::new(FromKernel { talk: talk.clone() }))
             .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
@@ -77,6 +80,7 @@ impl Editor {
             .with_history_exclusion_prefix(Some(" ".to_owned()))
             .use_bracketed_paste(true)
             .with_ansi_colors(colour == Colour::On);
+        line = key_edits::menus().fold(line, Reedline::with_menu);
         if colour == Colour::On {
             line = line.with_highlighter(Box::new(Python));
         }
@@ -116,7 +120,7 @@ pub(crate) fn read_plainly(keys: &mut Keys) -> Result<Entry, Failure> {
     let mut cell = String::new();
     keys.forget();
     loop {
-        let prompt = if cell.is_empty() { PROMPT } else { INDENT };
+        let prompt = if cell.is_empty() { PROMPT } else { CONTINUED };
         keys.expect_line(Echo::Shown);
         screen::write(prompt)?;
         let line = match keys.line(&mut || true) {
@@ -142,7 +146,7 @@ fn history_file(state: &Path) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// The prompt `>>>`. Further lines are indented by its width (B:T-20).
+/// The prompts of Python: `>>>`, and `...` for further lines (B:T-20).
 struct Plain;
 
 impl Prompt for Plain {
@@ -159,7 +163,7 @@ impl Prompt for Plain {
     }
 
     fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {
-        Cow::Borrowed(INDENT)
+        Cow::Borrowed(CONTINUED)
     }
 
     fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> Cow<'_, str> {
@@ -168,6 +172,10 @@ impl Prompt for Plain {
 
     fn get_prompt_color(&self) -> Color {
         Color::Default
+    }
+
+    fn get_prompt_multiline_color(&self) -> Color {
+        Color::DarkGray
     }
 }
 
@@ -227,7 +235,8 @@ impl Completer for FromKernel {
         let before = line.get(..pos).unwrap_or(line);
         let begun = before.rsplit('\n').next().unwrap_or(before);
         if begun.trim().is_empty() {
-            return CompletionResult::fresh(vec![suggestion(INDENT, Span::new(pos, pos))]);
+            let level = &LEVEL[begun.chars().count() % LEVEL.len()..];
+            return CompletionResult::fresh(vec![suggestion(level, Span::new(pos, pos))]);
         }
         let what =
             Inspect::Complete { code: line.to_owned(), cursor: Some(before.chars().count()) };
