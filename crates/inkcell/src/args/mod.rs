@@ -31,7 +31,7 @@ pub(crate) use artifacts::{
 pub(crate) use comfort::{Completions, Man};
 pub(crate) use hosts::{Attach, HostArgs, HostCommand, HostVerb, OneSession, Sessions};
 pub(crate) use jupyter::{Gateway, GatewayCommand, GatewayStart, Kernel, KernelCommand, Specs};
-pub(crate) use operations::{Op, Source};
+pub(crate) use operations::{Op, Source, typed_position};
 #[cfg(test)]
 pub(crate) use parameters::Word;
 pub(crate) use parameters::{ParameterArgs, paired};

@@ -79,11 +79,24 @@ impl Subcommand for Op {
     }
 }
 
+/// The place of a new cell, by position; no field of the operation, as JSON has enough of them.
+const POSITION: &str = "position";
+
+/// The position of a new cell, as it was typed. A lone `-` means that its source comes from standard input.
+pub(crate) fn typed_position(given: &ArgMatches) -> Option<&str> {
+    given.try_get_one::<String>(POSITION).ok().flatten().map(String::as_str)
+}
+
 /// A subcommand with the fields of its operations. The first operation explains it.
 fn subcommand(name: &'static str) -> Command {
     let operations: Vec<&Operation> =
         OPERATIONS.iter().filter(|operation| operation.command == name).collect();
     let mut command = Command::new(name);
+    if name == "insert" {
+        let about = "Insert at this position, counted from 0 [default: end]";
+        let position = Arg::new(POSITION).value_name("POSITION").help(about);
+        command = command.arg(position.allow_negative_numbers(true));
+    }
     let mut seen: Vec<&str> = Vec::new();
     for field in operations.iter().flat_map(|operation| operation.fields) {
         if seen.contains(&field.name) {

@@ -12,11 +12,11 @@ mod schedule;
 mod template;
 mod width;
 
-pub(crate) use junit::junit;
+pub(crate) use junit::{escaped, junit, seconds};
 pub(crate) use matrix::{Matrix, is_axis};
 pub(crate) use plan::{Naming, Row, Shared, rows, shared};
 pub(crate) use record::{Past, Record, RowKey, source};
-pub(crate) use report::{BatchReport, Fate, Note, RowReport, StopReason, Trouble, Try};
+pub(crate) use report::{BatchReport, Fate, Note, RowReport, StopReason, Tone, Trouble, Try};
 pub(crate) use schedule::{Again, OnFailure, Retries, RowEnd, RowId, Schedule, Task};
-pub(crate) use template::Template;
+pub(crate) use template::{Template, TemplateError};
 pub(crate) use width::{Machine, Parallelism, Width};

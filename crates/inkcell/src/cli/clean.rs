@@ -5,6 +5,7 @@ use inkcell_engine::{
 };
 use serde_json::{Value, json};
 
+use super::inputs::Files;
 use crate::args::Clean;
 use crate::cli::input;
 use crate::exit::{Exit, Failure};
@@ -16,9 +17,6 @@ use crate::words;
 const STDIN: &str = "standard input";
 
 pub(crate) fn run(args: &Clean, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
-    if args.output.is_some() && args.paths.len() > 1 {
-        return Err(Failure::argument("-o", words::file::ONE_NOTEBOOK));
-    }
     let cleaning = Cleaning {
         outputs: !args.keep_outputs,
         output_metadata: !args.keep_outputs && !args.keep_metadata,
@@ -27,6 +25,10 @@ pub(crate) fn run(args: &Clean, settings: &Settings, output: &mut Output) -> Res
     };
     if args.paths.iter().any(|path| path == "-") {
         return filter(args, &cleaning, output);
+    }
+    let paths = Files { cwd: &settings.cwd }.expanded(args.paths.iter().map(String::as_str))?;
+    if args.output.is_some() && paths.len() > 1 {
+        return Err(Failure::argument("-o", words::file::ONE_NOTEBOOK));
     }
     let options = SaveOptions {
         base: None,
@@ -38,7 +40,7 @@ pub(crate) fn run(args: &Clean, settings: &Settings, output: &mut Output) -> Res
     };
     let mut rows = Vec::new();
     let mut dirty = false;
-    for path in &args.paths {
+    for path in &paths {
         let saved = settings
             .notebooks
             .change(path, &options, |notebook, _| cleaning.apply(notebook, path))

@@ -6,6 +6,7 @@ use inkcell_engine::notebook::Compare;
 use inkcell_engine::{OpenNotebook, Version, parse_notebook};
 use serde_json::json;
 
+use super::inputs::Files;
 use crate::args::Diff;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -16,11 +17,13 @@ use crate::view::report;
 use crate::{git, words};
 
 pub(crate) fn run(args: &Diff, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
+    let files = Files { cwd: &settings.cwd };
+    let a = files.only(&args.a)?;
     let (old, new) = match &args.b {
-        Some(b) => (settings.notebooks.read(&args.a)?, settings.notebooks.read(b)?),
+        Some(b) => (settings.notebooks.read(&a)?, settings.notebooks.read(&files.only(b)?)?),
         None => {
-            let new = settings.notebooks.read(&args.a)?;
-            (committed(&args.a, &new.path)?, new)
+            let new = settings.notebooks.read(&a)?;
+            (committed(&a, &new.path)?, new)
         }
     };
     for opened in [&old, &new] {

@@ -5,12 +5,14 @@ use inkcell_engine::notebook::{
     CellRef, DropRule, EditOp, EditReport, MarkerIds, Matches, Notebook, OutputsAfter, SourceShape,
     TextRules, nearest,
 };
-use inkcell_engine::operations::{Argument, Field, FieldKind, FieldValue, FieldValues, OPERATIONS};
+use inkcell_engine::operations::{
+    Argument, Field, FieldKind, FieldValue, FieldValues, OPERATIONS, PLACE_FIELDS,
+};
 use inkcell_engine::{
     Backup, Base, EngineError, Force, IfMissing, Mode, SaveOptions, SavedChange, parse_ops,
 };
 
-use crate::args::{Edit, Op, Save, Source};
+use crate::args::{Edit, Op, Save, Source, typed_position};
 use crate::cli::input;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -113,6 +115,12 @@ fn operations(
     outputs: OutputsAfter,
     settings: &Settings,
 ) -> Result<Vec<EditOp>, Failure> {
+    let is_placed = |name: &&str| given.try_contains_id(name).unwrap_or(false);
+    if typed_position(given).is_some_and(|position| position != "-")
+        && PLACE_FIELDS.iter().any(is_placed)
+    {
+        return Err(Failure::argument(command, words::edit::ONE_PLACE));
+    }
     let (mut ops, mut missing) = (Vec::new(), None);
     for operation in OPERATIONS.iter().filter(|operation| operation.command == command) {
         let mut values = FieldValues::new(outputs);
@@ -142,11 +150,20 @@ fn value(
     match field.argument {
         Argument::Absent => return Ok(None),
         Argument::Source => {
-            let source = Source::from_arg_matches(given)
+            let mut source = Source::from_arg_matches(given)
                 .map_err(|error| Failure::argument(field.name, error.to_string()))?;
+            if typed_position(given) == Some("-") {
+                let is_given = source.source.is_some() || source.source_file.is_some();
+                if is_given || source.stdin.replace("-".to_owned()).is_some() {
+                    return Err(Failure::argument("source", words::edit::ONE_SOURCE));
+                }
+            }
             return Ok(Some(FieldValue::Text(source_text(source, settings)?)));
         }
         Argument::Place(_) | Argument::Flag(..) => {}
+    }
+    if let Some(place) = typed_position(given).and_then(|position| place(field, position)) {
+        return Ok(Some(place));
     }
     let one = || given.get_one::<String>(field.name);
     let many = || given.get_many::<String>(field.name).into_iter().flatten();
@@ -164,6 +181,22 @@ fn value(
         }
         FieldKind::Texts => Some(FieldValue::Texts(many().cloned().collect())),
     })
+}
+
+/// What a position says in this field: a cell goes behind the one before it, so that it may also be the last one.
+fn place(field: &Field, position: &str) -> Option<FieldValue> {
+    let number = position.parse::<usize>().ok();
+    match (field.name, position, number) {
+        (_, "-", _) => None,
+        ("at", "start", _) | ("at", _, Some(0)) => Some(FieldValue::Word("start")),
+        ("at", "end", _) => Some(FieldValue::Word("end")),
+        ("after", _, Some(number @ 1..)) => {
+            i64::try_from(number - 1).ok().map(|above| FieldValue::Cell(CellRef::Index(above)))
+        }
+        ("before", "start" | "end", _) | ("before", _, Some(_)) => None,
+        ("before", cell, None) => Some(FieldValue::Cell(CellRef::Text(cell.to_owned()))),
+        _ => None,
+    }
 }
 
 /// A key with its value as JSON text.

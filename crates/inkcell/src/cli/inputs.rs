@@ -41,6 +41,33 @@ impl Files<'_> {
         }
     }
 
+    /// The named files, with patterns expanded, in order. Unlike `inputs`, it takes a name without a file as it is: the
+    /// command has a better error for it.
+    pub(super) fn expanded<'a>(
+        &self,
+        given: impl Iterator<Item = &'a str>,
+    ) -> Result<Vec<String>, Failure> {
+        let named: Result<Vec<Vec<String>>, Failure> =
+            given.map(|given| self.named(given)).collect();
+        Ok(named?.into_iter().flatten().collect())
+    }
+
+    /// The only file that a name or a pattern means.
+    pub(super) fn only(&self, given: &str) -> Result<String, Failure> {
+        // A folder may be what the command explains best, and a name may be no file at all.
+        if self.cwd.join(given).exists() || !is_glob(given) {
+            return Ok(given.to_owned());
+        }
+        let mut found = self.named(given)?;
+        match (found.len(), found.pop()) {
+            (1, Some(only)) => Ok(only),
+            (some, _) => {
+                let hint = Some(words::path::NAME_ONE.to_owned());
+                Err(Failure::told(Kind::Invalid, words::path::matches_many(given, some), hint))
+            }
+        }
+    }
+
     /// Expands one name: to the notebooks that a pattern matches, or to itself, whether or not the file exists.
     pub(super) fn named(&self, given: &str) -> Result<Vec<String>, Failure> {
         let path = self.cwd.join(given);

@@ -9,6 +9,7 @@ use inkcell_engine::notebook::{
 use inkcell_engine::{CellFilter, EngineError, LastRuns, OpenNotebook, read_with_runs};
 use serde_json::json;
 
+use super::inputs::Files;
 use crate::args::Read;
 use crate::client::hosts;
 use crate::exit::{Exit, Failure};
@@ -29,6 +30,7 @@ pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Resu
             }
             other => other.into(),
         })?;
+    let path = &*Files { cwd: &settings.cwd }.only(path)?;
     let outputs = args.outputs.map_or(Outputs::None, Outputs::from);
     refuse_mixed(args, &selector, outputs)?;
     let selector = if args.pad { selector.padded() } else { selector };

@@ -3,6 +3,7 @@
 use inkcell_engine::notebook::{to_markdown, to_script};
 use serde_json::json;
 
+use super::inputs::Files;
 use crate::args::{ExportForm, OutputsArg, To};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -11,7 +12,8 @@ use crate::view::report;
 use crate::words;
 
 pub(crate) fn run(args: &To, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
-    let opened = settings.notebooks.read(&args.path)?;
+    let path = Files { cwd: &settings.cwd }.only(&args.path)?;
+    let opened = settings.notebooks.read(&path)?;
     report::tell_recovered(&opened, output);
     let text = match args.form {
         ExportForm::Script if args.outputs.is_some() => {
@@ -23,15 +25,15 @@ pub(crate) fn run(args: &To, settings: &Settings, output: &mut Output) -> Result
         }
     };
     let file = args.output.as_deref().filter(|path| *path != "-");
-    if let Some(path) = file {
-        settings.notebooks.export(path, &opened, text.as_bytes())?;
-        output.aside(&format!("wrote {path}"));
+    if let Some(file) = file {
+        settings.notebooks.export(file, &opened, text.as_bytes())?;
+        output.aside(&format!("wrote {file}"));
     }
     let version = opened.version.to_string();
     let written = if output.is_json() {
         output.json(&match file {
-            Some(file) => json!({"path": args.path, "version": version, "output": file}),
-            None => json!({"path": args.path, "version": version, "text": text}),
+            Some(file) => json!({"path": path, "version": version, "output": file}),
+            None => json!({"path": path, "version": version, "text": text}),
         })
     } else if file.is_some() {
         Ok(())

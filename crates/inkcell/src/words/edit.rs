@@ -90,6 +90,10 @@ pub(crate) fn not_pair(pair: &str) -> String {
     format!("{pair:?} is not KEY=VALUE")
 }
 
+pub(crate) const ONE_PLACE: &str = "give only one of a position, --after, --before and --at";
+
+pub(crate) const ONE_SOURCE: &str = "give only one of -, --source and --source-file";
+
 pub(crate) const GIVE_SOURCE: &str =
     "give --source TEXT, --source-file FILE, or - for standard input";
 

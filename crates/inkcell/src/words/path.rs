@@ -12,6 +12,13 @@ pub(crate) fn no_match(pattern: &str) -> String {
     format!("no notebook matches {pattern}")
 }
 
+/// The refusal of a pattern where one notebook is wanted.
+pub(crate) fn matches_many(pattern: &str, notebooks: usize) -> String {
+    format!("{pattern} matches {notebooks} notebooks, and this command takes one")
+}
+
+pub(crate) const NAME_ONE: &str = "name one of them, or narrow the pattern";
+
 pub(crate) const WRITE_PATTERN: &str = "** stands for folders below, as in nb/**/*.ipynb";
 
 pub(crate) const LOOK_WITH_LS: &str =

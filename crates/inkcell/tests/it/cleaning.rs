@@ -3,6 +3,37 @@
 use crate::env;
 use crate::samples::rich;
 
+/// Every command that takes notebooks expands a quoted pattern; one that takes a single notebook says how many match.
+#[test]
+fn patterns_are_expanded_by_every_command() {
+    let env = env();
+    let book = crate::notebook_runs::notebook(&["1"]);
+    for folder in ["nb", "one"] {
+        std::fs::create_dir(env.path(folder)).expect("a folder");
+    }
+    for name in ["nb/a.ipynb", "nb/b.ipynb", "one/c.ipynb"] {
+        env.put(name, &book);
+    }
+    let cleaned = env.run(&["clean", "nb/*.ipynb"]).ok().stdout;
+    assert_eq!(cleaned, "nb/a.ipynb: clean\nnb/b.ipynb: clean\n");
+    for args in
+        [vec!["read", "one/*.ipynb"], vec!["to", "script", "one/*"], vec!["diff", "one/*", "nb/a*"]]
+    {
+        env.run(&args).ok();
+    }
+    for args in [
+        vec!["read", "nb/*.ipynb"],
+        vec!["to", "script", "nb/*.ipynb"],
+        vec!["diff", "one/*", "nb/*.ipynb"],
+    ] {
+        let refused = env.run(&args).exits(2);
+        let wanted = "error: nb/*.ipynb matches 2 notebooks, and this command takes one\nhint: ";
+        assert!(refused.stderr.starts_with(wanted), "{args:?}: {refused:?}");
+    }
+    let none = env.run(&["read", "no/*.ipynb"]).exits(5);
+    assert!(none.stderr.contains("no notebook matches no/*.ipynb"), "{none:?}");
+}
+
 #[test]
 fn outputs_and_counts_go_and_nothing_else() {
     let env = env();

@@ -347,6 +347,39 @@ fn files_of_flags_stay_inside_and_end() {
     assert_eq!(env.get("proj/nb.ipynb"), rich().as_bytes());
 }
 
+/// A new cell gets the position that was given, up to the end; an id stands for the position of its cell.
+#[test]
+fn a_cell_is_inserted_at_a_position() {
+    let env = env();
+    let cells = |env: &TestEnv| {
+        let text = text(env);
+        text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect::<String>()
+    };
+    let new = || env.put("nb.ipynb", crate::notebook_runs::notebook(&["a", "b"]));
+    for (place, wanted) in
+        [("0", "xab"), ("1", "axb"), ("2", "abx"), ("-1", "axb"), ("c1", "axb"), ("start", "xab")]
+    {
+        new();
+        env.run(&["edit", "nb.ipynb", "insert", place, "--source", "x"]).ok();
+        assert_eq!(cells(&env), wanted, "{place}");
+    }
+    new();
+    env.run(&["edit", "nb.ipynb", "insert", "--source", "x"]).ok();
+    env.run_with(&["edit", "nb.ipynb", "insert", "0", "-"], "y").ok();
+    env.run_with(&["edit", "nb.ipynb", "insert", "-", "--after", "c0"], "z").ok();
+    assert_eq!(cells(&env), "yazbx");
+    let refused = [
+        (vec!["3", "--source", "x", "--after", "c0"], 2, "give only one of a position"),
+        (vec!["-", "--source", "x"], 2, "give only one of -"),
+        (vec!["9", "--source", "x"], 5, "cell 8"),
+    ];
+    for (args, code, wanted) in refused {
+        let all = [&["edit", "nb.ipynb", "insert"][..], &args].concat();
+        let refused = env.run(&all).exits(code);
+        assert!(refused.stderr.contains(wanted), "{args:?}: {refused:?}");
+    }
+}
+
 /// Words of other tools are accepted; for any other word the error lists the operations.
 #[test]
 fn operations_have_other_names() {

@@ -24,7 +24,7 @@ const MAX_LINES: usize = 20;
 const MAX_WIDE: usize = 160;
 
 /// The reason why a notebook was not checked and the next step, in a sentence.
-fn sentence(Refusal { message, hint, .. }: &Refusal) -> String {
+pub(super) fn sentence(Refusal { message, hint, .. }: &Refusal) -> String {
     hint.as_ref().map_or_else(|| message.clone(), |step| format!("{message}; {step}"))
 }
 
@@ -61,7 +61,9 @@ pub(super) fn write(
     let are = if bad == 1 { "is" } else { "are" };
     result(false, &words::verify::differ(path, bad, &all, are, how, &took), output)?;
     for cell in cells.iter().filter(|cell| !cell.is_good()) {
-        write_cell(cell, output)?;
+        for ReasonLine { shape, role, text } in reasons(cell) {
+            answer::write(output, shape, &[(role, &text)])?;
+        }
     }
     let path = quoted(path);
     let step = match checked.exit() {
@@ -100,38 +102,47 @@ fn good(cells: &[CheckedCell]) -> String {
     said
 }
 
-fn name(cell: &CheckedCell) -> String {
+/// The name of a cell, as everywhere.
+pub(super) fn cell_name(cell: &CheckedCell) -> String {
     match &cell.compared.cell.id {
         Some(id) => format!("cell {} ({id})", cell.compared.cell.index),
         None => format!("cell {}", cell.compared.cell.index),
     }
 }
 
-fn write_cell(cell: &CheckedCell, output: &mut Output) -> io::Result<()> {
-    let name = name(cell);
+/// A line about a cell, and how a terminal shows it.
+pub(super) struct ReasonLine {
+    shape: Shape,
+    role: Role,
+    pub(super) text: String,
+}
+
+fn sentence_line(role: Role, text: String) -> ReasonLine {
+    ReasonLine { shape: Shape::Sentence, role, text }
+}
+
+/// The lines about a cell that is not as stored.
+pub(super) fn reasons(cell: &CheckedCell) -> Vec<ReasonLine> {
+    let name = cell_name(cell);
+    let about = |text| sentence_line(Role::Error, text);
     match cell.state {
-        State::NeverRun => return about(&format!("  {name} was not run"), output),
-        State::TimedOut => return about(&words::verify::not_in_time(&name), output),
+        State::NeverRun => return vec![about(format!("  {name} was not run"))],
+        State::TimedOut => return vec![about(words::verify::not_in_time(&name))],
         _ => {}
     }
     match &cell.compared.verdict {
         CellVerdict::Failed { name: error, value } => {
-            about(&format!("  {name} failed: {error}: {}", short(value)), output)
+            vec![about(format!("  {name} failed: {error}: {}", short(value)))]
         }
         CellVerdict::Different(differences) => {
-            about(&format!("  {name} differs"), output)?;
-            differences.iter().try_for_each(|one| write_difference(one, output))
+            let head = std::iter::once(about(format!("  {name} differs")));
+            head.chain(differences.iter().flat_map(difference_lines)).collect()
         }
-        CellVerdict::Same | CellVerdict::Ignored | CellVerdict::Skipped => Ok(()),
+        CellVerdict::Same | CellVerdict::Ignored | CellVerdict::Skipped => Vec::new(),
     }
 }
 
-/// Writes a line about a cell.
-fn about(line: &str, output: &mut Output) -> io::Result<()> {
-    answer::write(output, Shape::Sentence, &[(Role::Error, line)])
-}
-
-fn write_difference(one: &OutputDifference, output: &mut Output) -> io::Result<()> {
+fn difference_lines(one: &OutputDifference) -> Vec<ReasonLine> {
     let part = &one.part;
     let head = match &one.how {
         PartDifference::Picture(how) => format!("    {part}: {how}"),
@@ -143,7 +154,7 @@ fn write_difference(one: &OutputDifference, output: &mut Output) -> io::Result<(
         }
         PartDifference::Text { .. } => format!("    {part}:"),
     };
-    answer::write(output, Shape::Sentence, &[(Role::Plain, &head)])?;
+    let mut said = vec![sentence_line(Role::Plain, head)];
     let lines = one.how.lines();
     for (side, line) in lines.iter().take(MAX_LINES) {
         let (sign, role) = match side {
@@ -151,13 +162,13 @@ fn write_difference(one: &OutputDifference, output: &mut Output) -> io::Result<(
             Some(RunSide::Old) => ('-', Role::Error),
             Some(RunSide::New) => ('+', Role::Success),
         };
-        let line = format!("    {sign} {}", short(line));
-        answer::write(output, Shape::Row, &[(role, &line)])?;
+        let text = format!("    {sign} {}", short(line));
+        said.push(ReasonLine { shape: Shape::Row, role, text });
     }
-    match lines.len().saturating_sub(MAX_LINES) {
-        0 => Ok(()),
-        more => output.line(&format!("      and {} more", count(more, "line"))),
+    if let more @ 1.. = lines.len().saturating_sub(MAX_LINES) {
+        said.push(sentence_line(Role::Plain, format!("      and {} more", count(more, "line"))));
     }
+    said
 }
 
 fn short(line: &str) -> String {
