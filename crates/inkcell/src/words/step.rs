@@ -201,12 +201,11 @@ fn words(step: NextStep<'_>) -> Words {
             both("check the permissions of the file and its folder; the file is as it was")
         }
         NextStep::InstallPython => two(
-            "install python3 (3.9 or newer), or name one: --python PATH, or the setting \
-             python.interpreter",
+            "install Python 3.9 or newer, and check with 'inkcell doctor'",
             "install python3 (3.9 or newer), or name one: INKCELL_PYTHON_INTERPRETER",
         ),
         NextStep::NameOtherPython => two(
-            "see which Python it is and why (inkcell env), or name another one: --python PATH",
+            "check with 'inkcell doctor', or choose another Python with --python PATH",
             "name another Python: INKCELL_PYTHON_INTERPRETER",
         ),
         NextStep::ChooseCwd => two(
