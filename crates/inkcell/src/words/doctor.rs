@@ -55,6 +55,10 @@ pub(crate) const NAME_PYTHON: &str = "choose another Python with --python PATH";
 pub(crate) const INSTALL_PYTHON: &str =
     "install Python 3.9 or newer, or choose one with --python PATH";
 
+/// What to do where the only Python is the one that was installed to hold inkcell.
+pub(crate) const OWN_PYTHON: &str =
+    "choose your Python with --python PATH, or create an environment with 'inkcell env setup'";
+
 pub(crate) fn started_in(took: &str) -> String {
     format!("started and ran 1+1 in {took}")
 }

@@ -56,3 +56,8 @@ pub(crate) fn set_by(source: &dyn Display) -> String {
 
 /// Why a Python is used that the command line names.
 pub(crate) const BY_ARGUMENT: &str = "set by --python";
+
+/// Why a Python is used that was installed only to hold inkcell.
+pub(crate) fn own(reason: &dyn Display) -> String {
+    format!("{reason}; it was made only for inkcell, without your packages, but no other works")
+}

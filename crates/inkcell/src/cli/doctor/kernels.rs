@@ -13,7 +13,7 @@ use inkcell_engine::api::{
     Reading, State,
 };
 use inkcell_engine::kernel::{
-    ForkServer, InputMode, Interpreter, Origin, RunnerBackend, RunnerConfig, Shell,
+    ForkServer, InputMode, Interpreter, Origin, RunnerBackend, RunnerConfig, Shell, SkipReason,
     SkippedCandidate, ZygoteState,
 };
 use inkcell_engine::registry::OwnerId;
@@ -108,7 +108,11 @@ impl<'a> Probe<'a> {
             ChoiceOrigin::of(self.args.python.as_deref()),
             self.settings,
         );
-        checks.push(Check::ok("python", python::line(&interpreter, &reason)));
+        let line = python::line(&interpreter, &reason);
+        checks.push(match interpreter.is_own() {
+            true => Check::warn("python", line).next(words::doctor::OWN_PYTHON),
+            false => Check::ok("python", line),
+        });
         checks.extend(interpreter.skipped.iter().map(passed_over));
         let began = Instant::now();
         let ran = self.run(&self.engine, &["1+1", PROBE]).await;
@@ -230,11 +234,17 @@ fn no_python(error: &EngineError) -> Check {
     }
 }
 
-/// A Python that was not chosen.
+/// A Python that was not chosen. inkcell's own environment is no fault.
 fn passed_over(skipped: &SkippedCandidate) -> Check {
     let SkippedCandidate { path, reason, why } = skipped;
-    let next = words::doctor::mend(&path.display(), reason);
-    Check::warn("passed over", format!("{}: {why}", path.display())).next(next)
+    let found = format!("{}: {why}", path.display());
+    match why {
+        SkipReason::OwnEnvironment => Check::ok("passed over", found),
+        _ => {
+            let next = words::doctor::mend(&path.display(), reason);
+            Check::warn("passed over", found).next(next)
+        }
+    }
 }
 
 /// The report of a call that ended well, or a check that says why not.
