@@ -99,8 +99,8 @@ fn command(uv: &Path, workspace: &Workspace) -> Command {
     command
 }
 
-/// Installs uv unless it exists. Environments are made in parallel; one thread installs it and the others wait.
-fn uv(workspace: &Workspace) -> Result<PathBuf> {
+/// Installs uv unless it exists, and returns its path. Environments are made in parallel; one thread installs it and the others wait.
+pub(crate) fn uv(workspace: &Workspace) -> Result<PathBuf> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _one = ONE_AT_A_TIME.lock();
     let dir = workspace.path(UV_DIR);

@@ -76,6 +76,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
 /// Parts that tests need from outside this checkout.
 struct Surroundings {
     python: PathBuf,
+    uv: PathBuf,
     servers: servers::ServerSetup,
     tracing: Tracing,
     can_mount: bool,
@@ -85,13 +86,15 @@ struct Surroundings {
 impl Surroundings {
     fn prepare(workspace: &Workspace, depth: Depth) -> Result<Surroundings> {
         let python = python_env::prepare(workspace)?;
+        let uv = python_env::uv(workspace)?;
         let servers = match depth {
             Depth::Quick => servers::none(),
             Depth::Full | Depth::All => servers::prepare(workspace)?,
         };
         let skipped = workspace.path(SKIPPED);
         let can_mount = system::can_mount();
-        Ok(Surroundings { python, servers, tracing: system::prepare(), can_mount, skipped })
+        let tracing = system::prepare();
+        Ok(Surroundings { python, uv, servers, tracing, can_mount, skipped })
     }
 
     /// Repeats the warnings that must not be overlooked.
@@ -109,7 +112,7 @@ impl Surroundings {
 
     fn tell(&self, command: &mut Command, depth: Depth) {
         tell(command, &self.python, &self.tracing, depth);
-        command.env("INKCELL_TEST_SKIPPED", &self.skipped);
+        command.env("INKCELL_TEST_SKIPPED", &self.skipped).env("INKCELL_TEST_UV", &self.uv);
         if !self.can_mount {
             command.env("INKCELL_TEST_NO_MOUNTS", "1");
         }

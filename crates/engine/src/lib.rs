@@ -36,6 +36,7 @@
 //!             home: None,
 //!             interpreter: Some(python),
 //!             parent_env: ParentEnv::from_os(std::env::vars_os()),
+//!             program: None,
 //!             env_rules: EnvRules { mode: EnvMode::Filtered, pass: Vec::new() },
 //!             start_timeout: Duration::from_secs(30),
 //!             shell: Shell::Lite,

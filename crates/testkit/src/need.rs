@@ -1,7 +1,7 @@
 //! Checks that the machine has what a test needs, and reports what is missing.
 //!
 //! Owns the switches `INKCELL_TEST_QUICK`, `INKCELL_TEST_ALL`, `INKCELL_TEST_REQUIRE`, `INKCELL_TEST_NO_STRACE`,
-//! `INKCELL_TEST_NO_MOUNTS` and `INKCELL_TEST_NO_PACKAGES`, and, one for each kind of Python with servers,
+//! `INKCELL_TEST_NO_MOUNTS`, `INKCELL_TEST_NO_PACKAGES` and `INKCELL_TEST_NO_UV`, and, one for each kind of Python with servers,
 //! `INKCELL_TEST_NO_JUPYTER`, `INKCELL_TEST_NO_ENTERPRISE` and `INKCELL_TEST_NO_COLLABORATION`.
 //! `INKCELL_TEST_SKIPPED` names the file that lists skipped tests, because a test runner hides the output of a test
 //! that passes.
@@ -97,6 +97,16 @@ pub fn named_python(test: &str, variable: &str, modules: &str) -> Option<PathBuf
         let why = format!("{variable} names no Python that has {modules}");
         let kind = variable.trim_start_matches("INKCELL_TEST_").trim_end_matches("_PYTHON");
         missing(test, &why, &format!("INKCELL_TEST_NO_{kind}"));
+    }
+    found
+}
+
+/// The uv that the variable `INKCELL_TEST_UV` names. If tests must not skip and it names none, the test fails.
+pub fn uv(test: &str) -> Option<PathBuf> {
+    let uv = std::env::var_os("INKCELL_TEST_UV").map(PathBuf::from);
+    let found = uv.filter(|uv| succeeds(uv, &["--version"]));
+    if found.is_none() {
+        missing(test, "INKCELL_TEST_UV names no uv", "INKCELL_TEST_NO_UV");
     }
     found
 }

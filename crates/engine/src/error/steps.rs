@@ -6,7 +6,7 @@
 use std::io;
 use std::path::Path;
 
-use inkcell_kernel::{FindError, GatewayError, LaunchError, SkipReason, TokenSent, Whose};
+use inkcell_kernel::{FindError, GatewayError, LaunchError, Reason, SkipReason, TokenSent, Whose};
 use inkcell_notebook::{EditError, NotebookError, Oddity, OpError, RefError, SubError, TextError};
 
 use super::{EngineError, SessionError};
@@ -193,6 +193,7 @@ impl EngineError {
             EngineError::OpenOnServer { .. } => NextStep::CloseThere,
             EngineError::Lacks { .. } => NextStep::RunNeeded,
             EngineError::NoPython(error) if is_short_of_files(error) => NextStep::RaiseOpenFiles,
+            EngineError::NoPython(error) if is_of_setting(error) => NextStep::NameOtherPython,
             EngineError::NoPython(_) => NextStep::InstallPython,
             EngineError::Launch(error) => match error {
                 LaunchError::NoCwd { .. } | LaunchError::CwdNotAFolder { .. } => {
@@ -282,6 +283,12 @@ fn is_short_of_files(error: &FindError) -> bool {
         }
         _ => false,
     })
+}
+
+/// Returns whether the user named the Python that does not work.
+fn is_of_setting(error: &FindError) -> bool {
+    let FindError::NoneWorks { tried } = error else { return false };
+    tried.iter().any(|skipped| skipped.reason == Reason::Setting)
 }
 
 /// Returns whether the process or the system has no free descriptor.

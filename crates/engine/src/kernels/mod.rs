@@ -40,6 +40,8 @@ pub struct KernelsConfig {
     pub interpreter: Option<String>,
     /// The environment in which inkcell was started.
     pub parent_env: ParentEnv,
+    /// inkcell's own executable, if it is known. A Python that was installed only to hold it is chosen last.
+    pub program: Option<PathBuf>,
     /// The part of that environment that kernels get.
     pub env_rules: EnvRules,
     /// How long a kernel may take to be ready.
@@ -227,6 +229,7 @@ impl Kernels {
             home: config.home.clone(),
             state: Some(config.state_dir.clone()),
             env: config.parent_env.clone(),
+            program: config.program.clone(),
         }
     }
 

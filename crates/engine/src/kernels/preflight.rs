@@ -125,6 +125,7 @@ mod tests {
             home: None,
             state: None,
             env: ParentEnv::from_os([path]),
+            program: None,
         }
     }
 

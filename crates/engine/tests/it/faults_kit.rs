@@ -91,6 +91,7 @@ pub(crate) fn config(dir: &Path) -> EngineConfig {
         home: None,
         interpreter: Some(python()),
         parent_env: ParentEnv::from_os(parent),
+        program: None,
         env_rules: EnvRules { mode: EnvMode::Filtered, pass: Vec::new() },
         start_timeout: Duration::from_secs(30),
         shell: Shell::Lite,

@@ -53,6 +53,7 @@ impl Desk {
             home: None,
             interpreter: Some(python()),
             parent_env: ParentEnv::from_os(parent),
+            program: None,
             env_rules: EnvRules { mode: EnvMode::Filtered, pass: Vec::new() },
             start_timeout: Duration::from_secs(30),
             shell: Shell::Lite,

@@ -88,6 +88,7 @@ pub(crate) fn search(args: &PythonArgs, settings: &Settings, cwd: PathBuf) -> Se
         home: settings.home.clone(),
         state: Some(settings.state_dir.clone()),
         env: settings.parent_env(),
+        program: settings.surroundings.program.clone(),
     }
 }
 
@@ -148,6 +149,7 @@ pub(crate) fn reason(
             let source = &settings.resolved.get(Key::PythonInterpreter).source;
             words::env::set_by(source)
         }
+        other if interpreter.is_own() => words::env::own(&other),
         other => other.to_string(),
     }
 }

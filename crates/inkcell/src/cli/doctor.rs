@@ -14,8 +14,9 @@ use super::signals::Signals;
 use crate::app::python::{self, working_folder};
 use crate::args::Doctor;
 use crate::exit::{Exit, Failure};
-use crate::output::{Output, count};
+use crate::output::Output;
 use crate::settings::Settings;
+use crate::words;
 use crate::words::step::Audience;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,20 +133,26 @@ fn show(checks: &[Check], output: &mut Output) -> std::io::Result<()> {
         let mut lines = found.lines();
         let first = lines.next().unwrap_or_default();
         output.line(&format!("{:<4}  {what:<width$}  {first}", level.word()))?;
-        let below = lines.map(str::to_owned);
-        let below = below.chain(next.as_ref().map(|next| format!("next: {next}")));
-        for line in below {
+        // The steps that solve something stand at the end, together.
+        let next = next.as_ref().filter(|_| *level == Level::Ok);
+        for line in lines.chain(next.map(String::as_str)) {
             output.line(&format!("{:<4}  {:<width$}  {line}", "", ""))?;
         }
     }
-    output.line(&match (failed, warned) {
-        (0, 0) => "everything works".to_owned(),
-        (0, warned) => format!("everything works, with {}", count(warned, "warning")),
-        (failed, 0) => format!("{failed} of {} failed", checks.len()),
-        (failed, warned) => {
-            format!("{failed} of {} failed, with {}", checks.len(), count(warned, "warning"))
-        }
-    })
+    output.line("")?;
+    if failed + warned == 0 {
+        return output.line(words::doctor::ALL_WELL);
+    }
+    output.line(&words::doctor::to_do(failed, checks.len(), warned))?;
+    let (fails, warnings): (Vec<_>, Vec<_>) = checks
+        .iter()
+        .filter(|check| check.level != Level::Ok)
+        .partition(|check| matches!(check.level, Level::Fail(_)));
+    for Check { what, found, next, .. } in fails.into_iter().chain(warnings) {
+        let step = next.as_deref().or(found.lines().next()).unwrap_or_default();
+        output.line(&format!("  {what}: {step}"))?;
+    }
+    Ok(())
 }
 
 fn to_json(check: &Check) -> Value {

@@ -88,7 +88,7 @@ impl Here {
             lines.push(format!("  environment: {}", venv.display()));
         }
         if !python.skipped.is_empty() {
-            lines.push("Passed over:".to_owned());
+            lines.push(words::env::PASSED_OVER.to_owned());
             lines.extend(python.skipped.iter().map(|skipped| {
                 format!("  {} ({}): {}", skipped.path.display(), skipped.reason, skipped.why)
             }));

@@ -3,7 +3,7 @@
 //!
 //! Owns which lines report the outcome. The places and the formats are in `setup/`, the sentences in `words`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use inkcell_engine::Kind;
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ use crate::output::Output;
 use crate::settings::Settings;
 use crate::setup::{
     self, Change, Client, NoCommand, NoPlace, Readers, Refusal, SaveError, Scope, Server,
-    command_of, quoted,
+    StartCommand, command_of, quoted,
 };
 use crate::words;
 
@@ -42,24 +42,30 @@ impl From<ScopeArg> for Scope {
 }
 
 /// Everything that the command reports.
-struct Plan {
+struct Plan<'a> {
     client: Client,
     scope: Scope,
     server: Server,
-    file: std::path::PathBuf,
+    file: PathBuf,
+    /// The file as users write it.
+    shown_file: String,
+    call: Call<'a>,
     /// The content of a file with this entry alone.
     alone: String,
 }
 
 pub(crate) fn run(args: &Setup, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     let (client, scope) = (args.client.into(), args.scope.into());
-    let server = server(args, settings)?;
+    let start = start(settings)?;
+    let call = Call::of(args, &start);
+    let server = server(args, start);
     let file = file(client, scope, settings)?;
+    let shown_file = shown_file(&file, settings.home.as_deref());
     let alone = setup::edit(client.format(), "", &client.entry(&server));
-    let (alone, _) = alone.map_err(|refusal| refused(client, &file, args, &refusal))?;
-    let plan = Plan { client, scope, server, file, alone };
+    let (alone, _) = alone.map_err(|refusal| refused(client, &file, &call, &refusal))?;
+    let plan = Plan { client, scope, server, file, shown_file, call, alone };
     let done = if args.write {
-        let change = write(&plan, args)?;
+        let change = write(&plan)?;
         SetupResult::Written(change)
     } else {
         SetupResult::Shown(look(&plan))
@@ -67,18 +73,18 @@ pub(crate) fn run(args: &Setup, settings: &Settings, output: &mut Output) -> Res
     let written = if output.is_json() {
         output.json(&plan.to_json(&done))
     } else {
-        plan.lines(&done, args).iter().try_for_each(|line| output.line(line))
+        plan.lines(&done).iter().try_for_each(|line| output.line(line))
     };
     written.map_err(Failure::of_output)?;
     Ok(Exit::Ok)
 }
 
-/// How the client starts us.
-fn server(args: &Setup, settings: &Settings) -> Result<Server, Failure> {
+/// The command that starts this inkcell from any shell.
+fn start(settings: &Settings) -> Result<StartCommand, Failure> {
     let program = settings.program();
     let program = program.map_err(|error| Failure::Io(words::failure::FIND_PROGRAM, error))?;
-    let command = command_of(&program, &settings.program_folders());
-    let command = command.map_err(|problem| {
+    let folders = settings.program_folders();
+    command_of(&program, &folders, &settings.launcher_folders()).map_err(|problem| {
         let (message, hint) = match problem {
             NoCommand::Gone(path) => {
                 (words::setup::program_gone(&path.display()), words::setup::RUN_AGAIN)
@@ -88,16 +94,23 @@ fn server(args: &Setup, settings: &Settings) -> Result<Server, Failure> {
             }
         };
         Failure::told(Kind::Unavailable, message, Some(hint.to_owned()))
-    })?;
-    let args_of = ["mcp"].iter().chain(args.tools.words());
-    Ok(Server {
-        name: args.name.clone(),
-        command,
-        args: args_of.map(|word| (*word).to_owned()).collect(),
     })
 }
 
-fn file(client: Client, scope: Scope, settings: &Settings) -> Result<std::path::PathBuf, Failure> {
+/// How the client starts us.
+fn server(args: &Setup, start: StartCommand) -> Server {
+    let own = ["mcp"].iter().chain(args.tools.words()).map(|word| (*word).to_owned());
+    let StartCommand { command, args: first } = start;
+    Server { name: args.name.clone(), command, args: first.into_iter().chain(own).collect() }
+}
+
+/// A path with `~` for the home folder.
+fn shown_file(file: &Path, home: Option<&Path>) -> String {
+    let below = home.and_then(|home| file.strip_prefix(home).ok());
+    below.map_or_else(|| file.display().to_string(), |below| format!("~/{}", below.display()))
+}
+
+fn file(client: Client, scope: Scope, settings: &Settings) -> Result<PathBuf, Failure> {
     client.file(scope, &settings.client_places()).map_err(|problem| match problem {
         NoPlace::NoHome => Failure::argument("HOME", words::setup::NO_HOME),
         NoPlace::NoProjectFile => {
@@ -112,7 +125,7 @@ enum SetupResult {
 }
 
 /// The change that the file needs, without touching it, or the obstacle as an error text.
-fn look(plan: &Plan) -> Result<Change, String> {
+fn look(plan: &Plan<'_>) -> Result<Change, String> {
     let Plan { client, server, file, .. } = plan;
     let found = setup::read(file).map_err(|error| unsaved(client, &error).0)?;
     let before = found.text.as_deref().unwrap_or_default();
@@ -120,16 +133,16 @@ fn look(plan: &Plan) -> Result<Change, String> {
     edited.map(|(_, change)| change).map_err(|refusal| refusal_words(file, &refusal))
 }
 
-fn write(plan: &Plan, args: &Setup) -> Result<Change, Failure> {
-    let Plan { client, server, file, .. } = plan;
+fn write(plan: &Plan<'_>) -> Result<Change, Failure> {
+    let Plan { client, server, file, call, .. } = plan;
     let failed = |error: SaveError| {
         let (message, kind) = unsaved(client, &error);
-        Failure::told(kind, message, Some(by_hand(args)))
+        Failure::told(kind, message, Some(words::setup::by_hand(&call.show())))
     };
     let found = setup::read(file).map_err(failed)?;
     let before = found.text.as_deref().unwrap_or_default();
     let edited = setup::edit(client.format(), before, &client.entry(server));
-    let (after, change) = edited.map_err(|refusal| refused(*client, file, args, &refusal))?;
+    let (after, change) = edited.map_err(|refusal| refused(*client, file, call, &refusal))?;
     if change != Change::Nothing {
         let readers = match plan.scope {
             Scope::User => Readers::Owner,
@@ -140,35 +153,37 @@ fn write(plan: &Plan, args: &Setup) -> Result<Change, Failure> {
     Ok(change)
 }
 
-impl Plan {
-    fn lines(&self, done: &SetupResult, args: &Setup) -> Vec<String> {
-        let Plan { client, scope, server, file, alone } = self;
-        let (title, file) = (client.title(), file.display());
-        let next = format!("next: {}", client.next_step(*scope));
+impl Plan<'_> {
+    fn lines(&self, done: &SetupResult) -> Vec<String> {
+        let Plan { client, scope, server, shown_file: file, call, alone, .. } = self;
+        let (title, name) = (client.title(), &server.name);
+        let then = words::setup::then(client.next_step(*scope));
         let mut lines = match done {
             SetupResult::Written(Change::Nothing) => {
-                return vec![words::setup::nothing_to_change(&file, &server.name)];
+                return vec![words::setup::nothing_to_change(file, name)];
             }
-            SetupResult::Written(change) => {
-                let what = if *change == Change::Added { "added to" } else { "changed in" };
-                vec![format!("{} {what} {file}", server.name), next]
-            }
+            SetupResult::Written(Change::Added) => vec![words::setup::added(name, file), then],
+            SetupResult::Written(Change::Changed) => vec![words::setup::changed(name, file), then],
             SetupResult::Shown(state) => {
-                let mut lines = vec![words::setup::belongs_into(title, &file)];
+                let mut lines = vec![match state {
+                    Ok(Change::Nothing) => words::setup::has_this(name, file),
+                    Ok(Change::Changed) => words::setup::set_to_this(name, file),
+                    Ok(Change::Added) | Err(_) => words::setup::add_this(file),
+                }];
                 lines.push(String::new());
                 lines.extend(alone.lines().map(str::to_owned));
                 lines.push(String::new());
-                let call = write_call(args);
-                lines.push(match state {
-                    Ok(Change::Nothing) => words::setup::IS_THERE.to_owned(),
-                    Ok(Change::Added) => format!("to write it: {call}"),
-                    Ok(Change::Changed) => words::setup::is_there_otherwise(&server.name, &call),
-                    Err(problem) => format!("warning: {problem}"),
-                });
+                match state {
+                    Ok(Change::Nothing) => return lines,
+                    Ok(Change::Added | Change::Changed) => {
+                        lines.push(words::setup::write_it(&call.write()));
+                    }
+                    Err(problem) => lines.push(format!("warning: {problem}")),
+                }
                 if let Some(own) = client.own_command(*scope, server) {
                     lines.push(words::setup::let_client(title, &own));
                 }
-                lines.push(next);
+                lines.push(then);
                 lines
             }
         };
@@ -179,12 +194,13 @@ impl Plan {
     /// A note for the other people in the project.
     fn note(&self) -> Option<String> {
         let Plan { scope, server, .. } = self;
+        let name = Path::new(&server.command).file_name()?.to_str()?;
         (*scope == Scope::Project && server.command.contains('/'))
-            .then(|| words::setup::of_this_machine(&server.command))
+            .then(|| words::setup::of_this_machine(&server.command, name))
     }
 
     fn to_json(&self, done: &SetupResult) -> Value {
-        let Plan { client, scope, server, file, alone } = self;
+        let Plan { client, scope, server, file, alone, .. } = self;
         let word = |change: &Change| match change {
             Change::Nothing => "nothing",
             Change::Added => "added",
@@ -214,32 +230,50 @@ impl Plan {
     }
 }
 
-/// The command that writes the shown entry.
-fn write_call(args: &Setup) -> String {
-    format!("{} --write", shown_call(args))
+/// The command line of this command, as it works in any shell.
+struct Call<'a> {
+    args: &'a Setup,
+    program: String,
 }
 
-fn shown_call(args: &Setup) -> String {
-    let client: Client = args.client.into();
-    let scope: Scope = args.scope.into();
-    let mut call = format!("inkcell setup {}", client.word());
-    if scope == Scope::Project {
-        call.push_str(" --scope project");
+impl Call<'_> {
+    fn of<'a>(args: &'a Setup, start: &StartCommand) -> Call<'a> {
+        // Only a launcher has arguments of its own; a program without one is called by its name.
+        let program = match &*start.args {
+            [] => "inkcell".to_owned(),
+            first => format!("{} {}", quoted(&start.command), first.join(" ")),
+        };
+        Call { args, program }
     }
-    for word in args.tools.words() {
-        call.push_str(&format!(" {word}"));
+
+    /// The command that shows the entry.
+    fn show(&self) -> String {
+        self.named(&self.args.name)
     }
-    if args.name != "inkcell" {
-        call.push_str(&format!(" --name {}", quoted(&args.name)));
+
+    /// The command that writes the entry.
+    fn write(&self) -> String {
+        format!("{} --write", self.show())
     }
-    call
+
+    /// The command that shows the entry under this name.
+    fn named(&self, name: &str) -> String {
+        let (client, scope): (Client, Scope) = (self.args.client.into(), self.args.scope.into());
+        let mut call = format!("{} setup {}", self.program, client.word());
+        if scope == Scope::Project {
+            call.push_str(" --scope project");
+        }
+        for word in self.args.tools.words() {
+            call.push_str(&format!(" {word}"));
+        }
+        if name != "inkcell" {
+            call.push_str(&format!(" --name {}", quoted(name)));
+        }
+        call
+    }
 }
 
-fn by_hand(args: &Setup) -> String {
-    words::setup::by_hand(&shown_call(args))
-}
-
-fn refused(client: Client, file: &Path, args: &Setup, refusal: &Refusal) -> Failure {
+fn refused(client: Client, file: &Path, call: &Call<'_>, refusal: &Refusal) -> Failure {
     let message = words::setup::nothing_written(&refusal_words(file, refusal));
     match refusal {
         Refusal::Broken { .. } => {
@@ -247,10 +281,11 @@ fn refused(client: Client, file: &Path, args: &Setup, refusal: &Refusal) -> Fail
             Failure::told(Kind::Invalid, message, Some(hint))
         }
         Refusal::Taken(_) => {
-            Failure::told(Kind::Conflict, message, Some(words::setup::OTHER_NAME.to_owned()))
+            let hint = words::setup::other_name(&call.named(&format!("{}2", call.args.name)));
+            Failure::told(Kind::Conflict, message, Some(hint))
         }
         Refusal::Shape(_) | Refusal::Odd => {
-            Failure::told(Kind::Invalid, message, Some(by_hand(args)))
+            Failure::told(Kind::Invalid, message, Some(words::setup::by_hand(&call.show())))
         }
     }
 }

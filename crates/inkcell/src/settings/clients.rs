@@ -1,6 +1,8 @@
 //! The variables that tell other programs where their configuration is.
 //!
-//! Owns their names. `setup` uses the places.
+//! Owns their names. `setup` uses the places, and the folders of the programs that start inkcell.
+
+use std::path::{Path, PathBuf};
 
 use super::Settings;
 use crate::setup::Places;
@@ -24,5 +26,13 @@ impl Settings {
             goose: absolute("GOOSE_PATH_ROOT"),
             home,
         }
+    }
+
+    /// The folders of `uvx` and `npx`, if one of them started this process: uv tells its own path, and npm that of
+    /// Node, beside which it is installed.
+    pub(crate) fn launcher_folders(&self) -> Vec<PathBuf> {
+        let told = ["UV", "npm_node_execpath"].map(|name| self.surroundings.path(name));
+        let folders = told.iter().flatten().filter_map(|program| program.parent());
+        folders.filter(|folder| folder.is_absolute()).map(Path::to_owned).collect()
     }
 }

@@ -70,6 +70,7 @@ fn kernels(settings: &Settings, profile: Profile) -> KernelsConfig {
         home: settings.home.clone(),
         interpreter: settings.interpreter_of(settings.resolved.get_outside(Key::PythonInterpreter)),
         parent_env: settings.parent_env(),
+        program: settings.surroundings.program.clone(),
         env_rules: EnvRules { mode: python.env_mode, pass: python.env_pass },
         start_timeout: python.start_timeout,
         shell: python.shell,

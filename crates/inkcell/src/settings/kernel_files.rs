@@ -18,6 +18,8 @@ pub(super) struct KernelFiles {
     pub(super) home: Option<PathBuf>,
     pub(super) state: PathBuf,
     pub(super) env: ParentEnv,
+    /// The executable of inkcell, which decides about a Python that was installed only to hold it.
+    pub(super) program: Option<PathBuf>,
     /// The system's folders for kernels.
     pub(super) system: Vec<PathBuf>,
 }
@@ -49,6 +51,7 @@ impl KernelFiles {
             home: self.home.clone(),
             state: Some(self.state.clone()),
             env: self.env.clone(),
+            program: self.program.clone(),
         };
         let first = candidates(&search).list.into_iter().next()?;
         if let Some(folder) = first.venv {
@@ -77,7 +80,8 @@ mod tests {
     fn files(home: &Path) -> KernelFiles {
         let (home, state) = (home.to_owned(), home.join("state"));
         let env = ParentEnv::default();
-        KernelFiles { interpreter: None, home: Some(home), state, env, system: Vec::new() }
+        let (interpreter, program, system) = (None, None, Vec::new());
+        KernelFiles { interpreter, home: Some(home), state, env, program, system }
     }
 
     fn put(path: PathBuf, text: &str) {

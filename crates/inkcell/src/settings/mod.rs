@@ -191,6 +191,7 @@ impl Settings {
             home: self.home.clone(),
             state: self.state_dir.clone(),
             env: self.parent_env(),
+            program: self.surroundings.program.clone(),
             system: KernelspecSearch::SYSTEM.iter().map(PathBuf::from).collect(),
         }
     }
@@ -242,7 +243,8 @@ impl Settings {
 
     /// The executable of this process.
     pub(crate) fn program(&self) -> std::io::Result<PathBuf> {
-        std::env::current_exe()
+        let program = self.surroundings.program.clone();
+        program.ok_or_else(|| std::io::ErrorKind::NotFound.into())
     }
 
     /// Variables that begin like ours and set nothing.

@@ -20,6 +20,9 @@ pub(crate) struct Surroundings {
     pub(super) works_in: Option<PathBuf>,
     /// The folders that must contain the notebooks, if the command line names any.
     pub(super) roots: Vec<PathBuf>,
+    /// The executable of this process, if the system tells it.
+    #[serde(default, serialize_with = "write_program", deserialize_with = "read_program")]
+    pub(crate) program: Option<PathBuf>,
 }
 
 impl Surroundings {
@@ -31,6 +34,7 @@ impl Surroundings {
             cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
             works_in: works_in.map(Path::to_owned),
             roots: roots.to_vec(),
+            program: std::env::current_exe().ok(),
         }
     }
 
@@ -66,6 +70,14 @@ fn read_vars<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<OsString, Os
     Ok(pairs.into_iter().map(|(name, value)| (name.0, value.0)).collect())
 }
 
+fn write_program<S: Serializer>(program: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
+    program.clone().map(|path| OsText(path.into())).serialize(to)
+}
+
+fn read_program<'de, D: Deserializer<'de>>(from: D) -> Result<Option<PathBuf>, D::Error> {
+    Ok(Option::<OsText>::deserialize(from)?.map(|path| path.0.into()))
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::ffi::OsStringExt as _;
@@ -83,9 +95,10 @@ mod tests {
                 (odd.clone(), "1".into()),
                 ("EMPTY".into(), OsString::new()),
             ]),
-            cwd: PathBuf::from("/work").join(odd),
+            cwd: PathBuf::from("/work").join(&odd),
             works_in: Some("nb".into()),
             roots: vec!["data".into()],
+            program: Some(PathBuf::from("/bin").join(odd)),
         };
         let text = serde_json::to_string(&given).unwrap();
         assert_eq!(serde_json::from_str::<Surroundings>(&text).unwrap(), given);

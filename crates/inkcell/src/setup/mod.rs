@@ -14,7 +14,7 @@ mod tree;
 mod yaml;
 
 pub(crate) use client::{Client, NoPlace, Places, Scope, quoted};
-pub(crate) use command::{NoCommand, command_of};
+pub(crate) use command::{NoCommand, StartCommand, command_of};
 pub(crate) use save::{Readers, SaveError, read, replace};
 
 use tree::{Tree, is_only_change, wanted};

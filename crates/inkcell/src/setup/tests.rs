@@ -97,7 +97,7 @@ fn a_new_file_of_every_client() {
         enabled: true
         type: stdio
         name: inkcell
-        description: "Notebooks that are edited safely, and a Python that remembers"
+        description: "Edit and run Jupyter notebooks, and run Python that remembers"
         cmd: inkcell
         args: [mcp]
         timeout: 660
@@ -203,7 +203,7 @@ fn yaml_keeps_every_other_byte() {
             "  enabled: true",
             "  type: stdio",
             "  name: inkcell",
-            "  description: \"Notebooks that are edited safely, and a Python that remembers\"",
+            "  description: \"Edit and run Jupyter notebooks, and run Python that remembers\"",
             "  cmd: inkcell",
             "  args: [mcp]",
             "  timeout: 660",
@@ -300,36 +300,36 @@ fn a_broken_file_is_refused_with_its_place() {
 fn what_is_something_else_is_left_alone() {
     let shape = |words: &str| Err(Refusal::Shape(words.to_owned()));
     let taken = |words: &str| Err(Refusal::Taken(words.to_owned()));
-    let top = "its top level is not a table of names and values";
+    let top = "the top level is not a table of names and values";
     let table = [
         (Client::Cursor, "[]", shape(top)),
         (Client::Goose, "- a\n", shape(top)),
-        (Client::Goose, "a: 1\n---\nb: 2\n", shape("it holds more than one document")),
+        (Client::Goose, "a: 1\n---\nb: 2\n", shape("the file has more than one document")),
         (
             Client::Zed,
             "{\"context_servers\": []}",
-            shape("context_servers is not a table of servers"),
+            shape("'context_servers' is not a table of servers"),
         ),
-        (Client::Codex, "mcp_servers = 3\n", shape("mcp_servers is not a table of servers")),
+        (Client::Codex, "mcp_servers = 3\n", shape("'mcp_servers' is not a table of servers")),
         (
             Client::Cursor,
             "{\"mcpServers\": {\"inkcell\": null}}",
-            shape("mcpServers.inkcell is not a server"),
+            shape("'mcpServers.inkcell' is not a server"),
         ),
         (
             Client::Cursor,
             "{\"mcpServers\": {}, \"mcpServers\": {}}",
-            shape("mcpServers is there twice"),
+            shape("'mcpServers' appears twice"),
         ),
         (
             Client::VsCode,
             "{\"servers\": {\"inkcell\": {\"url\": \"http://x\"}}}",
-            taken("servers.inkcell is a server that is reached by its url"),
+            taken("'servers.inkcell' is a remote server with its own 'url'"),
         ),
         (
             Client::Goose,
             "extensions:\n  inkcell:\n    type: builtin\n",
-            taken("extensions.inkcell is a server of type builtin"),
+            taken("'extensions.inkcell' is a server of type 'builtin'"),
         ),
     ];
     for (client, text, wanted) in table {

@@ -51,7 +51,7 @@ fn only<'a>(
 ) -> Result<Option<&'a Tree>, Refusal> {
     let mut found = map.iter().filter(|(name, _)| name == key).map(|(_, value)| value);
     match (found.next(), found.next()) {
-        (_, Some(_)) => Err(Refusal::Shape(format!("{shown} is there twice"))),
+        (_, Some(_)) => Err(Refusal::Shape(words::setup::twice(shown))),
         (first, None) => Ok(first),
     }
 }

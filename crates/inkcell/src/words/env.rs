@@ -2,26 +2,30 @@
 
 use std::fmt::Display;
 
-pub(crate) const NOT_NEEDED: &str = "Not needed, because an earlier one works:";
+pub(crate) const PASSED_OVER: &str = "Passed over:";
 
-pub(crate) const NONE_MANAGED: &str = "Managed environment: none; inkcell env setup makes one";
+pub(crate) const NOT_NEEDED: &str = "Also found:";
 
-pub(crate) const SETTINGS: &str = "Settings that are not the default:";
+pub(crate) const NONE_MANAGED: &str =
+    "Managed environment: none; create one with 'inkcell env setup'";
 
-pub(crate) const EXTENDED: &str = "✓ Packages added to the managed environment";
+pub(crate) const SETTINGS: &str = "Settings that differ from the default:";
 
-pub(crate) const COMPLETE: &str = "✓ The managed environment has everything already";
+pub(crate) const EXTENDED: &str = "✓ Added packages to the managed environment";
 
-pub(crate) const MADE: &str = "✓ Managed environment made";
+pub(crate) const COMPLETE: &str = "✓ The managed environment already has all packages";
+
+pub(crate) const MADE: &str = "✓ Created the managed environment";
 
 pub(crate) const NO_KERNELS: &str =
-    "No Jupyter kernel is installed. Python needs none: inkcell's own runner is used.";
+    "No Jupyter kernels are installed. Python does not need one: inkcell runs it without Jupyter.";
 
 pub(crate) fn no_setting(wanted: &str) -> String {
-    format!("no setting begins with {wanted:?}; leave it out to see all")
+    format!("no setting starts with '{wanted}'; leave NAME out to list all settings")
 }
 
-pub(crate) const KERNEL_NAME: &str = "give the name of a kernel, such as python3, or leave it out";
+pub(crate) const KERNEL_NAME: &str =
+    "give the name of a kernel, such as python3, or leave the option out";
 
 /// The note about a variable that code was to get.
 pub(crate) fn variable_not_set(name: &dyn Display) -> String {
@@ -30,15 +34,15 @@ pub(crate) fn variable_not_set(name: &dyn Display) -> String {
 
 /// The note about a variable that code never gets.
 pub(crate) fn secret(name: &str) -> String {
-    format!("note: {name} is a secret of inkcell's own, which code never gets")
+    format!("note: code never gets {name}, because it is a secret of inkcell")
 }
 
 pub(crate) fn not_ready(seconds: f64, limit_from: &dyn Display) -> String {
-    format!("Python was not ready within the {seconds} s of {limit_from}; nothing was run")
+    format!("Python was not ready within {seconds} s (set by {limit_from}); nothing ran")
 }
 
 pub(crate) fn folder_not_text(folder: &dyn Display) -> String {
-    format!("the name of {folder} is not UTF-8 text; work in another folder")
+    format!("the path {folder} is not UTF-8 text; work in another directory")
 }
 
 /// The remark before a Python of the working folder is run.
@@ -51,4 +55,9 @@ pub(crate) fn set_by(source: &dyn Display) -> String {
 }
 
 /// Why a Python is used that the command line names.
-pub(crate) const BY_ARGUMENT: &str = "--python names it";
+pub(crate) const BY_ARGUMENT: &str = "set by --python";
+
+/// Why a Python is used that was installed only to hold inkcell.
+pub(crate) fn own(reason: &dyn Display) -> String {
+    format!("{reason}; it was made only for inkcell, without your packages, but no other works")
+}

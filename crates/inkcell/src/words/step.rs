@@ -207,12 +207,11 @@ fn words(step: NextStep<'_>) -> Words {
             both("check the permissions of the file and its folder; the file is unchanged")
         }
         NextStep::InstallPython => two(
-            "install Python 3.9 or newer, or name one with --python PATH",
+            "install Python 3.9 or newer, and check with 'inkcell doctor'",
             "install Python 3.9 or newer, or name one with INKCELL_PYTHON_INTERPRETER",
         ),
         NextStep::NameOtherPython => two(
-            "show which Python is used, and why, with 'inkcell env', or name another one with \
-             --python PATH",
+            "check with 'inkcell doctor', or choose another Python with --python PATH",
             "name another Python with INKCELL_PYTHON_INTERPRETER",
         ),
         NextStep::ChooseCwd => two(

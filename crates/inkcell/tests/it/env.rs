@@ -124,7 +124,7 @@ fn the_managed_environment_is_made_and_chosen() {
     command.args(["env", "setup", "--python", &python]);
     command.env("PATH", &path).env("TEST_PYTHON", &python);
     let ran = finish(command, b"").ok();
-    assert!(ran.stdout.starts_with("✓ Managed environment made\n"), "{}", ran.stdout);
+    assert!(ran.stdout.starts_with("✓ Created the managed environment\n"), "{}", ran.stdout);
     assert!(ran.stderr.contains("making the environment with uv ...\n"), "{}", ran.stderr);
     assert!(ran.stderr.contains("  installing\n"), "{}", ran.stderr);
     let said = json(&env, &["env"]);

@@ -70,6 +70,7 @@ mod trace;
 mod tui;
 mod tui_beside;
 mod two_writers;
+mod uvx;
 mod variables;
 mod verify;
 mod writing;

@@ -53,7 +53,12 @@ fn what_cannot_begin_has_its_code_and_a_next_step() {
     let table: [(&[&str], i32, &str, &str); 12] = [
         (&["--cwd", "no", "1"], 2, "Working directory does not exist: ", "mkdir|--cwd"),
         (&["--cwd", "plain.txt", "1"], 2, "Working directory is not a directory: ", "--cwd"),
-        (&["--python", "./no", "1"], 3, "No working Python interpreter found. Tried: ", "--python"),
+        (
+            &["--python", "./no", "1"],
+            3,
+            "No working Python interpreter found. Tried: ",
+            "'inkcell doctor'",
+        ),
         (&["-f", "no.py"], 5, "--file: File not found: no.py", "check the path"),
         (&["-f", ""], 2, "--file: it is empty; ", "name a file"),
         (
@@ -95,7 +100,7 @@ fn without_a_python_there_is_a_next_step() {
     let ran = finish(command, b"").exits(3);
     assert_snapshot!(ran.stderr, @r"
     error: Python executable not found on PATH
-    hint: install Python 3.9 or newer, or name one with --python PATH
+    hint: install Python 3.9 or newer, and check with 'inkcell doctor'
     ");
 }
 

@@ -101,7 +101,7 @@ fn a_python_that_hangs_at_the_start_is_bounded_by_the_timeout() {
     let env = env();
     script(&env.path("hangs"), "#!/bin/sh\nexec sleep 600\n");
     let ran = run_py(&env, &["--timeout", "1", "--python", "./hangs", "1"]).exits(124);
-    let wanted = "error: Python was not ready within the 1 s of --timeout; nothing was run\nhint: ";
+    let wanted = "error: Python was not ready within 1 s (set by --timeout); nothing ran\nhint: ";
     assert!(ran.stderr.starts_with(wanted), "{}", ran.stderr);
 }
 
@@ -161,7 +161,7 @@ fn names_that_are_not_text_are_told() {
         command.args(args).current_dir(&bad);
         let ran = finish(command, b"").exits(2);
         let said = ran.stdout + &ran.stderr;
-        assert!(said.contains("is not UTF-8 text; work in another folder"), "{args:?}: {said}");
+        assert!(said.contains("is not UTF-8 text; work in another directory"), "{args:?}: {said}");
     }
     let mut command = env.inkcell();
     command.args(["env", "--json"]).env("HOME", &bad).env_remove("INKCELL_STATE_DIR");
@@ -255,7 +255,7 @@ fn a_secret_of_our_own_is_withheld_with_a_note() {
     command.env("PI_TOOL_BRIDGE_TOKEN", "secret");
     let ran = finish(command, b"").ok();
     assert_eq!(ran.stdout, "False\n");
-    let wanted = "note: PI_TOOL_BRIDGE_TOKEN is a secret of inkcell's own, which code never gets\n";
+    let wanted = "note: code never gets PI_TOOL_BRIDGE_TOKEN, because it is a secret of inkcell\n";
     assert_eq!(ran.stderr, wanted);
 }
 

@@ -90,7 +90,7 @@ fn what_a_file_says_wrong_is_told_with_its_line() {
     let ran = with(&env, &["settings"], &[("PI_KERNEL_ZYGOTE", "maybe")]).exits(2);
     assert_eq!(ran.stderr, "error: PI_KERNEL_ZYGOTE: is \"maybe\"; it is on or off\n");
     let ran = env.run(&["settings", "nope"]).exits(2);
-    assert!(ran.stderr.contains("no setting begins with \"nope\""), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no setting starts with 'nope'"), "{}", ran.stderr);
 }
 
 /// B:C-08: a project cannot widen the access of its code.

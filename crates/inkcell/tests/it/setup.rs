@@ -45,23 +45,23 @@ fn every_client_is_shown_and_written_once() {
     for (client, file) in CLIENTS {
         let shown = env.run(&["setup", client]).ok();
         let path = env.path(file);
-        assert!(shown.stdout.contains(&format!(" reads {}; ", path.display())), "{}", shown.stdout);
-        let call = format!("\nto write it: inkcell setup {client} --write\n");
+        assert!(shown.stdout.starts_with(&format!("Add this to ~/{file}:\n")), "{}", shown.stdout);
+        let call = format!("\nTo write it: inkcell setup {client} --write\n");
         assert!(shown.stdout.contains(&call), "{}", shown.stdout);
         assert!(!path.exists(), "{client}");
         let said = json(env.run(&["setup", client, "--json"]));
         assert_eq!(said["state"], "absent");
         assert_eq!(said["server"]["command"].as_str(), program.to_str());
         let written = env.run(&["setup", client, "--write"]).ok();
-        let first = format!("inkcell added to {}\nnext: ", path.display());
+        let first = format!("Added inkcell to ~/{file}\nThen ");
         assert!(written.stdout.starts_with(&first), "{}", written.stdout);
         assert_eq!(said["content"].as_str(), Some(text(&env, file).as_str()));
         let mode = std::fs::metadata(&path).expect("the file").permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{client}");
         let again = env.run(&["setup", client, "--write"]).ok();
-        let wanted = format!("nothing to change: {} has inkcell already\n", path.display());
-        assert_eq!(again.stdout, wanted);
-        assert!(env.run(&["setup", client]).ok().stdout.contains("\nit is there already\n"));
+        assert_eq!(again.stdout, format!("Nothing to change: ~/{file} already has inkcell\n"));
+        let shown = env.run(&["setup", client]).ok().stdout;
+        assert!(shown.starts_with(&format!("~/{file} already has inkcell:\n")), "{shown}");
     }
     let others = [".claude.json", ".codex", ".config", ".cursor", "Library"];
     assert!(env.names().iter().all(|name| others.contains(&name.as_str())), "{:?}", env.names());
@@ -73,17 +73,19 @@ fn tools_and_names_are_passed_on() {
     let env = env();
     env.run(&["setup", "codex", "--write"]).ok();
     let ran = env.run(&["setup", "codex", "--tools", "all", "--write"]).ok();
-    assert!(ran.stdout.starts_with("inkcell changed in "), "{}", ran.stdout);
+    assert!(ran.stdout.starts_with("Changed inkcell in "), "{}", ran.stdout);
     let ran = env.run(&["setup", "codex", "--tools", "compat", "--name", "old_tools", "--write"]);
-    assert!(ran.ok().stdout.starts_with("old_tools added to "));
+    assert!(ran.ok().stdout.starts_with("Added old_tools to "));
     let written = text(&env, ".codex/config.toml");
     assert!(written.contains("\nargs = [\"mcp\", \"--tools\", \"all\"]\n"), "{written}");
     assert!(written.contains("\n\n[mcp_servers.old_tools]\n"), "{written}");
     assert!(
         written.ends_with("args = [\"mcp\", \"--tools\", \"compat\"]\ntool_timeout_sec = 660\n")
     );
-    let ran = env.run(&["setup", "codex", "--tools", "compat", "--name", "old_tools"]).ok();
-    assert!(ran.stdout.contains("-- "), "{}", ran.stdout);
+    let ran = env.run(&["setup", "codex", "--tools", "compat", "--name", "new_tools"]).ok();
+    let call = "\nTo write it: inkcell setup codex --tools compat --name new_tools --write\n";
+    assert!(ran.stdout.contains(call), "{}", ran.stdout);
+    assert!(ran.stdout.contains("\nOr let Codex write it: codex mcp add new_tools -- "));
     for name in ["a b", "", "-x", "7", "a.b"] {
         env.run(&["setup", "codex", &format!("--name={name}")]).exits(2);
     }
@@ -138,14 +140,14 @@ fn broken_files_are_refused() {
             ".cursor/mcp.json",
             "{\"mcpServers\": 3}",
             2,
-            "mcpServers is not a table of servers",
+            "'mcpServers' is not a table of servers",
         ),
         (
             "zed",
             ".config/zed/settings.json",
             "{\"context_servers\": {\"inkcell\": {\"url\": \"http://x\"}}}",
             4,
-            "reached by its url; nothing was written\nhint: choose another name: --name NAME\n",
+            "with its own 'url'; nothing was written\nhint: choose another name: 'inkcell setup zed --name inkcell2'\n",
         ),
     ];
     for (client, file, before, code, words) in table {
@@ -205,7 +207,7 @@ fn a_project_has_a_file_of_its_own() {
     assert!(ran.stdout.contains("\nnote: "), "{}", ran.stdout);
     let folder = env.program().parent().expect("a folder").as_os_str();
     let ran = run(&args, Some(folder)).ok();
-    assert!(ran.stdout.starts_with("inkcell changed in "), "{}", ran.stdout);
+    assert!(ran.stdout.starts_with("Changed inkcell in "), "{}", ran.stdout);
     assert!(!ran.stdout.contains("note: "), "{}", ran.stdout);
     assert!(text(&env, "repo/.mcp.json").contains("\"command\": \"inkcell\",\n"));
     for (client, file) in [

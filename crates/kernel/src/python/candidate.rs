@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::interpreter::{Reason, SkipReason, SkippedCandidate, bin_folder};
+use super::own::own_folders;
 use crate::environ::ParentEnv;
 
 /// The places to search, and the wish of the user.
@@ -22,6 +23,8 @@ pub struct Search {
     pub state: Option<PathBuf>,
     /// The environment inkcell was started with, unfiltered.
     pub env: ParentEnv,
+    /// inkcell's own executable. A Python on `PATH` that was installed only to hold it comes last.
+    pub program: Option<PathBuf>,
 }
 
 impl Search {
@@ -52,11 +55,47 @@ pub struct Candidates {
     pub list: Vec<PythonCandidate>,
     /// Environments without an interpreter that the user named or the search found.
     pub empty: Vec<SkippedCandidate>,
+    /// The folders on `PATH` of environments that were made for inkcell alone.
+    pub own_folders: Vec<PathBuf>,
+}
+
+impl Candidates {
+    /// The interpreters of inkcell's own environment that come before this one on `PATH`, but after it in the list.
+    pub(super) fn passed_over_for(
+        &self,
+        chosen: &PythonCandidate,
+        search: &Search,
+    ) -> Vec<SkippedCandidate> {
+        if !is_on_path(chosen.reason) || self.is_own(&chosen.path) {
+            return Vec::new();
+        }
+        let place =
+            |path: &Path| path_folders(search).position(|folder| Some(&*folder) == path.parent());
+        let end = place(&chosen.path);
+        let is_before = |other: &&PythonCandidate| {
+            is_on_path(other.reason) && self.is_own(&other.path) && place(&other.path) < end
+        };
+        let skipped = |PythonCandidate { path, reason, .. }: &PythonCandidate| SkippedCandidate {
+            path: path.clone(),
+            reason: *reason,
+            why: SkipReason::OwnEnvironment,
+        };
+        self.list.iter().filter(is_before).map(skipped).collect()
+    }
+
+    fn is_own(&self, program: &Path) -> bool {
+        self.own_folders.iter().any(|own| Some(&**own) == program.parent())
+    }
+}
+
+fn is_on_path(reason: Reason) -> bool {
+    matches!(reason, Reason::PythonOnPath | Reason::Python3OnPath)
 }
 
 /// Lists the candidates of a search. If the setting is set, it is the only one.
 pub fn candidates(search: &Search) -> Candidates {
     let mut found = CandidateCollector::default();
+    found.candidates.own_folders = own_folders(search);
     if let Some(setting) = search.setting.as_deref().filter(|setting| !setting.trim().is_empty()) {
         found.setting(setting, search);
         return found.candidates;
@@ -76,14 +115,19 @@ pub fn candidates(search: &Search) -> Candidates {
             found.environment(&place, reason);
         }
     }
+    let on_path = |name| -> (Vec<PathBuf>, Vec<PathBuf>) {
+        on_path(name, search).into_iter().partition(|path| found.candidates.is_own(path))
+    };
+    let (own_pythons, pythons) = on_path("python");
+    let (own_python3s, python3s) = on_path("python3");
     // The first of each name comes before all others, so that a broken `python` does not hide `python3`.
-    let pythons = on_path("python", search);
-    let python3s = on_path("python3", search);
     let firsts = pythons.iter().take(1).map(|path| (path, Reason::PythonOnPath));
     let firsts = firsts.chain(python3s.iter().take(1).map(|path| (path, Reason::Python3OnPath)));
     let others = pythons.iter().skip(1).map(|path| (path, Reason::PythonOnPath));
     let others = others.chain(python3s.iter().skip(1).map(|path| (path, Reason::Python3OnPath)));
-    for (path, reason) in firsts.chain(others) {
+    let own = own_pythons.iter().map(|path| (path, Reason::PythonOnPath));
+    let own = own.chain(own_python3s.iter().map(|path| (path, Reason::Python3OnPath)));
+    for (path, reason) in firsts.chain(others).chain(own) {
         found.program(path.clone(), reason);
     }
     found.candidates
@@ -110,7 +154,9 @@ impl CandidateCollector {
         // A bare name such as `python3.12` without such a file here is searched on `PATH`, as in a shell.
         let is_name = expanded.components().count() == 1 && !setting.contains(['/', '~']);
         let elsewhere = if is_name && !is_there(&path) { on_path(setting, search) } else { vec![] };
-        self.program(elsewhere.into_iter().next().unwrap_or(path), Reason::Setting);
+        let of_user = elsewhere.iter().find(|path| !self.candidates.is_own(path));
+        let found = of_user.or(elsewhere.first()).cloned();
+        self.program(found.unwrap_or(path), Reason::Setting);
     }
 
     /// Adds the interpreter of an environment. An environment without one goes to the empty ones, if the user
@@ -176,9 +222,13 @@ pub(super) fn venv_of(program: &Path) -> Option<PathBuf> {
 /// Finds every program of this name on `PATH`. Skips entries that are not absolute: they would depend on
 /// the current folder.
 pub(super) fn on_path(name: &str, search: &Search) -> Vec<PathBuf> {
+    path_folders(search).map(|folder| folder.join(name)).filter(|path| is_program(path)).collect()
+}
+
+/// The absolute folders of `PATH`.
+pub(super) fn path_folders(search: &Search) -> impl Iterator<Item = PathBuf> {
     let folders = std::env::split_paths(search.env.get("PATH").unwrap_or_default());
-    let folders = folders.filter(|folder| folder.is_absolute());
-    folders.map(|folder| folder.join(name)).filter(|path| is_program(path)).collect()
+    folders.filter(|folder| folder.is_absolute())
 }
 
 fn is_there(path: &Path) -> bool {

@@ -105,7 +105,7 @@ fn parent(folder: &Path) -> Option<PathBuf> {
 }
 
 /// The package folders below a prefix, by the names that Python and its distributors use.
-fn packages_below(prefix: &Path) -> Vec<PathBuf> {
+pub(super) fn packages_below(prefix: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for library in ["lib", "lib64"] {
         let Ok(entries) = fs::read_dir(prefix.join(library)) else { continue };

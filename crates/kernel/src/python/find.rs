@@ -86,10 +86,13 @@ impl Finder {
     /// Returns the first candidate that works.
     pub async fn find(&self, search: &Search) -> Result<Interpreter, FindError> {
         let found = candidates(search);
-        let mut skipped = found.empty;
-        for candidate in found.list {
-            match self.ask(&candidate, search).await {
-                Ok(known) => return Ok(chosen(candidate, known, skipped)),
+        let mut skipped = found.empty.clone();
+        for candidate in &found.list {
+            match self.ask(candidate, search).await {
+                Ok(known) => {
+                    skipped.extend(found.passed_over_for(candidate, search));
+                    return Ok(chosen(candidate, known, skipped, found.own_folders));
+                }
                 Err(why) => skipped.push(passed_over(candidate, why)),
             }
         }
@@ -104,18 +107,22 @@ impl Finder {
         workspace: &Workspace,
     ) -> Result<FoundInterpreter, FindError> {
         let found = candidates(search);
-        let mut skipped = found.empty;
-        for candidate in found.list {
+        let mut skipped = found.empty.clone();
+        for candidate in &found.list {
             let program = &candidate.path;
             let is_shim = !workspace.is_empty() && shim::is_shim(program);
             let looked = if is_shim || workspace.holds(program) {
-                self.recall(&candidate, search, is_shim)
+                self.recall(candidate, search, is_shim)
             } else {
-                self.ask(&candidate, search).await.map(CandidateAnswer::Answer)
+                self.ask(candidate, search).await.map(CandidateAnswer::Answer)
             };
+            if looked.is_ok() {
+                skipped.extend(found.passed_over_for(candidate, search));
+            }
             match looked {
                 Ok(CandidateAnswer::Answer(known)) => {
-                    return Ok(FoundInterpreter::Asked(chosen(candidate, known, skipped)));
+                    let chosen = chosen(candidate, known, skipped, found.own_folders);
+                    return Ok(FoundInterpreter::Asked(chosen));
                 }
                 Ok(CandidateAnswer::Files(unasked)) => {
                     return Ok(FoundInterpreter::Unasked(UnrunPython { skipped, ..unasked }));
@@ -266,9 +273,8 @@ struct Standing {
     known: Option<CachedAnswer>,
 }
 
-fn passed_over(candidate: PythonCandidate, why: SkipReason) -> SkippedCandidate {
-    let PythonCandidate { path, reason, .. } = candidate;
-    SkippedCandidate { path, reason, why }
+fn passed_over(candidate: &PythonCandidate, why: SkipReason) -> SkippedCandidate {
+    SkippedCandidate { path: candidate.path.clone(), reason: candidate.reason, why }
 }
 
 fn none(search: &Search, skipped: Vec<SkippedCandidate>) -> FindError {
@@ -280,9 +286,10 @@ fn none(search: &Search, skipped: Vec<SkippedCandidate>) -> FindError {
 }
 
 fn chosen(
-    candidate: PythonCandidate,
+    candidate: &PythonCandidate,
     known: CachedAnswer,
     skipped: Vec<SkippedCandidate>,
+    own_folders: Vec<PathBuf>,
 ) -> Interpreter {
     let CachedAnswer { probed, start, .. } = known;
     // Trust the interpreter's answer; use `pyvenv.cfg` for interpreters that do not report a base.
@@ -294,7 +301,7 @@ fn chosen(
     let real_path = std::fs::canonicalize(&start).unwrap_or_else(|_| start.clone());
     Interpreter {
         path: start,
-        found_at: candidate.path,
+        found_at: candidate.path.clone(),
         real_path,
         version: probed.version,
         implementation: probed.implementation,
@@ -302,6 +309,7 @@ fn chosen(
         venv,
         reason: candidate.reason,
         skipped,
+        own_folders,
     }
 }
 

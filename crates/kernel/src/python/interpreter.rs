@@ -96,6 +96,8 @@ pub enum SkipReason {
     TooOld(PythonVersion),
     /// It is a Python so old that it does not know the options of the probe.
     Ancient,
+    /// An installer made its environment for inkcell alone, and `PATH` has another Python.
+    OwnEnvironment,
 }
 
 impl fmt::Display for SkipReason {
@@ -114,6 +116,9 @@ impl fmt::Display for SkipReason {
                 write!(f, "Python {version} is older than {major}.{minor}")
             }
             SkipReason::Ancient => write!(f, "its Python is much older than {major}.{minor}"),
+            SkipReason::OwnEnvironment => {
+                f.write_str("in the environment that was made for inkcell, without your packages")
+            }
         }
     }
 }
@@ -155,8 +160,10 @@ pub struct Interpreter {
     pub venv: Option<PathBuf>,
     /// Why it was chosen.
     pub reason: Reason,
-    /// The candidates tried before it, each with its problem.
+    /// The candidates passed over for it, each with the reason.
     pub skipped: Vec<SkippedCandidate>,
+    /// The folders on `PATH` of environments that were made for inkcell alone.
+    pub own_folders: Vec<PathBuf>,
 }
 
 impl fmt::Display for Interpreter {
@@ -166,10 +173,16 @@ impl fmt::Display for Interpreter {
 }
 
 impl Interpreter {
+    /// Whether only `PATH` led to it, and its environment was made for inkcell alone.
+    pub fn is_own(&self) -> bool {
+        let is_on_path = matches!(self.reason, Reason::PythonOnPath | Reason::Python3OnPath);
+        is_on_path && self.own_folders.iter().any(|own| Some(&**own) == self.found_at.parent())
+    }
+
     /// Adapts an environment: the interpreter's virtual environment becomes the active one, and no other is.
     ///
-    /// Undoes the activation of another environment, as its `deactivate` would, so that `!pip` and
-    /// `import` use the same Python.
+    /// Undoes the activation of another environment, as its `deactivate` would, and moves inkcell's own environment to
+    /// the end of `PATH`, so that `!pip` and `import` use the same Python.
     pub fn apply_to(&self, env: &mut BTreeMap<String, String>) {
         let venv = self.venv.as_deref().filter(|venv| venv.to_str().is_some());
         let stale = env.remove("VIRTUAL_ENV").filter(|stale| !stale.is_empty());
@@ -181,7 +194,9 @@ impl Interpreter {
             let of_nothing = old.is_empty();
             !of_nothing && Some(entry) != stale.as_ref() && Some(entry) != bin.as_ref()
         });
-        let joined = std::env::join_paths(bin.clone().into_iter().chain(rest));
+        let (own, rest): (Vec<_>, Vec<_>) =
+            rest.partition(|entry| self.own_folders.contains(entry));
+        let joined = std::env::join_paths(bin.clone().into_iter().chain(rest).chain(own));
         // `PATH` cannot hold a folder with a colon in its name; then it stays unchanged.
         if let Some(path) = joined.ok().and_then(|path| path.into_string().ok())
             && !path.is_empty()

@@ -10,6 +10,7 @@ mod find;
 mod interpreter;
 mod managed;
 mod modules;
+mod own;
 pub(crate) mod package;
 mod probe;
 mod shim;

@@ -12,6 +12,7 @@ use crate::environ::ParentEnv;
 
 mod answers;
 mod looks;
+mod own;
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -56,6 +57,7 @@ impl Tree {
             home: Some(root.join("home")),
             state: Some(root.join("state")),
             env: ParentEnv::default(),
+            program: None,
         };
         let mut tree = Tree { temp, search };
         tree.env(&[("PATH", &format!("{}:/usr/bin:/bin", tree.path("bin").display()))]);
@@ -256,6 +258,7 @@ async fn this_machine_has_one() {
         home,
         state: None,
         env: ParentEnv::from_os(std::env::vars_os()),
+        program: None,
     };
     let found = Finder::default().find(&search).await.unwrap();
     assert!(found.version >= OLDEST);

@@ -13,10 +13,11 @@ use inkcell_engine::api::{
     Reading, State,
 };
 use inkcell_engine::kernel::{
-    ForkServer, InputMode, Interpreter, Origin, RunnerBackend, RunnerConfig, Shell, ZygoteState,
+    ForkServer, InputMode, Interpreter, Origin, RunnerBackend, RunnerConfig, Shell, SkipReason,
+    SkippedCandidate, ZygoteState,
 };
 use inkcell_engine::registry::OwnerId;
-use inkcell_engine::{CallOptions, Engine, EngineError};
+use inkcell_engine::{CallOptions, Engine, EngineError, NextStep};
 use tokio::time::Instant;
 
 use super::Check;
@@ -25,6 +26,7 @@ use crate::args::{Doctor, PythonArgs};
 use crate::exit::{Exit, Failure};
 use crate::settings::{Key, Profile, Settings, Value, anchored, engine_config, runner_config};
 use crate::setup::quoted;
+use crate::view::run::duration;
 use crate::words::{self, step::Audience};
 
 /// The time limit for code that is run here.
@@ -97,7 +99,7 @@ impl<'a> Probe<'a> {
     pub(super) async fn checks(&self, checks: &mut Vec<Check>) {
         let chosen = match self.engine.choose(&self.cwd, &self.wanted()).await {
             Ok(chosen) => chosen,
-            Err(error) => return checks.push(Check::of_error("python", &error)),
+            Err(error) => return checks.push(no_python(&error)),
         };
         // Only Python was asked for, so the choice names an interpreter.
         let Some(interpreter) = chosen.interpreter else { return };
@@ -106,12 +108,12 @@ impl<'a> Probe<'a> {
             ChoiceOrigin::of(self.args.python.as_deref()),
             self.settings,
         );
-        checks.push(Check::ok("python", python::line(&interpreter, &reason)));
-        for skipped in &interpreter.skipped {
-            let found = format!("{}: {}", skipped.path.display(), skipped.why);
-            let next = words::doctor::mend(&skipped.reason);
-            checks.push(Check::warn("passed over", found).next(next));
-        }
+        let line = python::line(&interpreter, &reason);
+        checks.push(match interpreter.is_own() {
+            true => Check::warn("python", line).next(words::doctor::OWN_PYTHON),
+            false => Check::ok("python", line),
+        });
+        checks.extend(interpreter.skipped.iter().map(passed_over));
         let began = Instant::now();
         let ran = self.run(&self.engine, &["1+1", PROBE]).await;
         let report = match settled("kernel", ran) {
@@ -160,7 +162,7 @@ impl<'a> Probe<'a> {
         const WHAT: &str = "fork server";
         let setting = self.settings.resolved.get(Key::KernelZygote);
         if setting.value == Value::Choice("off") {
-            return Check::ok(WHAT, format!("off, set by {}", setting.source));
+            return Check::ok(WHAT, words::doctor::switched_off(&setting.source));
         }
         // The first kernel has started the fork server, which imports in the background.
         let end = Instant::now() + FORK_LIMIT;
@@ -179,7 +181,7 @@ impl<'a> Probe<'a> {
             Ok(report) => report,
             Err(check) => return check,
         };
-        let took = milliseconds(began.elapsed());
+        let took = duration(began.elapsed());
         match report.kernel.map(|kernel| kernel.origin) {
             Some(Origin::Forked) => match state {
                 Some(ZygoteState::Ready { failed }) if !failed.is_empty() => {
@@ -214,11 +216,33 @@ impl<'a> Probe<'a> {
         };
         let began = Instant::now();
         match settled(WHAT, self.run(&self.ipython, &["1+1"]).await) {
-            Ok(_) => {
-                Check::ok(WHAT, format!("IPython {version}, {}", milliseconds(began.elapsed())))
-            }
+            Ok(_) => Check::ok(WHAT, format!("IPython {version}, {}", duration(began.elapsed()))),
             Err(check) if is_wanted => check,
             Err(check) => Check { level: super::Level::Warn, ..check },
+        }
+    }
+}
+
+/// The check of a choice that found no Python, or none that works.
+fn no_python(error: &EngineError) -> Check {
+    let check = Check::of_error("python", error);
+    // The usual step is this command.
+    match error.next_step() {
+        Some(NextStep::InstallPython) => check.next(words::doctor::INSTALL_PYTHON),
+        Some(NextStep::NameOtherPython) => check.next(words::doctor::NAME_PYTHON),
+        _ => check,
+    }
+}
+
+/// A Python that was not chosen. inkcell's own environment is no fault.
+fn passed_over(skipped: &SkippedCandidate) -> Check {
+    let SkippedCandidate { path, reason, why } = skipped;
+    let found = format!("{}: {why}", path.display());
+    match why {
+        SkipReason::OwnEnvironment => Check::ok("passed over", found),
+        _ => {
+            let next = words::doctor::mend(&path.display(), reason);
+            Check::warn("passed over", found).next(next)
         }
     }
 }
@@ -252,10 +276,10 @@ fn settled(
 
 fn started(report: &PythonReport, took: Duration) -> Check {
     let answer = report.cells.first().map(|cell| cell.output.text()).unwrap_or_default();
-    let took = milliseconds(took);
+    let took = duration(took);
     match answer.trim() {
         "2" => Check::ok("kernel", words::doctor::started_in(&took)),
-        other => Check::fail("kernel", Exit::Failed, format!("1+1 gave {other:?}")),
+        other => Check::fail("kernel", Exit::Failed, words::doctor::wrong_sum(other)),
     }
 }
 
@@ -275,7 +299,7 @@ fn common(packages: &BTreeMap<String, String>, python: &Interpreter) -> Check {
     if !there.is_empty() {
         found.push_str("; ");
     }
-    found.push_str(&format!("not installed: {}", missing.join(", ")));
+    found.push_str(&words::doctor::not_installed(&missing.join(", ")));
     Check::warn("packages", found).next(install(python, &missing))
 }
 
@@ -299,8 +323,4 @@ fn install(python: &Interpreter, names: &[&str]) -> String {
     let names = names.join(" ");
     let path = quoted(&python.path.display().to_string());
     words::doctor::install(&path, &names)
-}
-
-fn milliseconds(took: Duration) -> String {
-    format!("{} ms", took.as_millis())
 }

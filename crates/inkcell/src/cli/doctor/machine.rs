@@ -4,7 +4,6 @@
 use std::path::Path;
 
 use inkcell_engine::kernel::make_private_folder;
-use inkcell_engine::output::size;
 use inkcell_engine::system_random;
 use rustix::process::{Resource, getrlimit};
 
@@ -13,7 +12,9 @@ use super::Check;
 use crate::exit::Exit;
 use crate::output::count;
 use crate::settings::{Key, Profile, Settings, Source, Value, artifacts_config};
+use crate::view::run::duration;
 use crate::words;
+use crate::words::doctor::size;
 
 /// Below this many free bytes, stored output has no room.
 const LITTLE_SPACE: u64 = 64 << 20;
@@ -42,7 +43,7 @@ fn program(settings: &Settings) -> Check {
 fn state(settings: &Settings) -> Check {
     let folder = &settings.state_dir;
     if let Err(error) = try_writing(folder) {
-        let found = format!("{} cannot be written: {error}", folder.display());
+        let found = words::doctor::not_writable(&folder.display(), &error);
         let source = &settings.resolved.get(Key::StateDir).source;
         let next = match source {
             Source::Default => words::doctor::NAME_FOLDER.to_owned(),
@@ -53,10 +54,10 @@ fn state(settings: &Settings) -> Check {
     let free = rustix::fs::statvfs(folder).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
     match free {
         Ok(free) if free < LITTLE_SPACE => {
-            let found = format!("{}, {} free", folder.display(), size(free));
+            let found = words::doctor::free(&folder.display(), &size(free));
             Check::warn("state folder", found).next(words::doctor::FREE_SPACE)
         }
-        Ok(free) => Check::ok("state folder", format!("{}, {} free", folder.display(), size(free))),
+        Ok(free) => Check::ok("state folder", words::doctor::free(&folder.display(), &size(free))),
         Err(_) => Check::ok("state folder", folder.display().to_string()),
     }
 }
@@ -74,17 +75,20 @@ fn try_writing(folder: &Path) -> std::io::Result<()> {
 fn said(settings: &Settings) -> Vec<Check> {
     let files: Vec<String> = settings.files.iter().map(|file| file.display().to_string()).collect();
     let set = settings.resolved.iter().filter(|(_, set)| set.source != Source::Default).count();
-    let from = if files.is_empty() { "no file".to_owned() } else { files.join(", ") };
+    let from = match files.is_empty() {
+        true => words::doctor::NO_FILES.to_owned(),
+        false => files.join(", "),
+    };
     let mut checks = vec![Check::ok("settings", format!("{from}; {} set", count(set, "value")))];
     for warning in &settings.warnings {
-        checks.push(Check::warn("settings", warning.clone()).next("inkcell settings"));
+        checks.push(Check::warn("settings", warning.clone()).next(words::doctor::SEE_SETTINGS));
     }
     let is_told =
         |name: &String| settings.warnings.iter().any(|said| said.starts_with(&format!("{name} ")));
     let unknown: Vec<String> =
         settings.unknown_variables().into_iter().filter(|name| !is_told(name)).collect();
     if !unknown.is_empty() {
-        let found = format!("{} set nothing here", unknown.join(", "));
+        let found = words::doctor::unknown_variables(&unknown.join(", "));
         let next = words::doctor::LIST_VARIABLES;
         checks.push(Check::warn("variables", found).next(next));
     }
@@ -95,7 +99,10 @@ fn said(settings: &Settings) -> Vec<Check> {
 /// (EMFILE).
 fn open_files() -> Check {
     let limit = getrlimit(Resource::Nofile);
-    let shown = |limit: Option<u64>| limit.map_or_else(|| "no limit".to_owned(), |n| n.to_string());
+    let shown = |limit: Option<u64>| match limit {
+        Some(number) => number.to_string(),
+        None => words::doctor::NO_LIMIT.to_owned(),
+    };
     let found = words::doctor::open_files(&shown(limit.current), &shown(limit.maximum));
     if limit.current.is_none_or(|current| current >= FEW_FILES) {
         return Check::ok("open files", found);
@@ -109,8 +116,8 @@ fn stored(settings: &Settings) -> Check {
     match artifacts::store(settings).kept() {
         Ok(kept) => {
             let number = usize::try_from(kept.artifacts).unwrap_or(usize::MAX);
-            let found =
-                format!("{}, {} of {}", count(number, "artifact"), size(kept.bytes), size(most));
+            let number = count(number, "artifact");
+            let found = words::doctor::stored(&number, &size(kept.bytes), &size(most));
             if kept.bytes > most / 10 * 9 {
                 let next = words::doctor::OLDEST_FIRST;
                 return Check::warn("stored output", found).next(next);
@@ -125,7 +132,7 @@ fn stored(settings: &Settings) -> Check {
 pub(super) fn advice(settings: &Settings) -> Vec<Check> {
     let timeout = settings.resolved.value_in(Key::PythonTimeout, Profile::Default);
     let found = match &timeout {
-        Value::Seconds(time) => words::doctor::stopped_after(time.as_secs_f64()),
+        Value::Seconds(time) => words::doctor::stopped_after(&duration(*time)),
         _ => words::doctor::NO_TIME_LIMIT.to_owned(),
     };
     let raise = words::doctor::ASK_FOR_MORE;

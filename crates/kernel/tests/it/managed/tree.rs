@@ -131,6 +131,7 @@ impl Tree {
                 "PATH".to_owned(),
                 self.path("bin").display().to_string(),
             )])),
+            program: None,
         }
     }
 
