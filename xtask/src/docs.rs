@@ -295,19 +295,16 @@ fn append(
     Ok(())
 }
 
-/// Lists the names under `Commands:`: lines indented by two blanks. The rest of a long description is
-/// indented further. `help` belongs to the parser and says nothing about inkcell.
+/// Lists the commands of a page, which are in groups: lines indented by two blanks, with a name in letters and a
+/// description in a column. The rest of a long description is indented further, options begin with a dash, arguments
+/// with a bracket, and examples have no column.
 fn listed_commands(help: &str) -> Vec<String> {
-    help.lines()
-        .skip_while(|line| *line != "Commands:")
-        .skip(1)
-        .take_while(|line| line.is_empty() || line.starts_with(' '))
-        .filter_map(|line| line.strip_prefix("  "))
-        .filter(|rest| !rest.starts_with(' '))
-        .filter_map(|rest| rest.split([' ', ',']).next())
-        .filter(|name| !name.is_empty() && *name != "help")
-        .map(str::to_owned)
-        .collect()
+    let name = |line: &str| {
+        let (name, rest) = line.strip_prefix("  ")?.split_once("  ")?;
+        let is_name = name.starts_with(|c: char| c.is_ascii_lowercase()) && !name.contains(' ');
+        (is_name && !rest.trim().is_empty()).then(|| name.to_owned())
+    };
+    help.lines().filter_map(name).collect()
 }
 
 #[cfg(test)]
@@ -319,13 +316,18 @@ Edits notebooks.
 
 Usage: inkcell <COMMAND>
 
-Commands:
+Notebooks:
   read  Show a notebook  \n  cell  Change cells,
           one at a time
-  help  Print this message
 
-Options:
+Arguments:
+  <PATH>  Notebook
+
+Global options:
   -h, --help  Print help
+
+Examples:
+  inkcell read nb.ipynb
 ";
 
     #[test]
@@ -390,9 +392,9 @@ Options:
         let page = render_operations(&format!("before\n{begin}STALE\n{end}after\n")).unwrap();
         assert!(page.starts_with(&format!("before\n{begin}```\n{{\"op\": \"replace\"")), "{page}");
         assert!(page.ends_with(&format!("|\n{end}after\n")) && !page.contains("STALE"), "{page}");
-        assert!(page.contains(
-            "\n| `insert` | Add a cell; at the end unless told where | `source`, `type`?"
-        ));
+        assert!(
+            page.contains("\n| `insert` | Add a cell [default: at the end] | `source`, `type`?")
+        );
         assert!(
             page.contains("\n| `type` | `code`, `markdown`, `raw` | `cell_type` |\n"),
             "{page}"

@@ -28,32 +28,31 @@ pub(crate) enum Exit {
     TimedOut = 124,
 }
 
-/// Every exit code and its meaning. The help text and the documentation are generated from this
-/// table.
+/// Every exit code and its meaning. `inkcell help exit-codes` and the manual page are generated from this table.
 const TABLE: [(Exit, &str); 10] = [
-    (Exit::Ok, "done"),
+    (Exit::Ok, "Success"),
     (
         Exit::Failed,
-        "code failed or wanted input, or a check found differences (clean --check, diff --exit-code, verify)",
+        "Code failed or asked for input, or a check found differences (clean --check, diff --exit-code, verify)",
     ),
-    (Exit::Invalid, "wrong arguments, or a file that cannot be used as it is"),
-    (Exit::Unavailable, "something needed is not there, such as a Python, or space on the disk"),
-    (Exit::Conflict, "someone else changed the same thing, or the file already exists"),
-    (Exit::NotFound, "no such file, cell or artifact"),
-    (Exit::Busy, "another inkcell is using the file"),
-    (Exit::KernelDied, "the kernel died"),
-    (Exit::Internal, "inkcell or the machine failed"),
-    (Exit::TimedOut, "the code took too long"),
+    (Exit::Invalid, "Wrong arguments, or a file that inkcell cannot use"),
+    (Exit::Unavailable, "Something is missing, such as Python or disk space"),
+    (Exit::Conflict, "Someone else changed the same cells, or the file already exists"),
+    (Exit::NotFound, "No such file, cell or artifact"),
+    (Exit::Busy, "Another inkcell is using the file"),
+    (Exit::KernelDied, "The kernel died"),
+    (Exit::Internal, "Internal error, or the machine failed"),
+    (Exit::TimedOut, "The code ran out of time"),
 ];
 
-/// The table as lines of help.
-pub(crate) fn help() -> String {
-    let mut text = "Exit codes:\n".to_owned();
-    for (exit, meaning) in TABLE {
-        text.push_str(&format!("  {:<3} {meaning}\n", exit.code()));
-    }
-    text.push_str("  128 and more: ended by a signal (129 hang-up, 130 interrupt, 143 terminate)");
-    text
+/// Codes above those of the table.
+const SIGNALS: (&str, &str) =
+    ("128+N", "Ended by signal N: 129 hang-up, 130 interrupt, 143 terminate");
+
+/// Every exit code with its meaning.
+pub(crate) fn codes() -> Vec<(String, &'static str)> {
+    let codes = TABLE.iter().map(|(exit, meaning)| (exit.code().to_string(), *meaning));
+    codes.chain([(SIGNALS.0.to_owned(), SIGNALS.1)]).collect()
 }
 
 impl Exit {

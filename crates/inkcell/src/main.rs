@@ -22,7 +22,9 @@ mod term;
 mod view;
 mod words;
 
-use std::io::{self, Write as _};
+use std::ffi::OsString;
+use std::io::{self, IsTerminal};
+use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
@@ -30,24 +32,29 @@ use std::time::Instant;
 use inkcell_engine::kernel::reap_ended;
 use inkcell_engine::{Kind, is_notebook_path};
 
-use crate::args::{Args, Command};
+use crate::args::{Args, ColorArg, Command, HelpPage, Mistake, NoCommand, PageStyle};
 use crate::exit::{Exit, Failure, end_by};
-use crate::output::{Form, Output, visible, visible_text};
+use crate::output::{Form, Output, Stream};
 use crate::settings::{Profile, Settings, Surroundings};
+use crate::view::paint::Size;
 use crate::words::step::Audience;
 
 fn main() -> ExitCode {
     let began = Instant::now();
     let args = match Args::of_process() {
         Ok(args) => args,
-        Err(error) => return of_usage(&error),
+        Err(instead) => return without_command(instead),
     };
+    if let Command::Help(help) = &args.command {
+        return without_command(help.page().map_or_else(NoCommand::Mistake, NoCommand::Help));
+    }
     // Turn the file size limit (SIGXFSZ) into a reported write error instead of the end of the process.
     let _ = signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), Arc::default());
-    let mut output = Output::new(if args.is_json() { Form::Json } else { Form::Text });
-    let settings =
-        Settings::of(Surroundings::of_process(&args.roots, cli::works_in(&args.command)))
-            .map(host::tell_other_hosts);
+    let surroundings =
+        Surroundings::of_process(&args.roots, cli::works_in(&args.command)).with_color(args.color);
+    let form = if args.is_json() { Form::Json } else { Form::Text };
+    let mut output = Output::new(form, surroundings.has_colour(&io::stderr()));
+    let settings = Settings::of(surroundings).map(host::tell_other_hosts);
     // A server for an agent runs unattended; a user who types a command sees the effects.
     let profile = match &args.command {
         Command::Mcp(_) => Profile::Default,
@@ -93,30 +100,46 @@ fn finish(mut output: Output, done: Result<Exit, Failure>) -> ExitCode {
     ExitCode::from(exit.code())
 }
 
-/// Ends a command whose arguments were not understood, or that asked for help.
-fn of_usage(error: &clap::Error) -> ExitCode {
-    let code = if error.use_stderr() { Exit::Invalid } else { Exit::Ok };
-    // An argument that is not UTF-8 may be the very error.
-    let mut arguments = std::env::args_os();
-    let hint = std::env::args_os().find_map(|argument| dash_hint(&argument.to_string_lossy()));
-    if error.use_stderr() && arguments.any(|argument| argument == "--json") {
-        let mut output = Output::new(Form::Json);
-        output.error(error.to_string().trim_end(), hint.as_deref(), Kind::Invalid);
-        return ExitCode::from(code.code());
-    }
-    // The message repeats the arguments, and another program may have generated those.
-    let mut text = visible_text(&error.to_string());
-    if let Some(hint) = hint.filter(|_| error.use_stderr()) {
-        text.push_str(&format!("\nhint: {}\n", visible(&hint)));
-    }
-    let written = if error.use_stderr() {
-        io::stderr().write_all(text.as_bytes())
-    } else {
-        io::stdout().write_all(text.as_bytes())
+/// Ends a process that runs no command: it prints help or the version, or reports a mistake.
+fn without_command(instead: NoCommand) -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let surroundings = Surroundings::of_process(&[], None).with_color(ColorArg::named_in(&words));
+    let is_json = words.iter().any(|word| word == "--json");
+    let form = if is_json { Form::Json } else { Form::Text };
+    let mut output = Output::new(form, surroundings.has_colour(&io::stderr()));
+    let mistake = match instead {
+        NoCommand::Version(version) => return print(Stream::stdout(), &version, Exit::Ok),
+        NoCommand::Help(page) if page.is_answer => {
+            let page = drawn(&page, &io::stdout(), &surroundings);
+            return print(Stream::stdout(), &page, Exit::Ok);
+        }
+        NoCommand::Help(page) if !is_json => {
+            let page = drawn(&page, &io::stderr(), &surroundings);
+            return print(Stream::stderr(), &page, Exit::Invalid);
+        }
+        NoCommand::Help(_) => Mistake::no_command(),
+        NoCommand::Mistake(mistake) => mistake,
     };
-    // If even this write fails, no channel is left to report it on.
-    drop(written);
-    ExitCode::from(code.code())
+    // An argument that is not UTF-8 may be the very error.
+    let dash = words.iter().find_map(|word| dash_hint(&word.to_string_lossy()));
+    output.error(&mistake.message, dash.or(mistake.hint).as_deref(), Kind::Invalid);
+    ExitCode::from(Exit::Invalid.code())
+}
+
+/// A page of help as it suits a stream.
+fn drawn<S: AsFd + IsTerminal>(page: &HelpPage, stream: &S, surroundings: &Surroundings) -> String {
+    let width = match stream.is_terminal() {
+        true => Some(Size::of(stream).columns),
+        false => surroundings.get("COLUMNS").and_then(|set| set.to_str()?.parse().ok()),
+    };
+    let width = width.unwrap_or(PageStyle::USUAL_WIDTH);
+    page.render(PageStyle::new(width, surroundings.has_colour(stream)))
+}
+
+fn print(mut stream: Stream, text: &str, exit: Exit) -> ExitCode {
+    // If this write fails, no channel is left to report it on.
+    drop(stream.write_all(text.as_bytes()));
+    ExitCode::from(exit.code())
 }
 
 /// A notebook whose name begins with a dash looks like a flag, and after `--` no operation is seen.

@@ -66,10 +66,11 @@ pub(crate) struct Output {
     is_in_lines: bool,
     /// Work finished so far, for the JSON of an error that follows.
     done: Option<Value>,
+    has_coloured_errors: bool,
 }
 
 impl Output {
-    pub(crate) fn new(form: Form) -> Output {
+    pub(crate) fn new(form: Form, has_coloured_errors: bool) -> Output {
         let is_terminal = io::stdout().is_terminal();
         Output {
             stdout: BufWriter::with_capacity(1 << 16, Sink::Stdout(Stream::stdout())),
@@ -79,6 +80,7 @@ impl Output {
             is_mid_line: false,
             is_in_lines: false,
             done: None,
+            has_coloured_errors,
         }
     }
 
@@ -205,13 +207,18 @@ impl Output {
             }
             // If the answer's own stream is closed, the other stream is still better than silence.
         }
-        let mut text = String::new();
-        for line in format!("error: {message}").lines() {
+        let label = |look: &str, label: &str| match self.has_coloured_errors {
+            true => format!("\x1b[{look}m{label}:\x1b[0m"),
+            false => format!("{label}:"),
+        };
+        let mut text = format!("{} ", label("1;31", "error"));
+        // A message without lines has its label all the same.
+        for line in message.lines().chain(message.is_empty().then_some("")) {
             text.push_str(&visible(line));
             text.push('\n');
         }
         if let Some(hint) = hint {
-            text.push_str(&format!("hint: {}\n", visible(hint)));
+            text.push_str(&format!("{} {}\n", label("1;36", "hint"), visible(hint)));
         }
         drop(Stream::stderr().write_all(text.as_bytes()));
     }

@@ -114,36 +114,37 @@ pub const PLACE_FIELDS: &[&str] = &["after", "before", "at"];
 /// The error for a `meta` command that changes nothing. It sets tags too.
 const NO_METADATA: &str = "give --set, --unset, --tag or --untag";
 
-const CELL: Field = field("cell", FieldKind::Cell, Argument::Place("CELL"), "The cell")
-    .called(&["cell_id", "cell_index"]);
-const SOURCE: Field = field("source", FieldKind::Source, Argument::Source, "The source")
+const CELL: Field =
+    field("cell", FieldKind::Cell, Argument::Place("CELL"), "Cell: an ID or a position")
+        .called(&["cell_id", "cell_index"]);
+const SOURCE: Field = field("source", FieldKind::Source, Argument::Source, "Source of the cell")
     .called(&["new_source", "content"]);
 const TYPE: Field =
-    field("type", FieldKind::Word(&CellKind::NAMES), Argument::Flag("type", "TYPE"), "Its type")
+    field("type", FieldKind::Word(&CellKind::NAMES), Argument::Flag("type", "TYPE"), "Cell type")
         .called(&["cell_type"]);
 const AFTER: Field =
-    field("after", FieldKind::Cell, Argument::Flag("after", "CELL"), "Right after this cell")
+    field("after", FieldKind::Cell, Argument::Flag("after", "CELL"), "Place after this cell")
         .optional();
 const BEFORE: Field =
-    field("before", FieldKind::Cell, Argument::Flag("before", "CELL"), "Right before this cell")
+    field("before", FieldKind::Cell, Argument::Flag("before", "CELL"), "Place before this cell")
         .optional();
 const AT: Field = field(
     "at",
     FieldKind::Word(&["start", "end"]),
     Argument::Flag("at", "AT"),
-    "Before or after all cells",
+    "Place first or last",
 )
 .optional();
-const OLD: Field = field("old", FieldKind::Text, Argument::Flag("old", "TEXT"), "The text to find")
+const OLD: Field = field("old", FieldKind::Text, Argument::Flag("old", "TEXT"), "Text to find")
     .called(&["old_text"]);
 const NEW: Field =
-    field("new", FieldKind::Text, Argument::Flag("new", "TEXT"), "The text to put there")
+    field("new", FieldKind::Text, Argument::Flag("new", "TEXT"), "Text to put in its place")
         .called(&["new_text"]);
 const OUTPUTS: Field = field(
     "outputs",
     FieldKind::Word(&["keep", "clear"]),
     Argument::Absent,
-    "What becomes of outputs and count",
+    "Keep or clear outputs and counts",
 )
 .optional();
 
@@ -154,7 +155,7 @@ pub static OPERATIONS: &[Operation] = &[
         about: "Set the source of a cell",
         command: "replace",
         command_aliases: &["set", "update"],
-        fields: &[CELL, SOURCE, TYPE.described("Also change its type").optional(), OUTPUTS],
+        fields: &[CELL, SOURCE, TYPE.described("Also change the cell type").optional(), OUTPUTS],
         choice: None,
         example: r#"{"op": "replace", "cell": "ab12", "source": "x = 2", "outputs": "keep"}"#,
         build: |given| {
@@ -169,7 +170,7 @@ pub static OPERATIONS: &[Operation] = &[
     },
     Operation {
         name: "insert",
-        about: "Add a cell; at the end unless told where",
+        about: "Add a cell [default: at the end]",
         command: "insert",
         command_aliases: &["add", "append"],
         fields: &[SOURCE, TYPE.or("code"), AFTER, BEFORE, AT],
@@ -185,7 +186,7 @@ pub static OPERATIONS: &[Operation] = &[
     },
     Operation {
         name: "delete",
-        about: "Remove a cell",
+        about: "Delete a cell",
         command: "delete",
         command_aliases: &["rm", "remove"],
         fields: &[CELL],
@@ -214,14 +215,14 @@ pub static OPERATIONS: &[Operation] = &[
     },
     Operation {
         name: "sub",
-        about: "Replace text in a cell, or in all cells; it must be there exactly once",
+        about: "Replace text in one cell or all cells (must match exactly once)",
         command: "sub",
         command_aliases: &[],
         fields: &[
-            CELL.described("The cell; all when left out").optional(),
+            CELL.described("Cell: an ID or a position [default: all cells]").optional(),
             OLD,
             NEW,
-            field("all", FieldKind::Switch, Argument::Flag("all", ""), "Replace every place")
+            field("all", FieldKind::Switch, Argument::Flag("all", ""), "Replace every match")
                 .optional(),
             OUTPUTS,
         ],
@@ -239,12 +240,12 @@ pub static OPERATIONS: &[Operation] = &[
     },
     Operation {
         name: "rename",
-        about: "Rename what the notebook calls by a name, in the Python of all cells",
+        about: "Rename a Python name in all cells",
         command: "rename",
         command_aliases: &[],
         fields: &[
-            Field { argument: Argument::Place("OLD"), ..OLD.described("The name") },
-            Field { argument: Argument::Place("NEW"), ..NEW.described("The name that it gets") },
+            Field { argument: Argument::Place("OLD"), ..OLD.described("Current name") },
+            Field { argument: Argument::Place("NEW"), ..NEW.described("New name") },
             OUTPUTS,
         ],
         choice: None,
@@ -262,7 +263,7 @@ pub static OPERATIONS: &[Operation] = &[
         about: "Change the type of a cell",
         command: "type",
         command_aliases: &[],
-        fields: &[CELL, Field { argument: Argument::Place("KIND"), ..TYPE.described("The type") }],
+        fields: &[CELL, Field { argument: Argument::Place("KIND"), ..TYPE.described("New type") }],
         choice: None,
         example: r#"{"op": "type", "cell": 2, "type": "raw"}"#,
         build: |given| {
@@ -274,31 +275,36 @@ pub static OPERATIONS: &[Operation] = &[
     },
     Operation {
         name: "clear",
-        about: "Remove outputs and count, of one cell or of all",
+        about: "Clear outputs and counts of one cell or all cells",
         command: "clear",
         command_aliases: &[],
-        fields: &[CELL.described("The cell; all when left out").optional()],
+        fields: &[CELL.described("Cell: an ID or a position [default: all cells]").optional()],
         choice: None,
         example: r#"{"op": "clear", "cell": 2}"#,
         build: |given| Ok(EditOp::Clear { cell: given.cell().ok() }),
     },
     Operation {
         name: "meta",
-        about: "Change metadata and tags, of one cell or of the notebook",
+        about: "Change metadata and tags of a cell or the notebook",
         command: "meta",
         command_aliases: &[],
         fields: &[
-            CELL.described("The cell; the notebook when left out").optional(),
+            CELL.described("Cell: an ID or a position [default: the notebook]").optional(),
             field(
                 "set",
                 FieldKind::Keys,
                 Argument::Flag("set", "KEY=VALUE"),
-                "Set a key to a JSON value (or to the text itself when it is not JSON)",
+                "Set KEY to a JSON value, or else to text (repeatable)",
             )
             .hinted("Metadata keys and values")
             .optional(),
-            field("unset", FieldKind::Texts, Argument::Flag("unset", "KEY"), "Remove a key")
-                .optional(),
+            field(
+                "unset",
+                FieldKind::Texts,
+                Argument::Flag("unset", "KEY"),
+                "Remove KEY (repeatable)",
+            )
+            .optional(),
         ],
         choice: Some(Choice {
             fields: &["set", "unset"],
@@ -318,11 +324,16 @@ pub static OPERATIONS: &[Operation] = &[
         command_aliases: &[],
         fields: &[
             CELL,
-            field("add", FieldKind::Texts, Argument::Flag("tag", "TAG"), "Add a tag")
+            field("add", FieldKind::Texts, Argument::Flag("tag", "TAG"), "Add TAG (repeatable)")
                 .hinted("Tags")
                 .optional(),
-            field("remove", FieldKind::Texts, Argument::Flag("untag", "TAG"), "Remove a tag")
-                .optional(),
+            field(
+                "remove",
+                FieldKind::Texts,
+                Argument::Flag("untag", "TAG"),
+                "Remove TAG (repeatable)",
+            )
+            .optional(),
         ],
         choice: Some(Choice {
             fields: &["add", "remove"],

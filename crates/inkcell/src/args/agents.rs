@@ -1,4 +1,4 @@
-//! The arguments of the commands for whoever lets an agent use inkcell.
+//! The arguments of the commands for people who let an agent use inkcell.
 //!
 //! Owns their names and help, as `args/mod.rs` does for the others.
 
@@ -8,28 +8,27 @@ use clap::{Args as ClapArgs, ValueEnum};
 
 #[derive(ClapArgs, Debug)]
 #[command(
-    after_help = "Without --write nothing is changed: where the configuration is and what belongs into it \
-        is shown. With --write the rest of the file stays as it is, and a second time there is nothing to \
-        change.\n\n\
+    after_help = "Without --write, inkcell shows the configuration file and what to add, and changes nothing. With \
+        --write, the rest of the file stays unchanged.\n\n\
         Examples:\n  \
         inkcell setup claude-code --write\n  \
         inkcell setup vscode --scope project --write\n  \
         inkcell setup codex --tools compat"
 )]
 pub(crate) struct Setup {
-    /// The program the agent works in.
+    /// Program to connect
     #[arg(value_enum)]
     pub(crate) client: ClientArg,
-    /// Write it into the program's configuration.
+    /// Write the configuration of the program
     #[arg(long)]
     pub(crate) write: bool,
-    /// For you wherever you work, or for everybody in the project of this folder.
+    /// Configure for you everywhere, or for this project
     #[arg(long, value_enum, default_value_t = ScopeArg::User)]
     pub(crate) scope: ScopeArg,
-    /// Which tools the agent is offered.
+    /// Offer these tools to the agent
     #[arg(long, value_enum, default_value_t = ToolsArg::Default)]
     pub(crate) tools: ToolsArg,
-    /// What the server is called there: letters, digits, - and _.
+    /// Name of the server in the configuration
     #[arg(long, value_name = "NAME", default_value = "inkcell", value_parser = server_name)]
     pub(crate) name: String,
 }
@@ -46,22 +45,24 @@ pub(crate) enum ClientArg {
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ScopeArg {
+    /// You, in every folder
     User,
+    /// Everyone in the project of this folder
     Project,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ToolsArg {
-    /// Inkcell's own.
+    /// Tools of inkcell
     Default,
-    /// Those of the source documents.
+    /// Tools named as in the source documents
     Compat,
-    /// Both.
+    /// Tools of both
     All,
 }
 
 impl ToolsArg {
-    /// What `inkcell mcp` is told.
+    /// The arguments of `inkcell mcp`.
     pub(crate) fn words(self) -> &'static [&'static str] {
         match self {
             ToolsArg::Default => &[],
@@ -78,13 +79,13 @@ fn server_name(given: &str) -> Result<String, String> {
     if begins_well && given.len() <= 64 && given.chars().all(is_fine) {
         return Ok(given.to_owned());
     }
-    Err("a letter, then letters, digits, - and _, at most 64 in all".to_owned())
+    Err("use a letter, then letters, digits, - and _, at most 64 in all".to_owned())
 }
 
 #[derive(ClapArgs, Debug)]
 #[command(
-    after_help = "Each line is ok, warn or fail, what was looked at, and what to type. The code is 0 when \
-        nothing fails. A kernel is really started, so it takes a moment."
+    after_help = "Each line has a result (ok, warn or fail), the part that was checked and a command that fixes it. \
+        The exit code is 0 if nothing fails. The check starts a kernel, so it takes a moment."
 )]
 pub(crate) struct Doctor {
     #[command(flatten)]
@@ -93,9 +94,9 @@ pub(crate) struct Doctor {
 
 #[derive(ClapArgs, Debug)]
 #[command(
-    after_help = "It speaks the Model Context Protocol on standard input and output until its client is gone. \
-        Clients start it themselves: see inkcell setup. With --http it serves clients that come and go, each \
-        with a token, until it is told to end.\n\n\
+    after_help = "The server speaks the Model Context Protocol on standard input and output until its client \
+        disconnects. Clients start the server themselves; see 'inkcell setup'. With --http, clients can connect and \
+        disconnect, each with a token, until you stop the server.\n\n\
         Examples:\n  \
         inkcell mcp\n  \
         inkcell mcp --tools compat\n  \
@@ -105,56 +106,69 @@ pub(crate) struct Doctor {
         inkcell mcp --inspect"
 )]
 pub(crate) struct Mcp {
-    /// Which tools are offered.
+    /// Offer these tools
     #[arg(long, value_enum, default_value_t = ToolsArg::Default)]
     pub(crate) tools: ToolsArg,
-    /// Serve over HTTP at this address, which is one of this machine: HOST, :PORT or HOST:PORT. Without a port
-    /// the system picks one.
+    /// Serve over HTTP on a local address
+    ///
+    /// ADDR is HOST, :PORT or HOST:PORT of this machine. Without a port, the system picks one.
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:0")]
     pub(crate) http: Option<String>,
-    /// Tokens that clients must send, one a line; those who share one share sessions. Without it the setting
-    /// http.token counts, and without that a token is made and shown.
+    /// Read the tokens of clients from FILE, one per line
+    ///
+    /// Clients with the same token share sessions. [default: http.token, or a new token that the server prints]
     #[arg(long, value_name = "FILE", requires = "http")]
     pub(crate) token_file: Option<PathBuf>,
-    /// Also a name, or NAME:PORT, by which clients may call this server.
+    /// Accept requests to this host name (repeatable)
+    ///
+    /// NAME, or NAME:PORT.
     #[arg(long = "allow-host", value_name = "NAME", requires = "http")]
     pub(crate) hosts: Vec<String>,
-    /// Let other machines come. Whoever has the token can run any code here, and nothing is encrypted.
-    #[arg(long, requires = "http")]
+    /// Accept connections from other machines
+    #[arg(
+        long,
+        requires = "http",
+        long_help = "Accept connections from other machines. Not encrypted: anyone with the \
+        token can run code here"
+    )]
     pub(crate) allow_remote: bool,
-    /// Keep sessions in the host that commands share: they, and what runs in them, stay when the client goes.
+    /// Keep sessions when the client disconnects
+    ///
+    /// Sessions live in the background host, which commands share.
     #[arg(long, conflicts_with_all = ["http", "inspect"])]
     pub(crate) keep: bool,
-    /// Show the tools as a client sees them, and end.
+    /// Print the tools as a client sees them
     #[arg(long, conflicts_with = "http")]
     pub(crate) inspect: bool,
 }
 
 #[derive(ClapArgs, Debug)]
 #[command(
-    after_help = "A tool answers as it answers an agent: its text is printed, --json has the whole reply. A call \
-        that fails ends with a code of the table (inkcell --help). Sessions end with the command: what one call \
-        set is not there for the next; several cells of one call share a session.\n\n\
+    after_help = "Prints the text that an agent gets; --json prints the whole reply. 'inkcell help exit-codes' lists \
+        the exit codes. Sessions end with the command, so the next call starts without variables. Cells of one call \
+        share a session.\n\n\
         Examples:\n  \
         inkcell tool --list\n  \
         inkcell tool notebook_read '{\"path\": \"nb.ipynb\", \"view\": \"outline\"}'\n  \
-        inkcell tool python '{\"cells\": [{\"code\": \"x = 20\"}, {\"code\": \"x + 1\"}]}'\n  \
+        inkcell tool python '{\"cells\": [{\"code\": \"x = 20\"}, {\"code\": \"x\"}]}'\n  \
         inkcell tool write - < arguments.json"
 )]
 pub(crate) struct Tool {
-    /// Its name.
+    /// Tool to call
     #[arg(required_unless_present = "list")]
     pub(crate) name: Option<String>,
-    /// Its arguments, an object; - reads it from standard input. None when left out.
+    /// Arguments as a JSON object; - reads standard input [default: {}]
     #[arg(value_name = "JSON", conflicts_with = "list")]
     pub(crate) arguments: Option<String>,
-    /// Show which tools there are; with a name, that one with its arguments.
+    /// List the tools, or show the arguments of one
     #[arg(long)]
     pub(crate) list: bool,
-    /// Whose tools; what both have is as inkcell's own profile has it, unless compat is asked for.
+    /// Use the tools of this profile
+    ///
+    /// A tool that both profiles have is inkcell's own, unless you ask for compat.
     #[arg(long, value_enum, default_value_t = ToolsArg::All)]
     pub(crate) tools: ToolsArg,
-    /// Write images into this folder; without it their stored files are named.
+    /// Write images to DIR [default: print the paths of stored images]
     #[arg(long, value_name = "DIR")]
     pub(crate) images: Option<PathBuf>,
 }

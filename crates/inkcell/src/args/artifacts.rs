@@ -11,9 +11,9 @@ use super::python::seconds;
 #[derive(ClapArgs, Debug)]
 #[command(
     args_conflicts_with_subcommands = true,
-    after_help = "Output that is too long for an answer is stored whole, as an artifact; inkcell result ID shows \
-        one.\nWhat is older than artifacts.keep goes by itself, and so does the oldest when \
-        artifacts.session_bytes\nor artifacts.total_bytes are used up."
+    after_help = "An artifact is the complete text of an output that was too long for an answer. 'inkcell result ID' \
+        prints one. inkcell deletes artifacts older than artifacts.keep, and the oldest ones when \
+        artifacts.session_bytes or artifacts.total_bytes is used up."
 )]
 pub(crate) struct Artifacts {
     #[command(flatten)]
@@ -24,19 +24,19 @@ pub(crate) struct Artifacts {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum ArtifactsCommand {
-    /// List what is stored, the oldest first.
+    /// List stored outputs, the oldest first
     #[command(alias = "ls")]
     List(ListArtifacts),
-    /// Remove artifacts.
+    /// Delete stored outputs
     #[command(alias = "remove")]
     Rm(RemoveArtifacts),
-    /// Remove what is too old or too much, and what killed writers left.
+    /// Delete outputs that are too old or exceed the limits
     Gc,
 }
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct ListArtifacts {
-    /// Only those of sessions of this name.
+    /// List only outputs of this session
     #[arg(long, value_name = "NAME")]
     pub(crate) session: Option<String>,
 }
@@ -44,13 +44,13 @@ pub(crate) struct ListArtifacts {
 #[derive(ClapArgs, Debug)]
 #[group(required = true, multiple = false)]
 pub(crate) struct RemoveArtifacts {
-    /// The artifacts; when one of them is not there, none is removed.
+    /// IDs to delete; deletes nothing if one does not exist
     #[arg(value_name = "ID")]
     pub(crate) ids: Vec<String>,
-    /// Remove all that are not being written.
+    /// Delete every output that is complete
     #[arg(long)]
     pub(crate) all: bool,
-    /// Remove those of sessions of this name.
+    /// Delete the outputs of this session
     #[arg(long, value_name = "NAME")]
     pub(crate) session: Option<String>,
 }
@@ -63,14 +63,14 @@ pub(crate) struct State {
 
 #[derive(Subcommand, Clone, Copy, Debug)]
 pub(crate) enum StateCommand {
-    /// Say where locks, versions, artifacts and the managed environment are.
+    /// Print the paths of locks, versions, artifacts and the environment
     Path,
 }
 
 #[derive(ClapArgs, Debug)]
 #[command(
-    after_help = "Escape sequences are left out and progress bars are shown as they ended, unless --raw is \
-        given.\nLines have the same numbers either way: those that notices speak of.\n\n\
+    after_help = "Without --raw, the text has no escape sequences, and progress bars appear as they ended. Line \
+        numbers are the same with and without --raw.\n\n\
         Examples:\n  \
         inkcell result 3kf09ab2m1xq7z5t\n  \
         inkcell result artifact://3kf09ab2m1xq7z5t:100-200\n  \
@@ -78,23 +78,29 @@ pub(crate) enum StateCommand {
         inkcell result 3kf09ab2m1xq7z5t --json-path '.files[0].name'"
 )]
 pub(crate) struct ShowResult {
-    /// The artifact, as an answer named it; with a selector if wanted: ID:10-20, ID:raw. Or a call that runs, or has
-    /// run, in a host.
+    /// Artifact or background call, with an optional range: ID:10-20
+    ///
+    /// ID:raw is the same as --raw. 'inkcell artifacts' lists the artifacts; 'inkcell run --detach' and
+    /// 'inkcell py --detach' print the ID of a call.
     pub(crate) id: String,
-    /// Wait for the end of a call for so many seconds.
+    /// Wait up to SECONDS for the call to end
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub(crate) wait: Option<Duration>,
-    /// Only these lines: 10-20, 3+4 (four of them), 50- (and all that follow), 1-9,40-50.
+    /// Print only these lines, such as 10-20,50-
+    ///
+    /// 10-20 is a range, 3+4 four lines from line 3, 50- line 50 to the end; separate several with commas.
     #[arg(long, value_name = "LINES", conflicts_with = "json_path")]
     pub(crate) lines: Option<String>,
-    /// Only the lines that match a regular expression, with their numbers.
+    /// Print lines that match a regular expression, numbered
     #[arg(long, value_name = "RE", conflicts_with = "json_path", allow_hyphen_values = true)]
     pub(crate) grep: Option<String>,
-    /// Only the value at this path of JSON: .key, [0], [-1], ["any key"], one after the other. [2:5] and [*] give
-    /// several; | keys, | length or | skeleton at the end tells about the value.
+    /// Print the value at a path, such as .files[0].name
+    ///
+    /// Join .key, [0], [-1] and ["any key"]. [2:5] and [*] print several values. End the path with | keys, | length or
+    /// | skeleton to describe the value.
     #[arg(long, value_name = "PATH")]
     pub(crate) json_path: Option<String>,
-    /// The bytes as the program wrote them.
+    /// Print the bytes as the program wrote them
     #[arg(long)]
     pub(crate) raw: bool,
 }

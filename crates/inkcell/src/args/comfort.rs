@@ -12,7 +12,7 @@ use clap::{Args as ClapArgs, ValueEnum};
         inkcell completions zsh > ~/.zfunc/_inkcell\n  \
         inkcell completions fish > ~/.config/fish/completions/inkcell.fish")]
 pub(crate) struct Completions {
-    /// The shell.
+    /// Shell to generate completions for
     #[arg(value_enum)]
     pub(crate) shell: ShellName,
 }
@@ -43,7 +43,7 @@ impl From<ShellName> for clap_complete::Shell {
         inkcell man | man -l -\n  \
         inkcell man --dir ~/.local/share/man/man1")]
 pub(crate) struct Man {
-    /// Write a page for every command into this folder.
+    /// Write a page for every command to DIR
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
 }

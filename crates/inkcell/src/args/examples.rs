@@ -21,7 +21,7 @@ const EXAMPLES: [(&[&str], &[&str]); 27] = [
         &["edit"],
         &[
             "inkcell edit report.ipynb replace 3 --source 'x = 1'",
-            "inkcell edit report.ipynb insert --after ab12 --type markdown --source '# Results'",
+            "inkcell edit report.ipynb insert --after ab12 --source 'x = 2'",
             "inkcell edit report.ipynb sub -1 --old mean --new median",
             "inkcell edit report.ipynb --ops changes.json --dry-run",
         ],

@@ -1,4 +1,4 @@
-//! The arguments of the commands that have to do with hosts and their sessions.
+//! The arguments of the commands about hosts and their sessions.
 //!
 //! Owns their names and help, as `args/mod.rs` does for the others.
 
@@ -7,8 +7,13 @@ use clap::{Args as ClapArgs, Subcommand};
 /// Whether a command may use a host that stays.
 #[derive(ClapArgs, Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct HostArgs {
-    /// Use no host that stays: everything ends with the command. It is so where CI is set, too.
-    #[arg(long)]
+    /// Do not use the background host
+    #[arg(
+        long,
+        help_heading = "Python and kernel",
+        long_help = "Do not use the background host; the session ends with \
+        this command [implied if CI is set]"
+    )]
     pub(crate) no_host: bool,
 }
 
@@ -27,25 +32,25 @@ impl HostCommand {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum HostVerb {
-    /// Start the host that commands share, if it does not run.
+    /// Start the host if none is running
     Start,
-    /// End it, with every session in it.
+    /// Stop the host and end its sessions
     Stop {
-        /// Kill the host if it does not answer, for example because it is stopped.
+        /// Kill the host if it does not respond
         #[arg(long)]
         force: bool,
     },
-    /// Show every host there is: the shared one, and those of agents.
+    /// Show the running hosts, including hosts of agents
     Status,
-    /// Be the host that commands share, until it is idle or told to end.
+    /// Run as the host until stopped or idle
     #[command(hide = true)]
     Serve,
 }
 
 #[derive(ClapArgs, Debug)]
 #[command(
-    after_help = "Sessions of the host that commands share, and of every agent that has an inkcell mcp. A session is \
-        named by its name, by its notebook or by the number of its process.\n\n\
+    after_help = "Lists the sessions of the background host and of running agents. Name a session by its name, its \
+        notebook or its process ID.\n\n\
         Examples:\n  \
         inkcell sessions\n  \
         inkcell sessions --json"
@@ -55,15 +60,15 @@ pub(crate) struct Sessions {}
 /// Which session.
 #[derive(ClapArgs, Debug)]
 pub(crate) struct OneSession {
-    /// Its name, its notebook or the number of its process; the only one, or the one of this folder, when left out.
+    /// Name, notebook or process ID [default: the only session, or this folder's]
     #[arg(value_name = "SESSION")]
     pub(crate) session: Option<String>,
 }
 
 #[derive(ClapArgs, Debug)]
 #[command(
-    after_help = "First what happened in it, as far as that is remembered, then what happens. Ctrl-C leaves it; what \
-        runs goes on. With ctrl+o everything of what is shown next is shown, again for a preview.\n\n\
+    after_help = "Prints the remembered events of the session first, then new ones. Ctrl-C stops following; the code \
+        keeps running. Ctrl-O switches between complete outputs and previews.\n\n\
         Examples:\n  \
         inkcell attach\n  \
         inkcell attach report.ipynb\n  \
@@ -72,10 +77,10 @@ pub(crate) struct OneSession {
 pub(crate) struct Attach {
     #[command(flatten)]
     pub(crate) which: OneSession,
-    /// Begin with the event of this number; with the first that is remembered when left out.
+    /// Start at this event [default: the first one remembered]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) from: Option<u64>,
-    /// Print the remembered events and end.
+    /// Print the remembered events and exit
     #[arg(long)]
     pub(crate) no_follow: bool,
 }

@@ -1,4 +1,4 @@
-//! The arguments of `inkcell kernel` and `inkcell gateway`: the Jupyter kernels there are, and the servers they run on.
+//! The arguments of `inkcell kernel` and `inkcell gateway`: Jupyter kernels, and the servers they run on.
 //!
 //! Owns their names and help, as `args/mod.rs` does for the others.
 
@@ -14,14 +14,16 @@ pub(crate) struct Kernel {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum KernelCommand {
-    /// List the Jupyter kernels that are installed, as Jupyter finds them from here, or those of the gateway.
+    /// List the Jupyter kernels of this machine or of the gateway
     Specs(Specs),
 }
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Specs {
-    /// Whose kernels: with gateway those of the server of gateway.url. python.backend when left out.
-    #[arg(long, value_enum)]
+    /// List the kernels of this backend [default: python.backend]
+    ///
+    /// With gateway, lists the kernels of the server of gateway.url.
+    #[arg(long, value_enum, help_heading = "Python and kernel")]
     pub(crate) backend: Option<BackendArg>,
     #[command(flatten)]
     pub(crate) python: PythonArgs,
@@ -29,9 +31,9 @@ pub(crate) struct Specs {
 
 #[derive(ClapArgs, Debug)]
 #[command(
-    after_help = "Kernels come from a gateway with --backend gateway, or where python.backend is gateway. With \
-        gateway.url it is the\ngateway or Jupyter server there; without, one that inkcell starts on this machine, \
-        one for each Python,\nwhich everything that needs one shares."
+    after_help = "Kernels run on a gateway with --backend gateway, or if python.backend is gateway. gateway.url names \
+        the gateway or Jupyter server. Without it, inkcell starts one gateway per Python on this machine and shares it \
+        between commands."
 )]
 pub(crate) struct Gateway {
     #[command(subcommand)]
@@ -40,13 +42,13 @@ pub(crate) struct Gateway {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum GatewayCommand {
-    /// Have the shared gateway of a Python running.
+    /// Start the shared gateway of a Python if none is running
     Start(GatewayStart),
-    /// End the shared gateways of this machine, and their kernels.
+    /// Stop the shared gateways of this machine and their kernels
     Stop,
-    /// Say which gateways there are, and whether the one of gateway.url answers.
+    /// List gateways and check gateway.url
     Status,
-    /// Remove the kernels that killed inkcells left on gateways.
+    /// Remove kernels that killed commands left on gateways
     Gc,
 }
 

@@ -2,26 +2,32 @@
 //!
 //! Owns names and help. What a command does is in `cli/`; nothing there looks at an argument again.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{
     Args as ClapArgs, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
 };
 use inkcell_engine::notebook::Outputs;
-
-use crate::exit;
+use serde::{Deserialize, Serialize};
 
 mod agents;
 mod artifacts;
 mod comfort;
 mod examples;
+mod help;
 mod hosts;
 mod jupyter;
+mod mistake;
 mod operations;
+mod page;
 mod parameters;
 mod python;
 mod run;
 mod term;
+#[cfg(test)]
+mod tests;
+mod topics;
 mod verify;
 
 pub(crate) use agents::{ClientArg, Doctor, Mcp, ScopeArg, Setup, Tool, ToolsArg};
@@ -29,9 +35,12 @@ pub(crate) use artifacts::{
     Artifacts, ArtifactsCommand, ListArtifacts, RemoveArtifacts, ShowResult, State, StateCommand,
 };
 pub(crate) use comfort::{Completions, Man};
+pub(crate) use help::{GROUPS, Help, HelpPage, NoCommand};
 pub(crate) use hosts::{Attach, HostArgs, HostCommand, HostVerb, OneSession, Sessions};
 pub(crate) use jupyter::{Gateway, GatewayCommand, GatewayStart, Kernel, KernelCommand, Specs};
+pub(crate) use mistake::Mistake;
 pub(crate) use operations::{Op, Source, typed_position};
+pub(crate) use page::PageStyle;
 #[cfg(test)]
 pub(crate) use parameters::Word;
 pub(crate) use parameters::{ParameterArgs, paired};
@@ -43,19 +52,28 @@ pub(crate) use run::Run;
 pub(crate) use term::{Repl, Tui};
 pub(crate) use verify::{ImagesArg, Verify};
 
-/// A notebook file that can be changed without harming anything else in it, and Python beside it.
+/// Edit and run Jupyter notebooks from a terminal, a script or a coding agent
 #[derive(Parser, Debug)]
-#[command(name = "inkcell", version, after_help = exit::help(), max_term_width = 100)]
+#[command(
+    name = "inkcell",
+    version,
+    disable_help_subcommand = true,
+    override_usage = "inkcell <COMMAND> [OPTIONS]"
+)]
 pub(crate) struct Args {
-    /// Answer in JSON.
-    #[arg(long, global = true)]
+    /// Print JSON
+    #[arg(long, global = true, help_heading = page::GLOBAL)]
     json: bool,
-    /// Write long answers to a terminal as they are, without a pager.
-    #[arg(long, global = true)]
-    pub(crate) no_pager: bool,
-    /// Allow only paths inside this folder (may be repeated).
-    #[arg(long = "root", global = true, value_name = "DIR")]
+    /// Refuse paths outside DIR (repeatable)
+    #[arg(long = "root", global = true, value_name = "DIR", help_heading = page::GLOBAL)]
     pub(crate) roots: Vec<PathBuf>,
+    /// Do not page long output
+    #[arg(long, global = true, help_heading = page::GLOBAL)]
+    pub(crate) no_pager: bool,
+    /// Color the output
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = ColorArg::Auto,
+          help_heading = page::GLOBAL)]
+    pub(crate) color: ColorArg,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -67,9 +85,16 @@ pub(crate) fn command() -> clap::Command {
 
 impl Args {
     /// What this process was told.
-    pub(crate) fn of_process() -> Result<Args, clap::Error> {
-        let matches = command().try_get_matches_from(paired(std::env::args_os()))?;
-        Args::from_arg_matches(&matches).map_err(|error| error.format(&mut command()))
+    pub(crate) fn of_process() -> Result<Args, NoCommand> {
+        Args::read(std::env::args_os().collect())
+    }
+
+    fn read(words: Vec<OsString>) -> Result<Args, NoCommand> {
+        let paired = paired(words.iter().cloned());
+        let matches = Args::command().try_get_matches_from(&paired);
+        matches
+            .and_then(|matches| Args::from_arg_matches(&matches))
+            .map_err(|error| NoCommand::new(&error, &words, paired))
     }
 
     /// Whether the answer is JSON.
@@ -86,70 +111,97 @@ impl Args {
     }
 }
 
+/// When output has colors.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ColorArg {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+impl ColorArg {
+    /// The choice that words make which were not understood as a whole.
+    pub(crate) fn named_in(words: &[OsString]) -> ColorArg {
+        let mut words = words.iter().filter_map(|word| word.to_str());
+        let value = words.by_ref().find_map(|word| word.strip_prefix("--color"));
+        let value = match value {
+            Some("") => words.next(),
+            value => value.and_then(|value| value.strip_prefix('=')),
+        };
+        value.and_then(|value| ColorArg::from_str(value, false).ok()).unwrap_or_default()
+    }
+}
+
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Show a notebook: as text that can be written back, as an outline, by lines, cells or pattern.
+    /// Print a notebook as text, or list its cells
     Read(Read),
-    /// Write text from standard input back into a notebook.
+    /// Save edited text back into a notebook
     Write(Write),
-    /// Change cells of a notebook.
+    /// Change, insert, move or delete cells
     Edit(Box<Edit>),
-    /// Make an empty notebook.
+    /// Create an empty notebook
     New(New),
-    /// Compare two notebooks, or one with its last commit, cell by cell.
+    /// Compare two notebooks cell by cell
     Diff(Diff),
-    /// Remove outputs, counts and the metadata that belong to them, and other metadata as chosen.
+    /// Strip outputs and execution counts
     Clean(Clean),
-    /// Export a notebook.
+    /// Convert to a Python script or Markdown
     To(To),
-    /// Run the cells of a notebook; their outputs go into the file.
+    /// Run notebooks and save their outputs
     Run(Box<Run>),
-    /// Run notebooks anew and compare their outputs with those that are stored; nothing is written.
+    /// Re-run notebooks and check their outputs
+    #[command(long_about = "Re-run notebooks and check their outputs (changes no files)")]
     Verify(Box<Verify>),
-    /// Show a notebook in the terminal: look at it, edit it, run it.
+    /// Open a notebook in the terminal
     Tui(Box<Tui>),
-    /// Run Python code.
+    /// Run Python code in a session that remembers
     Py(Box<Py>),
-    /// Type cells and see what they do, in a session that stays.
+    /// Start an interactive Python prompt
     Repl(Box<Repl>),
-    /// List the sessions there are, in every host.
+    /// List running sessions
     Sessions(Sessions),
-    /// See what happens in a session: what an agent runs, what somebody else does.
+    /// Follow a session live
+    #[command(long_about = "Follow a session live, including what an agent runs in it")]
     Attach(Attach),
-    /// Interrupt what runs in a session.
+    /// Interrupt the running cell
     Interrupt(OneSession),
-    /// Give a session a new kernel; its variables are gone.
+    /// Restart a session with a fresh kernel
     Restart(OneSession),
-    /// End a session.
+    /// End a session
     Stop(OneSession),
-    /// Have to do with the host in which sessions outlive commands.
+    /// Manage the background process for sessions
     Host(HostCommand),
-    /// Say which Python would run code here, and why.
+    /// Show which Python is used, or create one
     Env(Box<Env>),
-    /// Have to do with Jupyter kernels.
+    /// List installed Jupyter kernels
     Kernel(Kernel),
-    /// Have to do with Jupyter gateways and servers.
+    /// Manage Jupyter gateways
     Gateway(Gateway),
-    /// Show stored output: whole, by lines, by pattern, or a value of JSON.
+    /// Show stored output or a background run
     Result(ShowResult),
-    /// List or remove stored output.
+    /// List or delete stored outputs
     Artifacts(Artifacts),
-    /// Say where inkcell keeps what it keeps.
+    /// Show where inkcell stores its files
     State(State),
-    /// List every setting, its value and where it comes from.
+    /// Show settings and where they come from
     Settings(ShowSettings),
-    /// Serve the tools to an agent, on standard input and output.
+    /// Start the MCP server
     Mcp(Mcp),
-    /// Call one of the tools that agents get.
+    /// Call one of the agent tools by hand
     Tool(Tool),
-    /// Show or write the configuration that gives an agent inkcell's tools.
+    /// Connect Claude Code, Cursor, VS Code and others
     Setup(Setup),
-    /// Say what works here, what does not, and what to type.
+    /// Check the installation and suggest fixes
     Doctor(Doctor),
-    /// Print what completes commands and arguments in a shell.
+    /// Generate shell completions
     Completions(Completions),
-    /// Print the manual page, or write all of them into a folder.
+    /// Generate manual pages
     Man(Man),
+    /// Show help for a command or a topic
+    Help(Help),
 }
 
 impl Command {
@@ -161,11 +213,11 @@ impl Command {
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum OutputsArg {
-    /// Not at all.
+    /// No outputs
     None,
-    /// One line each.
+    /// One line per output
     Digest,
-    /// Their text.
+    /// Complete text
     Full,
 }
 
@@ -181,31 +233,42 @@ impl From<OutputsArg> for Outputs {
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Read {
-    /// The notebook, with a selector if wanted: nb.ipynb:10-20, :5, :3+4, :1-9,40-50, :raw, :raw:1-9.
+    /// Notebook to print, with an optional range: nb.ipynb:10-20
+    ///
+    /// Ranges count lines of the text: :10-20, :10 (line 10 to the end), :10+5 (five lines), :1-9,40-50. :raw prints
+    /// the stored JSON, and :raw:1-9 lines of it.
     pub(crate) path: String,
-    /// One line a cell: position, id, kind, count, lines, first line, outputs.
+    /// List the cells, one line each
+    ///
+    /// Each line has the position, ID, type, execution count, number of lines, first line and outputs of a cell.
     #[arg(long, conflicts_with_all = ["search", "outputs"])]
     pub(crate) outline: bool,
-    /// Only these cells: ids, positions and ranges, such as 0,3-5,ab12,-1. Or stale, failed, headings, makes:NAME or
-    /// uses:NAME.
+    /// Print only these cells, such as 0,3-5,ab12,-1
+    ///
+    /// A list of positions, ranges and IDs, or one word: stale, failed, headings, makes:NAME or uses:NAME. See
+    /// 'inkcell help cells'.
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     pub(crate) cells: Option<String>,
-    /// Show outputs with the cells.
+    /// Print outputs with the cells
     #[arg(long, value_enum)]
     pub(crate) outputs: Option<OutputsArg>,
-    /// Show the lines that match a regular expression; in outputs too with --outputs full.
+    /// Print lines that match a regular expression
+    ///
+    /// With --outputs full, also searches the outputs.
     #[arg(long, value_name = "RE")]
     pub(crate) search: Option<String>,
-    /// Leave ids out of the markers.
+    /// Leave IDs out of the cell markers
     #[arg(long)]
     pub(crate) no_ids: bool,
-    /// Show a line before and three after each range of lines.
+    /// Add one line before and three lines after each range
     #[arg(long)]
     pub(crate) pad: bool,
-    /// Stop after 3000 lines or 50 KiB and say how to go on.
+    /// Print at most 3000 lines or 50 KiB at a time
     #[arg(long)]
     pub(crate) page: bool,
-    /// For git diff: the text without ids, or the bytes of what is no notebook; no version is kept.
+    /// Print text for git diff
+    ///
+    /// Prints the text without IDs, or the bytes of a file that is not a notebook. Remembers no version.
     #[arg(long, conflicts_with_all = ["outline", "cells", "outputs", "search", "pad", "page"])]
     pub(crate) textconv: bool,
 }
@@ -213,31 +276,37 @@ pub(crate) struct Read {
 /// How a change is saved.
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Save {
-    /// The version you have read; if cells you name changed since, nothing is written.
+    /// Refuse if the cells changed since this version
+    ///
+    /// Every answer in JSON names the version that it read. If a cell that you name changed since, inkcell writes
+    /// nothing.
     #[arg(long, global = true, value_name = "VERSION")]
     pub(crate) hash: Option<String>,
-    /// Write here and leave the notebook alone.
+    /// Write to OUT and leave the notebook unchanged
     #[arg(short, long, global = true, value_name = "OUT")]
     pub(crate) output: Option<String>,
-    /// Keep the earlier file as <name>.bak.
+    /// Keep the previous file as NAME.bak
     #[arg(long, global = true)]
     pub(crate) backup: bool,
-    /// Show what would change, by cell, and write nothing.
+    /// Show the changes by cell and write nothing
     #[arg(long, global = true)]
     pub(crate) dry_run: bool,
-    /// Write also where owner, access list or read-only mode stand against it.
-    #[arg(long, global = true)]
+    /// Write even if the file is read-only or not yours
+    #[arg(long, global = true, long_help = FORCE)]
     pub(crate) force: bool,
 }
 
+/// What `--force` does, for every command that writes notebooks.
+const FORCE: &str = "Write even if the file is read-only or its owner or access list would be lost";
+
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Write {
-    /// The notebook; made when it is not there.
+    /// Notebook to write; created if missing
     pub(crate) path: String,
-    /// Clear outputs and count of code cells whose source changes.
+    /// Clear outputs and counts of code cells that change
     #[arg(long)]
     pub(crate) clear_changed: bool,
-    /// The text leaves out exactly this many cells; they are deleted.
+    /// Confirm that the text deletes N cells
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) drop: usize,
     #[command(flatten)]
@@ -247,28 +316,32 @@ pub(crate) struct Write {
 #[derive(ClapArgs, Debug)]
 #[command(
     subcommand_precedence_over_arg = true,
-    after_help = "A cell is named by its id, by the first four or more characters of it, or by its position \
-        (0 is the first, -1 the last). In a batch, positions mean the cells as they are before it."
+    after_help = "Name a cell by its ID, the start of its ID (four characters or more) or its position. Position 0 is \
+        the first cell, -1 the last. In a batch, positions mean the cells before the batch."
 )]
 pub(crate) struct Edit {
-    /// The notebook.
+    /// Notebook to change
     pub(crate) path: String,
-    /// A batch of operations in JSON, all or nothing; - for standard input.
+    /// Apply a batch of JSON operations; - reads standard input
+    ///
+    /// The batch changes everything or nothing.
     #[arg(long, value_name = "FILE")]
     pub(crate) ops: Option<String>,
-    /// Replace this in the notebook's text; it may span cells. Must be there exactly once.
+    /// Replace this text, which must match exactly once
+    ///
+    /// The text is the one that 'inkcell read' prints, and may span cells.
     #[arg(long, value_name = "TEXT", requires = "new", allow_hyphen_values = true)]
     pub(crate) old: Option<String>,
-    /// What to put in place of --old.
+    /// Put this text in place of --old
     #[arg(long, value_name = "TEXT", requires = "old", allow_hyphen_values = true)]
     pub(crate) new: Option<String>,
-    /// Replace every place where --old is found.
+    /// Replace every match of --old
     #[arg(long, requires = "old")]
     pub(crate) all: bool,
-    /// With --old: the change deletes exactly this many cells.
+    /// Confirm that --old and --new delete N cells
     #[arg(long, value_name = "N", default_value_t = 0, requires = "old")]
     pub(crate) drop: usize,
-    /// Keep outputs and count of cells whose source changes.
+    /// Keep outputs and counts of cells that change
     #[arg(long, global = true)]
     pub(crate) keep_outputs: bool,
     #[command(flatten)]
@@ -279,23 +352,23 @@ pub(crate) struct Edit {
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct New {
-    /// The notebook to make; it must not be there yet.
+    /// Notebook to create; must not exist yet
     pub(crate) path: String,
-    /// Name the kernel it is for, such as python3.
+    /// Kernel to name in the notebook, such as python3
     #[arg(long, value_name = "NAME")]
     pub(crate) kernel: Option<String>,
 }
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Diff {
-    /// The notebook; the old one when two are given.
+    /// Notebook, or the old one of two
     pub(crate) a: String,
-    /// The new one. Without it, the notebook is compared with its last commit in git.
+    /// New notebook [default: A, compared with its last git commit]
     pub(crate) b: Option<String>,
-    /// Compare sources and types only.
+    /// Compare only sources and cell types
     #[arg(long)]
     pub(crate) sources: bool,
-    /// Exit with 1 when there is a difference.
+    /// Exit with 1 if the notebooks differ
     #[arg(long)]
     pub(crate) exit_code: bool,
 }
@@ -307,51 +380,53 @@ pub(crate) struct Diff {
         git config filter.inkcell.required true\n  \
         echo '*.ipynb filter=inkcell' >> .gitattributes")]
 pub(crate) struct Clean {
-    /// The notebooks; - reads standard input and writes standard output.
+    /// Notebooks to clean; - filters standard input
     #[arg(required = true)]
     pub(crate) paths: Vec<String>,
-    /// Change nothing; exit with 1 when something would change.
+    /// Change nothing; exit with 1 if cleaning is needed
     #[arg(long)]
     pub(crate) check: bool,
-    /// Leave outputs and counts alone, and the metadata that belong to them.
+    /// Keep outputs, counts and their metadata
     #[arg(long)]
     pub(crate) keep_outputs: bool,
-    /// Leave the metadata that belong to outputs alone.
+    /// Keep the metadata of outputs
     #[arg(long)]
     pub(crate) keep_metadata: bool,
-    /// Also remove this metadata key from every cell.
+    /// Also remove KEY from cell metadata (repeatable)
     #[arg(long, value_name = "KEY")]
     pub(crate) cell_meta: Vec<String>,
-    /// Also remove this metadata key from the notebook.
+    /// Also remove KEY from notebook metadata (repeatable)
     #[arg(long, value_name = "KEY")]
     pub(crate) notebook_meta: Vec<String>,
-    /// Write here and leave the notebook alone (one notebook only).
+    /// Write to OUT and leave the notebook unchanged
+    ///
+    /// Works with one notebook only.
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<String>,
-    /// Write also where owner, access list or read-only mode stand against it.
-    #[arg(long)]
+    /// Write even if the file is read-only or not yours
+    #[arg(long, long_help = FORCE)]
     pub(crate) force: bool,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ExportForm {
-    /// A script in the percent format.
+    /// Python script in the percent format
     Script,
-    /// Markdown.
+    /// Markdown text
     Markdown,
 }
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct To {
-    /// The form.
+    /// Format to convert to
     #[arg(value_enum)]
     pub(crate) form: ExportForm,
-    /// The notebook.
+    /// Notebook to convert
     pub(crate) path: String,
-    /// Write here instead of to standard output, which is -.
+    /// Write to OUT [default: -, standard output]
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<String>,
-    /// How outputs appear in Markdown; full when left out.
+    /// Include outputs in Markdown [default: full]
     #[arg(long, value_enum)]
     pub(crate) outputs: Option<OutputsArg>,
 }

@@ -20,13 +20,13 @@ pub(crate) enum Op {
 /// Where a source comes from.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Source {
-    /// - reads the source from standard input.
+    /// Read the source from standard input
     #[arg(value_name = "-", value_parser = ["-"], conflicts_with_all = ["source", "source_file"])]
     pub(crate) stdin: Option<String>,
-    /// The source itself; - reads it from standard input.
+    /// Source of the cell; - reads standard input
     #[arg(long, value_name = "TEXT", conflicts_with = "source_file", allow_hyphen_values = true)]
     pub(crate) source: Option<String>,
-    /// A file that holds the source; - for standard input.
+    /// Read the source from FILE; - reads standard input
     #[arg(long, value_name = "FILE")]
     pub(crate) source_file: Option<String>,
 }

@@ -11,29 +11,39 @@ use clap::Args as ClapArgs;
 #[derive(ClapArgs, Debug, Default)]
 #[command(next_help_heading = "Parameters")]
 pub(crate) struct ParameterArgs {
-    /// Set a parameter: NAME=VALUE, or NAME VALUE. True, False, None and numbers are what they are in Python, anything
-    /// else is text (may be repeated).
+    /// Set a parameter (repeatable)
+    ///
+    /// NAME=VALUE, or NAME VALUE as two words. Numbers, True, False and None are Python values; any other value is text.
     #[arg(short = 'p', long = "param", alias = "parameters", value_name = "NAME=VALUE", value_parser = word,
           allow_hyphen_values = true)]
     pub(crate) words: Vec<Word>,
-    /// The same, and the value is text whatever it looks like (may be repeated).
+    /// Set a parameter to exactly this text (repeatable)
     #[arg(short = 'r', long = "raw-param", alias = "parameters_raw", value_name = "NAME=TEXT", value_parser = word,
           allow_hyphen_values = true)]
     pub(crate) raw: Vec<Word>,
-    /// Set the parameters of this file: YAML, JSON or TOML (may be repeated).
+    /// Read parameters from a file (repeatable)
+    ///
+    /// The file is YAML, JSON or TOML.
     #[arg(short = 'f', long = "params", alias = "parameters_file", value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Set the parameters of this YAML (may be repeated).
+    /// Set parameters from YAML text (repeatable)
     #[arg(
         short = 'y',
         long = "params-yaml",
         alias = "parameters_yaml",
         value_name = "YAML",
-        allow_hyphen_values = true
+        allow_hyphen_values = true,
+        hide_short_help = true
     )]
     pub(crate) yaml: Vec<String>,
-    /// Set the parameters of this YAML, which is in base64 (may be repeated).
-    #[arg(short = 'b', long = "params-base64", alias = "parameters_base64", value_name = "BASE64")]
+    /// Set parameters from YAML in base64 (repeatable)
+    #[arg(
+        short = 'b',
+        long = "params-base64",
+        alias = "parameters_base64",
+        value_name = "BASE64",
+        hide_short_help = true
+    )]
     pub(crate) base64: Vec<String>,
 }
 
@@ -49,7 +59,7 @@ fn word(given: &str) -> Result<Word, String> {
         Some((name, value)) if !name.trim().is_empty() => {
             Ok(Word { name: name.trim().to_owned(), value: value.to_owned() })
         }
-        Some(_) => Err("the name before = is missing".to_owned()),
+        Some(_) => Err("the name before = is missing; give NAME=VALUE".to_owned()),
         None => Err("the value is missing; give NAME=VALUE, or NAME VALUE".to_owned()),
     }
 }
@@ -60,6 +70,9 @@ const PAIRS: [&str; 6] = ["-p", "--param", "--parameters", "-r", "--raw-param", 
 /// Commands that have them.
 const COMMANDS: [&str; 1] = ["run"];
 
+/// Options of all commands whose value may be the next word.
+pub(super) const VALUED: [&str; 2] = ["--root", "--color"];
+
 /// The words of the command line, with `-p NAME VALUE` made into `-p NAME=VALUE`: the first word after the option is
 /// all of it if it has an equals sign, and else the second belongs to it.
 pub(crate) fn paired(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
@@ -68,7 +81,7 @@ pub(crate) fn paired(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     // The command is the first word that is no option of all commands.
     while let Some(word) = words.next() {
         let is_option = word.as_encoded_bytes().starts_with(b"-");
-        let takes_value = word == "--root";
+        let takes_value = VALUED.iter().any(|name| word == *name);
         let is_ours = COMMANDS.iter().any(|name| word == *name);
         out.push(word);
         if takes_value {
@@ -118,6 +131,7 @@ mod tests {
             ("inkcell run nb.ipynb -p a -1 -r b -p", "inkcell run nb.ipynb -p a=-1 -r b=-p"),
             ("inkcell --json run -p a 1", "inkcell --json run -p a=1"),
             ("inkcell --root run run --param a 1", "inkcell --root run run --param a=1"),
+            ("inkcell --color never run -p a 1", "inkcell --color never run -p a=1"),
             ("inkcell run -p a", "inkcell run -p a"),
             ("inkcell run -p", "inkcell run -p"),
             ("inkcell run -- -p a 1", "inkcell run -- -p a 1"),

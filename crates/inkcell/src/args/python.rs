@@ -1,4 +1,4 @@
-//! The arguments of the commands that have to do with Python.
+//! The arguments of the commands about Python.
 //!
 //! Owns their names and help, as `args/mod.rs` does for the others.
 
@@ -13,36 +13,42 @@ use super::hosts::HostArgs;
 
 /// Which Python, and where it works.
 #[derive(ClapArgs, Debug)]
+#[command(next_help_heading = "Python and kernel")]
 pub(crate) struct PythonArgs {
-    /// Work in this folder; its project's settings and environments count.
+    /// Run in DIR, with the settings of its project
+    ///
+    /// inkcell also looks there for environments.
     #[arg(long, value_name = "DIR")]
     pub(crate) cwd: Option<PathBuf>,
-    /// The Python: a path, the folder of an environment, or a name on PATH.
+    /// Python to use: a path, an environment or a name
     #[arg(long, value_name = "PATH")]
     pub(crate) python: Option<String>,
 }
 
 /// Which kernel.
 #[derive(ClapArgs, Debug, Default)]
+#[command(next_help_heading = "Python and kernel")]
 pub(crate) struct WhichKernel {
-    /// What makes the kernel; python.backend when left out, or what the notebook's kernel needs.
+    /// Backend that runs the code [default: python.backend, or what the notebook needs]
     #[arg(long, value_enum)]
     pub(crate) backend: Option<BackendArg>,
-    /// An installed Jupyter kernel, or one of the gateway, by its name; see inkcell kernel specs.
+    /// Jupyter kernel to use; see 'inkcell kernel specs'
     #[arg(long, value_name = "NAME", conflicts_with = "existing")]
     pub(crate) kernel: Option<String>,
-    /// A Jupyter kernel that runs already, by its connection file. It is not ended.
-    #[arg(long, value_name = "FILE")]
+    /// Use a running Jupyter kernel by its connection file
+    ///
+    /// inkcell does not end that kernel.
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) existing: Option<PathBuf>,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum BackendArg {
-    /// inkcell's own, which needs nothing but Python.
+    /// Runner of inkcell, which needs only Python
     Runner,
-    /// A Jupyter kernel of this machine.
+    /// Jupyter kernel on this machine
     Zmq,
-    /// A kernel on a Jupyter gateway or server: that of gateway.url, or one of this machine that is shared.
+    /// Jupyter kernel on the server of gateway.url, or on a shared local gateway
     Gateway,
 }
 
@@ -58,17 +64,22 @@ impl From<BackendArg> for BackendKind {
 
 /// Which kernel, and how it begins.
 #[derive(ClapArgs, Debug)]
+#[command(next_help_heading = "Python and kernel")]
 pub(crate) struct KernelArgs {
     #[command(flatten)]
     pub(crate) which: WhichKernel,
-    /// Whose rules the code follows; python.shell when left out.
-    #[arg(long, value_enum)]
+    /// Shell that interprets the code [default: python.shell]
+    #[arg(long, value_enum, hide_short_help = true)]
     pub(crate) shell: Option<ShellArg>,
-    /// Let this variable reach the code: NAME, NAME=VALUE, or a glob such as 'AWS_*' (may be repeated).
+    /// Pass an environment variable (repeatable)
+    ///
+    /// NAME, NAME=VALUE, or a pattern such as 'AWS_*'.
     #[arg(long = "env", value_name = "NAME", value_parser = pattern)]
     pub(crate) env: Vec<EnvPattern>,
-    /// Let every variable reach the code, whatever env.mode says; inkcell's own secrets do not.
-    #[arg(long)]
+    /// Pass every environment variable
+    ///
+    /// Overrides env.mode. Secrets of inkcell are never passed.
+    #[arg(long, hide_short_help = true)]
     pub(crate) env_all: bool,
 }
 
@@ -76,10 +87,10 @@ pub(crate) struct KernelArgs {
 #[command(
     override_usage = "inkcell py [OPTIONS] CODE...\n       inkcell py [OPTIONS] -f FILE\n       \
                       inkcell py [OPTIONS] -",
-    after_help = "The value of the last expression is shown, as at a prompt. Each CODE is a cell of its own; the \
-        first that fails is the last that runs. The Python of a folder remembers what was run in it, for the next \
-        command of any shell; inkcell sessions shows those there are, inkcell stop ends one. Where CI is set, or with \
-        --no-host, each command has a Python of its own, which ends with it.\n\n\
+    after_help = "Prints the value of the last expression, as a prompt does. Each CODE is a cell, and the first cell \
+        that fails is the last one to run. Each folder has a session, which keeps its variables for the next command, \
+        also from another shell. 'inkcell sessions' lists sessions and 'inkcell stop' ends one. With --no-host, or if \
+        CI is set, the session ends with the command.\n\n\
         Examples:\n  \
         inkcell py '1 + 1'\n  \
         inkcell py 'x = 20' 'x + 22'\n  \
@@ -89,61 +100,69 @@ pub(crate) struct KernelArgs {
         echo 'print(6 * 7)' | inkcell py -"
 )]
 pub(crate) struct Py {
-    /// The code, one argument a cell; - reads standard input, and so does leaving it out.
+    /// Code to run, one argument per cell [default: -, standard input]
     #[arg(conflicts_with = "file")]
     pub(crate) code: Vec<String>,
-    /// Run the code of this file; - for standard input.
+    /// Run the code in FILE; - reads standard input
     #[arg(short, long, value_name = "FILE")]
     pub(crate) file: Option<String>,
-    /// The code has several cells, each after a line that begins with # %%; the rest of that line is its title.
+    /// Split the code into cells at lines with # %%
+    ///
+    /// The rest of such a line is the title of the cell.
     #[arg(long)]
     pub(crate) cells: bool,
-    /// Run in a kernel of its own, which ends with the command.
-    #[arg(long)]
+    /// Use a new kernel that ends with this command
+    #[arg(long, help_heading = "Python and kernel")]
     pub(crate) fresh: bool,
-    /// Begin with a new kernel; what the session remembers is gone.
-    #[arg(long)]
+    /// Restart the session with a fresh kernel first
+    #[arg(long, help_heading = "Python and kernel")]
     pub(crate) reset: bool,
-    /// Run in this session: its name, or a notebook's path for the one of the notebook. Also one of an agent.
-    #[arg(long, value_name = "NAME", conflicts_with = "fresh")]
+    /// Session to use: a name, or a notebook for its session
+    ///
+    /// Sessions of coding agents work too.
+    #[arg(long, value_name = "NAME", conflicts_with = "fresh", help_heading = "Python and kernel")]
     pub(crate) session: Option<String>,
-    /// Come back at once; the code goes on in its session, see inkcell result.
-    #[arg(long, conflicts_with = "fresh")]
+    /// Run in the background and print an ID for 'inkcell result'
+    #[arg(long, conflicts_with = "fresh", help_heading = "Output")]
     pub(crate) detach: bool,
     #[command(flatten)]
     pub(crate) host: HostArgs,
-    /// Stop the code after this many seconds, all cells together, 0 for never; python.timeout when left out.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    /// Stop the code after SECONDS [default: python.timeout]
+    ///
+    /// The limit counts for all cells together. 0 means never.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true, help_heading = "Limits")]
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
     pub(crate) python: PythonArgs,
     #[command(flatten)]
     pub(crate) kernel: KernelArgs,
-    /// How much is shown, and how. When left out, a terminal shows it as at a prompt: the code, the last lines of its
-    /// output, growing in place; anything else gets the stream.
-    #[arg(long, value_enum)]
+    /// Show output as a stream, a reply or blocks
+    ///
+    /// By default, a terminal shows the code and the last lines of its output, updated in place. Pipes and files get
+    /// the stream.
+    #[arg(long, value_enum, help_heading = "Output")]
     pub(crate) view: Option<View>,
-    /// Say which Python is used and why.
-    #[arg(short, long)]
+    /// Show which Python is used and why
+    #[arg(short, long, help_heading = "Output")]
     pub(crate) verbose: bool,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum View {
-    /// Everything the code writes, as it comes.
+    /// Everything, as the code writes it
     Stream,
-    /// At the end, within bounds, as an agent gets it; what does not fit is stored, see inkcell artifacts.
+    /// Shortened, at the end, as an agent gets it; 'inkcell artifacts' has the rest
     Reply,
-    /// At the end, within bounds, one block a cell: its state, its code, its output.
+    /// Shortened, at the end, in one block per cell: state, code and output
     Blocks,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ShellArg {
-    /// inkcell's own, which needs nothing.
+    /// Shell of inkcell, which needs no packages
     Lite,
-    /// The interpreter's own IPython.
+    /// IPython of the interpreter
     Ipython,
 }
 
@@ -167,26 +186,26 @@ pub(crate) struct Env {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum EnvCommand {
-    /// Make the managed environment, a Python of inkcell's own, or add packages to it.
+    /// Create the managed environment, or add packages to it
     Setup(EnvSetup),
 }
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct EnvSetup {
-    /// What to install beside ipykernel, as pip takes it.
+    /// Packages to install beside ipykernel, as for pip
     #[arg(value_name = "PACKAGE")]
     pub(crate) packages: Vec<String>,
-    /// Put a new environment in the place of the one that is there.
+    /// Replace the existing environment
     #[arg(long)]
     pub(crate) fresh: bool,
-    /// The Python to make it from.
+    /// Python to create the environment from
     #[arg(long, value_name = "BASE")]
     pub(crate) python: Option<String>,
 }
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct ShowSettings {
-    /// Only settings whose name begins with this, such as python.
+    /// Show only settings that start with NAME, such as python
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
 }
@@ -197,7 +216,7 @@ const MAX_SECONDS: f64 = 604_800.0;
 pub(super) fn seconds(given: &str) -> Result<Duration, String> {
     match given.parse::<f64>() {
         Ok(number) if (0.0..=MAX_SECONDS).contains(&number) => Ok(Duration::from_secs_f64(number)),
-        _ => Err(format!("it is a number of seconds from 0 to {MAX_SECONDS}, such as 30 or 0.5")),
+        _ => Err(format!("give seconds from 0 to {MAX_SECONDS}, such as 30 or 0.5")),
     }
 }
 

@@ -13,10 +13,10 @@ use super::python::{KernelArgs, PythonArgs, seconds};
 
 #[derive(ClapArgs, Debug)]
 #[command(
-    after_help = "Outputs and counts go into the file after each cell, and nothing else of it changes. The run \
-        stops at the first cell that fails. Cells with the tag raises-exception may fail, those with the tag \
-        skip-execution are not run. Values for parameters are put into a cell of their own, after the one with the \
-        tag parameters. A notebook that another run has at the moment is refused.\n\n\
+    after_help = "Saves outputs and execution counts after each cell and changes nothing else in the file. The run stops \
+        at the first cell that fails. A notebook runs only once at a time.\n\n\
+        Tags of cells change the run: raises-exception lets a cell fail, and skip-execution does not run it. Parameters \
+        go into a new cell after the one tagged parameters.\n\n\
         Examples:\n  \
         inkcell run report.ipynb\n  \
         inkcell run report.ipynb -o done.ipynb --allow-errors\n  \
@@ -26,96 +26,127 @@ use super::python::{KernelArgs, PythonArgs, seconds};
         inkcell run report.ipynb --cells 4 --with-needed\n  \
         inkcell run report.ipynb --cells stale\n  \
         inkcell run - < report.ipynb > done.ipynb\n  \
-        inkcell run --keep report.ipynb && inkcell py --session report.ipynb 'df.head()'\n  \
+        inkcell run --keep nb.ipynb && inkcell py --session nb.ipynb 'df.head()'\n  \
         inkcell run --backend gateway report.ipynb\n  \
         inkcell run --in-place a.ipynb b.ipynb\n  \
         inkcell run 'nb/*.ipynb' -j 4 -o 'out/{stem}.ipynb' --junit report.xml\n  \
-        inkcell run report.ipynb --matrix year=2022,2023 region=a,b -o 'out/{stem}-{year}-{region}.ipynb'\n  \
+        inkcell run nb.ipynb --matrix year=2022,2023 region=a,b -o 'out/{index}.ipynb'\n  \
         inkcell run --on-server work/report.ipynb\n  \
         inkcell run http://localhost:8888/lab/tree/work/report.ipynb"
 )]
 pub(crate) struct Run {
-    /// The notebook; - reads one from standard input and, without -o, writes it to standard output. The address of a
-    /// notebook on a Jupyter server, as a browser shows it, means the one there.
+    /// Notebook to run; - reads standard input
+    ///
+    /// A notebook from standard input goes to standard output, unless you give -o. The address of a notebook on a
+    /// Jupyter server, as the browser shows it, runs that notebook there.
     pub(crate) path: String,
-    /// More notebooks, or patterns such as 'nb/*.ipynb': all run as one batch. Named notebooks need -o or --in-place.
+    /// More notebooks or patterns, run as one batch
+    ///
+    /// Patterns such as 'nb/*.ipynb' are expanded. Several named notebooks need -o or --in-place.
     #[arg(value_name = "MORE")]
     pub(crate) more: Vec<String>,
     #[command(flatten)]
     pub(crate) batch: BatchArgs,
-    /// The notebook is one of the Jupyter server of gateway.url, by its path there. It is run by a kernel of that
-    /// server and written back when the run is over.
-    #[arg(long)]
+    /// Run a notebook on the Jupyter server of gateway.url
+    ///
+    /// PATH is a path on that server. One of its kernels runs the notebook, and inkcell saves the notebook there when
+    /// the run ends.
+    #[arg(long, help_heading = "Python and kernel")]
     pub(crate) on_server: bool,
-    /// Write here and leave the notebook alone. In a batch a template: fields are {stem}, {name}, {parent}, {index} and
-    /// the parameters.
-    #[arg(short, long, value_name = "OUT")]
+    /// Write to OUT and leave the notebook unchanged
+    ///
+    /// In a batch, OUT is a template with the fields {stem}, {name}, {parent}, {index} and the parameters.
+    #[arg(short, long, value_name = "OUT", help_heading = "Output")]
     pub(crate) output: Option<String>,
-    /// With several notebooks, write the outputs into the notebooks themselves.
-    #[arg(long, conflicts_with = "output")]
+    /// Save the outputs of a batch in its notebooks
+    #[arg(long, conflicts_with = "output", help_heading = "Output")]
     pub(crate) in_place: bool,
-    /// Run these cells only: a list of positions, ranges and ids, such as 0,4-7,ab12. The word stale means those that
-    /// are not fresh, and what they need.
-    #[arg(long, value_name = "CELLS", allow_hyphen_values = true)]
+    /// Run only these cells, such as 0,4-7,ab12, or stale
+    ///
+    /// A list of positions, ranges and IDs; see 'inkcell help cells'. The word stale runs the stale cells and the cells
+    /// that they need.
+    #[arg(long, value_name = "CELLS", allow_hyphen_values = true, help_heading = "Which cells")]
     pub(crate) cells: Option<String>,
-    /// Begin with this cell.
-    #[arg(long, value_name = "CELL", allow_hyphen_values = true)]
+    /// Start at this cell
+    #[arg(long, value_name = "CELL", allow_hyphen_values = true, help_heading = "Which cells")]
     pub(crate) from: Option<String>,
-    /// End with this cell.
-    #[arg(long, value_name = "CELL", allow_hyphen_values = true)]
+    /// Stop after this cell
+    #[arg(long, value_name = "CELL", allow_hyphen_values = true, help_heading = "Which cells")]
     pub(crate) to: Option<String>,
-    /// First run the cells that make what these need, where the kernel does not hold it.
-    #[arg(long, conflicts_with = "resume")]
+    /// First run the cells that define missing names
+    #[arg(long, conflicts_with = "resume", help_heading = "Which cells")]
     pub(crate) with_needed: bool,
-    /// Run these cells even if the kernel lacks names that cells above them make. Nothing is run then otherwise.
-    #[arg(long, conflicts_with = "with_needed")]
+    /// Run the cells even if names from cells above are missing
+    ///
+    /// Without this option, inkcell runs nothing in that case.
+    #[arg(
+        long,
+        conflicts_with = "with_needed",
+        help_heading = "Which cells",
+        hide_short_help = true
+    )]
     pub(crate) without_needed: bool,
-    /// List the parameters of the notebook with their defaults and types, and run nothing.
-    #[arg(long, conflicts_with_all = ["output", "cells", "from", "to", "resume", "detach", "keep", "session"])]
+    /// List parameters, defaults and types; run nothing
+    #[arg(long, conflicts_with_all = ["output", "cells", "from", "to", "resume", "detach", "keep", "session"],
+          help_heading = "Parameters")]
     pub(crate) inspect: bool,
-    /// Write the notebook also where others have it open on the server, or changed it there during the run.
-    #[arg(long)]
+    /// Save even if the notebook is open or changed on the server
+    #[arg(long, help_heading = "Output", hide_short_help = true)]
     pub(crate) force: bool,
-    /// Go on after a cell that failed.
-    #[arg(long)]
+    /// Continue after a cell fails
+    #[arg(long, help_heading = "Limits")]
     pub(crate) allow_errors: bool,
-    /// Stop at a stale cell that failed. Otherwise the stale cells that do not depend on it run.
-    #[arg(long, conflicts_with = "allow_errors")]
+    /// Stop at the first stale cell that fails
+    ///
+    /// Without this option, the stale cells that do not depend on the failed cell still run.
+    #[arg(long, conflicts_with = "allow_errors", help_heading = "Limits", hide_short_help = true)]
     pub(crate) stop_on_error: bool,
-    /// Begin with the first cell that the last run did not finish. The kernel is a new one. A batch runs again every
-    /// notebook that failed, has failed cells, or changed.
-    #[arg(long)]
+    /// Continue where the last run stopped, in a new kernel
+    ///
+    /// Starts at the first cell that the last run did not finish. A batch re-runs every notebook that failed, has failed
+    /// cells or changed.
+    #[arg(long, help_heading = "Which cells")]
     pub(crate) resume: bool,
-    /// Stop a cell after this many seconds, 0 for never; what the notebook says when left out.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    /// Stop a cell after SECONDS [default: notebook's limit]
+    ///
+    /// 0 means never. The limit of a notebook is execution.timeout in its metadata.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true, help_heading = "Limits")]
     pub(crate) timeout: Option<Duration>,
-    /// Stop the run after this many seconds, 0 for never.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    /// Stop the run after SECONDS; 0 means never
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true, help_heading = "Limits",
+          hide_short_help = true)]
     pub(crate) total_timeout: Option<Duration>,
-    /// Run it in its own session of the host that commands share, which stays: what it made can be used afterwards.
-    #[arg(long, conflicts_with_all = ["on_server", "resume"])]
+    /// Run in the notebook's session and keep its variables
+    ///
+    /// The session lives in the background host. You can use its variables afterwards, for example with
+    /// 'inkcell py --session report.ipynb'.
+    #[arg(long, conflicts_with_all = ["on_server", "resume"], help_heading = "Python and kernel")]
     pub(crate) keep: bool,
-    /// Run it in this session, which stays: of the host that commands share, or of an agent.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["on_server", "resume"])]
+    /// Run in this session and keep its variables
+    ///
+    /// A session of the background host or of a coding agent.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["on_server", "resume"], help_heading = "Python and kernel")]
     pub(crate) session: Option<String>,
-    /// Begin with a new kernel; what the session remembers is gone. It is so without a session, too.
-    #[arg(long)]
+    /// Restart the session with a fresh kernel first
+    ///
+    /// A run without a session always has a fresh kernel.
+    #[arg(long, help_heading = "Python and kernel")]
     pub(crate) fresh: bool,
-    /// Come back at once; the run goes on in its session, see inkcell result.
-    #[arg(long)]
+    /// Run in the background and print an ID for 'inkcell result'
+    #[arg(long, help_heading = "Output")]
     pub(crate) detach: bool,
-    /// Note times and states in the file, as these do, or what inkcell keeps on record about each cell.
-    #[arg(long, value_enum, value_name = "LIKE")]
+    /// Record times, states or dependencies in the file
+    #[arg(long, value_enum, value_name = "LIKE", help_heading = "Output", hide_short_help = true)]
     pub(crate) record: Option<RecordArg>,
     #[command(flatten)]
     pub(crate) python: PythonArgs,
     #[command(flatten)]
     pub(crate) kernel: KernelArgs,
-    /// Say nothing but what went wrong.
-    #[arg(short, long)]
+    /// Print only errors
+    #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,
-    /// Say which Python is used and why.
-    #[arg(short, long)]
+    /// Show which Python is used and why
+    #[arg(short, long, help_heading = "Output")]
     pub(crate) verbose: bool,
     #[command(flatten)]
     pub(crate) parameters: ParameterArgs,
@@ -148,11 +179,11 @@ impl Run {
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum RecordArg {
-    /// The times of each cell, as JupyterLab and nbclient note them.
+    /// Times of each cell, as in JupyterLab and nbclient
     Jupyter,
-    /// Times and states of cells and of the run, and a mark where it failed.
+    /// Times and states of cells and the run, and a mark at the failed cell
     Papermill,
-    /// What each cell used and made, so that also others know what is stale.
+    /// Names that each cell uses and defines, so that others know which cells are stale
     Inkcell,
 }
 
@@ -169,27 +200,29 @@ impl From<RecordArg> for Stamps {
 #[derive(ClapArgs, Debug, Default)]
 #[command(next_help_heading = "Batches")]
 pub(crate) struct BatchArgs {
-    /// Run N notebooks in parallel; by default, as many as cores and memory allow.
+    /// Notebooks to run in parallel [default: number of cores, fewer if memory is short]
     #[arg(short, long, value_name = "N", value_parser = jobs)]
     pub(crate) jobs: Option<usize>,
-    /// Run every notebook with every combination of these values: year=2022,2023 region=a,b. Each combination needs an
-    /// output of its own.
+    /// Run with every combination of values (repeatable)
+    ///
+    /// For example: --matrix year=2022,2023 region=a,b. Each combination needs its own output.
     #[arg(long, value_name = "NAME=VALUES")]
     pub(crate) matrix: Vec<String>,
-    /// Run the cells up to the parameters once for all combinations, and go on from there in copies of the kernel (Linux,
-    /// backend runner).
-    #[arg(long, conflicts_with_all = ["record", "cells", "from", "to"])]
+    /// Run the cells before the parameters only once
+    ///
+    /// Each combination continues in a copy of the kernel. Needs Linux and the backend runner.
+    #[arg(long, conflicts_with_all = ["record", "cells", "from", "to"], hide_short_help = true)]
     pub(crate) share_prefix: bool,
-    /// Begin no other notebook after one that failed; those that run go on to their end.
+    /// Start no more notebooks after one fails
     #[arg(long)]
     pub(crate) fail_fast: bool,
-    /// Try those that failed once more.
-    #[arg(long)]
+    /// Run failed notebooks once more
+    #[arg(long, hide_short_help = true)]
     pub(crate) retry_failed: bool,
-    /// Write what became of each notebook to this file, as JUnit XML.
+    /// Write a JUnit XML report to FILE
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
-    /// The same as JSON.
+    /// Write a JSON report to FILE
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Option<PathBuf>,
 }
@@ -213,6 +246,6 @@ const MOST: usize = 4096;
 pub(super) fn jobs(given: &str) -> Result<usize, String> {
     match given.parse() {
         Ok(jobs @ 1..=MOST) => Ok(jobs),
-        _ => Err(format!("it is a number from 1 to {MOST}")),
+        _ => Err(format!("give a number from 1 to {MOST}")),
     }
 }

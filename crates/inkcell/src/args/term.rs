@@ -11,18 +11,20 @@ use super::python::{KernelArgs, PythonArgs};
 
 #[derive(ClapArgs, Debug)]
 #[command(
-    after_help = "Cells are typed, run and shown in the session of the folder, the one inkcell py uses, too. An empty \
-        line ends a block and a %% cell. Ctrl-C or esc interrupts the cell that runs, Ctrl-D leaves; the session stays. \
-        :help lists what else can be typed, :save FILE.ipynb writes what was run as a notebook. Where standard input is \
-        no terminal, cells are read from it.\n\n\
+    after_help = "Runs cells in the session of the folder, which 'inkcell py' also uses. An empty line ends a block or a \
+        %% cell. Ctrl-C or Esc interrupts the running cell. Ctrl-D leaves the prompt and keeps the session. Type :help \
+        for the commands of the prompt, and :save FILE.ipynb to save the session as a notebook. In a pipe, the prompt \
+        reads cells from standard input.\n\n\
         Examples:\n  \
         inkcell repl\n  \
         inkcell repl --session report.ipynb\n  \
         echo 'print(6 * 7)' | inkcell repl"
 )]
 pub(crate) struct Repl {
-    /// Go on in this session: its name, or a notebook's path for the one of the notebook. Also one of an agent.
-    #[arg(long, value_name = "NAME")]
+    /// Session to use: a name, or a notebook for its session
+    ///
+    /// Sessions of coding agents work too.
+    #[arg(long, value_name = "NAME", help_heading = "Python and kernel")]
     pub(crate) session: Option<String>,
     #[command(flatten)]
     pub(crate) host: HostArgs,
@@ -30,20 +32,20 @@ pub(crate) struct Repl {
     pub(crate) python: PythonArgs,
     #[command(flatten)]
     pub(crate) kernel: KernelArgs,
-    /// Say which Python is used and why.
-    #[arg(short, long)]
+    /// Show which Python is used and why
+    #[arg(short, long, help_heading = "Output")]
     pub(crate) verbose: bool,
 }
 
 #[derive(ClapArgs, Debug)]
 #[command(
-    after_help = "Keys are those of Jupyter where it has any; ? shows them. What is changed goes into the file at \
-        once, beside what others change in it meanwhile, and z undoes it.\n\n\
+    after_help = "Keys are the same as in Jupyter. Press ? to list them. Edits are saved immediately and merged with \
+        changes made elsewhere. Press z to undo.\n\n\
         Examples:\n  \
         inkcell tui report.ipynb"
 )]
 pub(crate) struct Tui {
-    /// The notebook.
+    /// Notebook to open
     pub(crate) path: String,
     #[command(flatten)]
     pub(crate) host: HostArgs,

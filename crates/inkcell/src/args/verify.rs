@@ -12,46 +12,52 @@ use super::run::jobs;
 
 #[derive(ClapArgs, Debug)]
 #[command(
-    after_help = "Each notebook is run in a new kernel, into a copy that is thrown away; the notebook itself is never \
-        changed. Outputs must be what is stored: text to the letter, pictures by their pixels. Counts, tracebacks and \
-        metadata are not compared. A cell with the tag nbval-ignore-output is run and not compared, nbval-skip is not \
-        run, raises-exception may fail; comments such as # NBVAL_IGNORE_OUTPUT mean the same.\n\n\
+    after_help = "Runs a copy of each notebook in a new kernel and never changes the notebook. Text must match exactly, \
+        pictures pixel by pixel. Execution counts, tracebacks and metadata are not compared.\n\n\
+        Tags change the check: nbval-ignore-output runs a cell without comparing it. nbval-skip does not run the cell, \
+        and raises-exception lets it fail. Comments such as # NBVAL_IGNORE_OUTPUT mean the same.\n\n\
         Examples:\n  \
         inkcell verify report.ipynb\n  \
         inkcell verify *.ipynb --rtol 1e-6 --ignore '0x[0-9a-f]+' --skip stderr\n  \
         inkcell verify *.ipynb --lax --images size --json"
 )]
 pub(crate) struct Verify {
-    /// The notebooks.
+    /// Notebooks to check
     #[arg(required = true)]
     pub(crate) paths: Vec<String>,
-    /// Numbers may be apart by this part of the larger one.
+    /// Relative tolerance for numbers
     #[arg(long, value_name = "NUMBER", value_parser = tolerance, allow_negative_numbers = true)]
     pub(crate) rtol: Option<f64>,
-    /// Numbers may be apart by so much.
+    /// Absolute tolerance for numbers
     #[arg(long, value_name = "NUMBER", value_parser = tolerance, allow_negative_numbers = true)]
     pub(crate) atol: Option<f64>,
-    /// How pictures are compared.
+    /// Compare pictures by bytes, pixels or size
     #[arg(long, value_enum, default_value_t = ImagesArg::Pixels)]
     pub(crate) images: ImagesArg,
-    /// What this pattern finds in texts is not compared (may be repeated).
+    /// Ignore text that matches REGEX (repeatable)
     #[arg(long, value_name = "REGEX", allow_hyphen_values = true)]
     pub(crate) ignore: Vec<String>,
-    /// Leave out a part: stdout, stderr, error, or a type such as text/html (may be repeated).
+    /// Skip stdout, stderr, error or a media type (repeatable)
+    ///
+    /// A media type is, for example, text/html.
     #[arg(long, value_name = "PART")]
     pub(crate) skip: Vec<String>,
-    /// Compare only cells with the tag nbval-check-output; the others must run.
-    #[arg(long)]
+    /// Compare only cells tagged nbval-check-output
+    ///
+    /// The other cells must run without errors.
+    #[arg(long, help_heading = "Which cells")]
     pub(crate) lax: bool,
-    /// Stop a cell after this many seconds, 0 for never; what the notebook says when left out.
-    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    /// Stop a cell after SECONDS [default: notebook's limit]
+    ///
+    /// 0 means never. The limit of a notebook is execution.timeout in its metadata.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true, help_heading = "Limits")]
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
     pub(crate) python: PythonArgs,
     #[command(flatten)]
     pub(crate) kernel: KernelArgs,
-    /// Say nothing but what differs.
-    #[arg(short, long)]
+    /// Print only differences
+    #[arg(short, long, help_heading = "Output")]
     pub(crate) quiet: bool,
     /// Check N notebooks in parallel [default: 1]
     #[arg(short, long, value_name = "N", value_parser = jobs)]
@@ -71,17 +77,17 @@ impl Verify {
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ImagesArg {
-    /// The files must be the same.
+    /// Same bytes
     Exact,
-    /// Every pixel must be the same.
+    /// Same pixels
     Pixels,
-    /// They must be as wide and as high.
+    /// Same width and height
     Size,
-    /// Not at all.
+    /// Not compared
     Ignore,
 }
 
 fn tolerance(given: &str) -> Result<f64, String> {
     let number = given.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
-    number.ok_or_else(|| "give a number that is not below 0, such as 1e-6".to_owned())
+    number.ok_or_else(|| "give a number from 0 up, such as 1e-6".to_owned())
 }

@@ -1,10 +1,13 @@
 //! `inkcell completions` and `inkcell man`: both are generated from the definition of the arguments, so that they
 //! always agree with it.
 
-use clap_mangen::Man as Page;
+use std::io;
 
-use crate::args::{self, Completions, Man};
-use crate::exit::{Exit, Failure};
+use clap_mangen::Man as Page;
+use clap_mangen::roff::{Roff, bold, roman};
+
+use crate::args::{self, Completions, GROUPS, Man};
+use crate::exit::{self, Exit, Failure};
 use crate::output::{Output, count};
 use crate::settings::Settings;
 use crate::words;
@@ -36,9 +39,7 @@ pub(crate) fn man(given: &Man, settings: &Settings, output: &mut Output) -> Resu
         std::fs::write(dir.join(format!("{name}.1")), page(&command, &name)?).map_err(failed)?;
         written += 1;
         for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
-            if below.get_name() != "help" {
-                open.push((format!("{name}-{}", below.get_name()), below.clone()));
-            }
+            open.push((format!("{name}-{}", below.get_name()), below.clone()));
         }
     }
     output
@@ -48,8 +49,40 @@ pub(crate) fn man(given: &Man, settings: &Settings, output: &mut Output) -> Resu
 }
 
 fn page(command: &clap::Command, name: &str) -> Result<Vec<u8>, Failure> {
-    let mut page = Vec::new();
-    let made = Page::new(command.clone()).title(name).render(&mut page);
+    let mut text = Vec::new();
+    let page = Page::new(command.clone()).title(name);
+    let made = match name {
+        NAME => program_page(command, &page, &mut text),
+        _ => page.render(&mut text),
+    };
     made.map_err(|error| Failure::Io(words::failure::MAKE_MANUAL, error))?;
-    Ok(page)
+    Ok(text)
+}
+
+/// The page of the program: its commands in groups, and the exit codes.
+fn program_page(command: &clap::Command, page: &Page, text: &mut Vec<u8>) -> io::Result<()> {
+    page.render_title(text)?;
+    page.render_name_section(text)?;
+    page.render_synopsis_section(text)?;
+    page.render_description_section(text)?;
+    let mut roff = Roff::new();
+    let row = |roff: &mut Roff, name: &str, about: &str| {
+        roff.control("TP", []);
+        roff.text([bold(name)]);
+        roff.text([roman(about)]);
+    };
+    for (title, names) in GROUPS {
+        roff.control("SH", [title.to_uppercase().as_str()]);
+        for below in names.iter().filter_map(|name| command.find_subcommand(name)) {
+            let about = below.get_about().map(ToString::to_string).unwrap_or_default();
+            row(&mut roff, &format!("{NAME}-{}(1)", below.get_name()), &about);
+        }
+    }
+    roff.to_writer(text)?;
+    page.render_options_section(text)?;
+    let mut roff = Roff::new();
+    roff.control("SH", ["EXIT STATUS"]);
+    exit::codes().iter().for_each(|(code, meaning)| row(&mut roff, code, meaning));
+    roff.to_writer(text)?;
+    page.render_version_section(text)
 }

@@ -102,6 +102,8 @@ pub(crate) fn run(
         Command::Completions(args) => comfort::completions(&args, output),
         Command::Man(args) => comfort::man(&args, settings, output),
         Command::Doctor(args) => doctor::run(&args, settings, output),
+        // Help needs no settings, and was printed before they were read.
+        Command::Help(_) => Ok(Exit::Ok),
     }
 }
 

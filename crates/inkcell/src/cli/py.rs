@@ -121,14 +121,14 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
     }
     let asked = whom.client.ask(ask)?;
     let handle = asked.handle();
-    let looks = if settings.may_colour() { Colour::On } else { Colour::Off };
-    let colour = if std::io::stderr().is_terminal() { looks } else { Colour::Off };
+    let looks = Colour::when(settings.may_colour());
+    let colour = Colour::when(settings.surroundings.has_colour(&std::io::stderr()));
     let show: Box<dyn Show> = match view {
         _ if output.is_json() => Box::new(CallOutputs::default()),
         View::Stream => Box::new(Live::new(looks)),
         View::Reply => Box::new(ReplyOnly),
         View::Blocks => {
-            let colour = if std::io::stdout().is_terminal() { looks } else { Colour::Off };
+            let colour = Colour::when(settings.surroundings.has_colour(&std::io::stdout()));
             let call = Execution::new(Vec::new()).with_timeout(timeout);
             let call = call.with_cwd(&works_in, &settings.cwd);
             let call = match colour {

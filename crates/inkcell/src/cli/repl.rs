@@ -61,7 +61,7 @@ pub(crate) fn run(
     let stays = talk.stays();
     let talk: Shared = Arc::new(Mutex::new(talk));
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
-        let colour = if settings.may_colour() { Colour::On } else { Colour::Off };
+        let colour = Colour::when(settings.may_colour());
         let mut face = PipeRepl::new(io::stdin().lock(), Live::new(colour));
         let failed = Repl::new(Arc::clone(&talk), &mut face).run()?;
         return Ok(failed.unwrap_or(Exit::Ok));

@@ -272,12 +272,12 @@ impl Settings {
 
     /// Returns whether a terminal may get colours.
     pub(crate) fn may_colour(&self) -> bool {
-        self.can_draw() && self.surroundings.get("NO_COLOR").is_none_or(|value| value.is_empty())
+        self.surroundings.may_colour(true)
     }
 
-    /// Returns whether a terminal can do more than print text. One that cannot says so (TERM).
+    /// Returns whether a terminal can do more than print text.
     pub(crate) fn can_draw(&self) -> bool {
-        self.surroundings.get("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
+        self.surroundings.can_draw()
     }
 }
 

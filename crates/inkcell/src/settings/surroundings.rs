@@ -1,14 +1,17 @@
 //! The surroundings of a process: its variables, its folder, and the folder in which it was told to work.
 //!
-//! Owns the only access to the environment of this process. A host works for callers with other surroundings than
-//! its own, so these can be serialized.
+//! Owns the only access to the environment of this process, and the decision about colours. A host works for callers
+//! with other surroundings than its own, so these can be serialized.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use inkcell_engine::kernel::encoding::os_text;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::args::ColorArg;
 
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Surroundings {
@@ -23,6 +26,9 @@ pub(crate) struct Surroundings {
     /// The executable of this process, if the system tells it.
     #[serde(default, serialize_with = "write_program", deserialize_with = "read_program")]
     pub(crate) program: Option<PathBuf>,
+    /// What the command line says about colours.
+    #[serde(default)]
+    pub(super) color: ColorArg,
 }
 
 impl Surroundings {
@@ -35,7 +41,37 @@ impl Surroundings {
             works_in: works_in.map(Path::to_owned),
             roots: roots.to_vec(),
             program: std::env::current_exe().ok(),
+            color: ColorArg::Auto,
         }
+    }
+
+    pub(crate) fn with_color(self, color: ColorArg) -> Surroundings {
+        Surroundings { color, ..self }
+    }
+
+    /// Decides whether a stream gets colours: `--color`, else NO_COLOR, else CLICOLOR_FORCE, else whether it is a
+    /// terminal that can draw.
+    pub(crate) fn has_colour(&self, stream: &impl IsTerminal) -> bool {
+        self.may_colour(stream.is_terminal())
+    }
+
+    pub(super) fn may_colour(&self, is_terminal: bool) -> bool {
+        let is_set = |name| self.get(name).is_some_and(|value| !value.is_empty());
+        match self.color {
+            ColorArg::Always => true,
+            ColorArg::Never => false,
+            ColorArg::Auto if is_set("NO_COLOR") => false,
+            ColorArg::Auto => {
+                let is_forced = is_set("CLICOLOR_FORCE")
+                    && self.get("CLICOLOR_FORCE").is_some_and(|value| value != "0");
+                is_forced || is_terminal && self.can_draw()
+            }
+        }
+    }
+
+    /// Returns whether a terminal can do more than print text. One that cannot says so (TERM).
+    pub(super) fn can_draw(&self) -> bool {
+        self.get("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
     }
 
     /// The value of a variable, which may be empty.
@@ -99,10 +135,34 @@ mod tests {
             works_in: Some("nb".into()),
             roots: vec!["data".into()],
             program: Some(PathBuf::from("/bin").join(odd)),
+            color: ColorArg::Never,
         };
         let text = serde_json::to_string(&given).unwrap();
         assert_eq!(serde_json::from_str::<Surroundings>(&text).unwrap(), given);
         assert_eq!(given.path("EMPTY"), None);
         assert_eq!(given.get("EMPTY"), Some(OsStr::new("")));
+    }
+
+    #[test]
+    fn color_follows_the_option_then_variables_then_the_stream() {
+        let table: [(ColorArg, &[(&str, &str)], bool, bool); 11] = [
+            (ColorArg::Auto, &[], true, true),
+            (ColorArg::Auto, &[], false, false),
+            (ColorArg::Auto, &[("TERM", "dumb")], true, false),
+            (ColorArg::Auto, &[("NO_COLOR", "1")], true, false),
+            (ColorArg::Auto, &[("NO_COLOR", "")], true, true),
+            (ColorArg::Auto, &[("CLICOLOR_FORCE", "1")], false, true),
+            (ColorArg::Auto, &[("CLICOLOR_FORCE", "0")], false, false),
+            (ColorArg::Auto, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false, false),
+            (ColorArg::Always, &[("NO_COLOR", "1")], false, true),
+            (ColorArg::Always, &[("TERM", "dumb")], true, true),
+            (ColorArg::Never, &[("CLICOLOR_FORCE", "1")], true, false),
+        ];
+        for (color, vars, is_terminal, wanted) in table {
+            let mut given = Surroundings { color, ..Surroundings::default() };
+            given.vars.insert("TERM".into(), "xterm".into());
+            given.vars.extend(vars.iter().map(|(name, value)| (name.into(), value.into())));
+            assert_eq!(given.may_colour(is_terminal), wanted, "{color:?} {vars:?} {is_terminal}");
+        }
     }
 }

@@ -400,7 +400,7 @@ fn what_cannot_be_is_refused_before_anything_runs() {
         (&["a.ipynb", "--junit", "no/j.xml"], 2, "there is no folder"),
         (&["a.ipynb", "--junit", "x", "--report", "./x"], 2, "--junit writes to"),
         (&["a.ipynb", "--report", "a.ipynb"], 2, "is a notebook of the batch; name another file"),
-        (&["a.ipynb", "-j", "0"], 2, "it is a number from 1 to 4096"),
+        (&["a.ipynb", "-j", "0"], 2, "give a number from 1 to 4096"),
     ];
     for (args, code, wanted) in table {
         let done = ran(&env, args).exits(*code);

@@ -145,12 +145,16 @@ fn every_answer_in_json_has_the_version() {
 fn help_and_version_are_answers() {
     let env = env();
     let help = env.run(&["--help"]).ok();
-    assert!(help.stdout.contains("Exit codes:\n") && help.stderr.is_empty(), "{}", help.stdout);
+    assert!(help.stdout.contains("Notebooks:\n") && help.stderr.is_empty(), "{}", help.stdout);
     for command in ["read", "write", "edit", "new", "diff", "clean", "to"] {
         env.run(&[command, "--help"]).ok();
     }
     assert!(env.run(&["--version"]).ok().stdout.starts_with("inkcell "));
-    env.run(&[]).exits(2);
+    // As uv and git do: help instead of a command is no answer.
+    let none = env.run(&[]).exits(2);
+    assert_eq!((none.stdout.as_str(), none.stderr), ("", help.stdout));
+    let none = env.run(&["--json"]).exits(2);
+    assert!(none.stdout.contains("no command given") && none.stderr.is_empty(), "{}", none.stdout);
 }
 
 /// A reader that goes away, such as `head`, ends the command quietly.

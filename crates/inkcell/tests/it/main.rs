@@ -19,6 +19,7 @@ mod exits;
 mod exporting;
 mod gateways;
 mod guards;
+mod help;
 mod host_doors;
 mod host_faults;
 mod host_life;

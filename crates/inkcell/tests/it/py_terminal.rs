@@ -253,7 +253,7 @@ fn a_dumb_terminal_gets_text_alone() {
         (&["py", "--view", "blocks", code], 0, "42"),
         (&["read", "nb.ipynb"], 0, ""),
         (&["run", "nb.ipynb"], 0, ""),
-        (&["--help"], 0, "Exit codes:"),
+        (&["--help"], 0, "Global options:"),
         (&["tui", "nb.ipynb"], 2, "inkcell read"),
     ];
     for (args, code, wanted) in calls {

@@ -72,7 +72,7 @@ fn what_cannot_begin_has_its_code_and_a_next_step() {
         (&["--timeout", "nan", "1"], 2, "invalid value 'nan' for '--timeout", ""),
         (&["--env", "=x", "1"], 2, "invalid value '=x' for '--env", ""),
         (&["--shell", "bash", "1"], 2, "invalid value 'bash' for '--shell", ""),
-        (&["1", "-f", "x.py"], 2, "the argument '[CODE]...' cannot be used with '--file", ""),
+        (&["1", "-f", "x.py"], 2, "'[CODE]...' cannot be used with '--file", ""),
     ];
     for (args, code, message, hint) in table {
         let ran = run_py(&env, args).exits(code);

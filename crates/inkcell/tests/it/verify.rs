@@ -209,10 +209,10 @@ fn what_cannot_be_checked_is_told() {
     assert!(missing.stderr.contains("not found: none.ipynb"), "{missing:?}");
     for (args, words) in [
         (&["new.ipynb", "--ignore", "("][..], "--ignore: \"(\" is no pattern: "),
-        (&["new.ipynb", "--rtol", "-1"], "give a number that is not below 0"),
-        (&["new.ipynb", "--rtol", "x"], "give a number that is not below 0"),
+        (&["new.ipynb", "--rtol", "-1"], "give a number from 0 up"),
+        (&["new.ipynb", "--rtol", "x"], "give a number from 0 up"),
         (&["new.ipynb", "--images", "look"], "invalid value 'look'"),
-        (&[], "required arguments were not provided"),
+        (&[], "missing <PATHS>..."),
     ] {
         let refused = verified(&env, args).exits(2);
         assert!(refused.stderr.contains(words), "{args:?}: {refused:?}");

@@ -27,3 +27,9 @@ pub(crate) enum Colour {
     On,
     Off,
 }
+
+impl Colour {
+    pub(crate) fn when(is_on: bool) -> Colour {
+        if is_on { Colour::On } else { Colour::Off }
+    }
+}
