@@ -34,7 +34,7 @@ const TABLE: [(Exit, &str); 10] = [
     (Exit::Ok, "done"),
     (
         Exit::Failed,
-        "code failed or wanted input, or a check found differences (clean --check, diff --exit-code, verify)",
+        "code failed or wanted input, or a check found differences (clean --check, diff --exit-code, read --check, verify)",
     ),
     (Exit::Invalid, "wrong arguments, or a file that cannot be used as it is"),
     (Exit::Unavailable, "something needed is not there, such as a Python, or space on the disk"),

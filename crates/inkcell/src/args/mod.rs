@@ -183,9 +183,15 @@ impl From<OutputsArg> for Outputs {
 pub(crate) struct Read {
     /// The notebook, with a selector if wanted: nb.ipynb:10-20, :5, :3+4, :1-9,40-50, :raw, :raw:1-9.
     pub(crate) path: String,
+    /// More notebooks, with --check.
+    #[arg(value_name = "PATH", requires = "check")]
+    pub(crate) more: Vec<String>,
     /// One line a cell: position, id, kind, count, lines, first line, outputs.
     #[arg(long, conflicts_with_all = ["search", "outputs"])]
     pub(crate) outline: bool,
+    /// List only the cells that are stale or failed, and exit with code 1 if there are any.
+    #[arg(long, value_enum, conflicts_with_all = ["cells", "outputs", "search", "pad", "page", "textconv"])]
+    pub(crate) check: Option<CheckArg>,
     /// Only these cells: ids, positions and ranges, such as 0,3-5,ab12,-1. Or stale, failed, headings, makes:NAME or
     /// uses:NAME.
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
@@ -208,6 +214,15 @@ pub(crate) struct Read {
     /// For git diff: the text without ids, or the bytes of what is no notebook; no version is kept.
     #[arg(long, conflicts_with_all = ["outline", "cells", "outputs", "search", "pad", "page"])]
     pub(crate) textconv: bool,
+}
+
+/// The cells that a check looks for.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum CheckArg {
+    /// Cells whose outputs are out of date.
+    Stale,
+    /// Cells that failed.
+    Failed,
 }
 
 /// How a change is saved.
