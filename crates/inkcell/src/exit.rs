@@ -33,7 +33,7 @@ const TABLE: [(Exit, &str); 10] = [
     (Exit::Ok, "Success"),
     (
         Exit::Failed,
-        "Code failed or asked for input, or a check found differences (clean --check, diff --exit-code, verify)",
+        "Code failed or asked for input, or a check found differences (clean --check, diff --exit-code, read --check, verify)",
     ),
     (Exit::Invalid, "Wrong arguments, or a file that inkcell cannot use"),
     (Exit::Unavailable, "Something is missing, such as Python or disk space"),

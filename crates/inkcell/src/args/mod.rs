@@ -238,11 +238,17 @@ pub(crate) struct Read {
     /// Ranges count lines of the text: :10-20, :10 (line 10 to the end), :10+5 (five lines), :1-9,40-50. :raw prints
     /// the stored JSON, and :raw:1-9 lines of it.
     pub(crate) path: String,
+    /// More notebooks, with --check
+    #[arg(value_name = "PATH", requires = "check")]
+    pub(crate) more: Vec<String>,
     /// List the cells, one line each
     ///
     /// Each line has the position, ID, type, execution count, number of lines, first line and outputs of a cell.
     #[arg(long, conflicts_with_all = ["search", "outputs"])]
     pub(crate) outline: bool,
+    /// List stale or failed cells; exit with code 1 if there are any
+    #[arg(long, value_enum, conflicts_with_all = ["cells", "outputs", "search", "pad", "page", "textconv"])]
+    pub(crate) check: Option<CheckArg>,
     /// Print only these cells, such as 0,3-5,ab12,-1
     ///
     /// A list of positions, ranges and IDs, or one word: stale, failed, headings, makes:NAME or uses:NAME. See
@@ -271,6 +277,15 @@ pub(crate) struct Read {
     /// Prints the text without IDs, or the bytes of a file that is not a notebook. Remembers no version.
     #[arg(long, conflicts_with_all = ["outline", "cells", "outputs", "search", "pad", "page"])]
     pub(crate) textconv: bool,
+}
+
+/// The cells that a check looks for.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum CheckArg {
+    /// Cells whose outputs are out of date.
+    Stale,
+    /// Cells that failed.
+    Failed,
 }
 
 /// How a change is saved.

@@ -10,7 +10,7 @@ use inkcell_engine::{CellFilter, EngineError, LastRuns, OpenNotebook, read_with_
 use serde_json::json;
 
 use super::inputs::Files;
-use crate::args::Read;
+use crate::args::{CheckArg, Read};
 use crate::client::hosts;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, count};
@@ -23,13 +23,10 @@ pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Resu
     if args.textconv {
         return textconv(&args.path, settings, output);
     }
-    let (path, selector) =
-        settings.notebooks.split_path(&args.path).map_err(|error| match error {
-            EngineError::Argument { argument, problem } => {
-                Failure::argument(&argument, words::file::cells_option(&problem))
-            }
-            other => other.into(),
-        })?;
+    if let Some(wanted) = args.check {
+        return check(wanted, args, settings, output);
+    }
+    let (path, selector) = split(&args.path, settings)?;
     let path = &*Files { cwd: &settings.cwd }.only(path)?;
     let outputs = args.outputs.map_or(Outputs::None, Outputs::from);
     refuse_mixed(args, &selector, outputs)?;
@@ -88,6 +85,54 @@ pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Resu
     Ok(Exit::Ok)
 }
 
+/// The path and the selector of an argument.
+fn split<'a>(path: &'a str, settings: &Settings) -> Result<(&'a str, Selector), Failure> {
+    settings.notebooks.split_path(path).map_err(|error| match error {
+        EngineError::Argument { argument, problem } => {
+            Failure::argument(&argument, words::file::cells_option(&problem))
+        }
+        other => other.into(),
+    })
+}
+
+/// Lists the cells of these notebooks that are stale or failed, and fails if there are any.
+fn check(
+    wanted: CheckArg,
+    args: &Read,
+    settings: &Settings,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let filter = match wanted {
+        CheckArg::Stale => CellFilter::Stale,
+        CheckArg::Failed => CellFilter::Failed,
+    };
+    let mut answers = Vec::new();
+    let mut found = 0;
+    let files = Files { cwd: &settings.cwd };
+    for path in files.expanded(std::iter::once(&args.path).chain(&args.more).map(String::as_str))? {
+        let (path, selector) = split(&path, settings)?;
+        refuse_mixed(args, &selector, Outputs::None)?;
+        let (opened, runs) = read_with_runs(&settings.notebooks, path)?;
+        report::tell_recovered(&opened, output);
+        let cells = filter.pick(&opened, &runs);
+        found += cells.len();
+        let kernels = hosts::kernels_of(&opened.path, settings);
+        if output.is_json() {
+            answers.push(outline::to_json(path, &opened, &cells, &runs, &kernels));
+        } else if cells.is_empty() {
+            let line = words::file::no_such_cells(&path, wanted == CheckArg::Stale);
+            output.line(&line).map_err(Failure::of_output)?;
+        } else {
+            let written = outline::write(output, path, &opened, &cells, &runs, &kernels);
+            written.map_err(Failure::of_output)?;
+        }
+    }
+    if output.is_json() {
+        output.json(&json!({"notebooks": answers})).map_err(Failure::of_output)?;
+    }
+    Ok(if found == 0 { Exit::Ok } else { Exit::Failed })
+}
+
 /// A notebook as git compares it: as text if possible, else its bytes.
 fn textconv(path: &str, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     if output.is_json() {
@@ -113,6 +158,7 @@ fn tell_end(output: &mut Output, selector: &Selector, text: &[u8]) {
 /// Refuses lines together with cells. Lines count in the text, or in the stored JSON; answers by cell have none.
 fn refuse_mixed(args: &Read, selector: &Selector, outputs: Outputs) -> Result<(), Failure> {
     let by_cell = [
+        ("--check", args.check.is_some()),
         ("--outline", args.outline),
         ("--search", args.search.is_some()),
         ("--outputs", outputs != Outputs::None),

@@ -140,11 +140,7 @@ pub(crate) fn write(
     kernels: &[Generation],
 ) -> io::Result<()> {
     if output.is_json() {
-        let rows: Vec<Value> = rows(opened, cells, runs).iter().map(json_row).collect();
-        let mut answer = head_json(path, opened);
-        answer["in_kernel"] = held(opened, runs, kernels).into();
-        answer["cells"] = rows.into();
-        return output.json(&answer);
+        return output.json(&to_json(path, opened, cells, runs, kernels));
     }
     let head = head(path, opened) + &in_kernel(opened, runs, kernels);
     answer::write(output, Shape::Sentence, &[(Role::Plain, &head)])?;
@@ -154,6 +150,21 @@ pub(crate) fn write(
             row.iter().map(|(role, text)| (*role, text.as_str())).collect();
         answer::write(output, Shape::Row, &pieces)
     })
+}
+
+/// The outline as programs read it.
+pub(crate) fn to_json(
+    path: &str,
+    opened: &OpenNotebook,
+    cells: &[usize],
+    runs: &LastRuns,
+    kernels: &[Generation],
+) -> Value {
+    let rows: Vec<Value> = rows(opened, cells, runs).iter().map(json_row).collect();
+    let mut answer = head_json(path, opened);
+    answer["in_kernel"] = held(opened, runs, kernels).into();
+    answer["cells"] = rows.into();
+    answer
 }
 
 fn rows(opened: &OpenNotebook, cells: &[usize], runs: &LastRuns) -> Vec<Row> {

@@ -105,6 +105,11 @@ pub(crate) fn raw_by_lines(argument: &str) -> String {
     format!("the stored JSON ({argument}) is shown as it is or by lines")
 }
 
+/// The answer of a check that found nothing.
+pub(crate) fn no_such_cells(path: &dyn Display, is_stale: bool) -> String {
+    format!("{path}: no {} cells", if is_stale { "stale" } else { "failed" })
+}
+
 pub(crate) fn shows_cells(line: &str) -> String {
     format!("this view shows cells, not lines; remove {line}")
 }

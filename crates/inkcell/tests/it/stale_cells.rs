@@ -31,6 +31,48 @@ fn stale_cells_are_marked_and_run() {
     assert!(said.stdout.contains("Nothing is stale, 4 fresh"), "{said:?}");
 }
 
+/// A hook asks about several notebooks at once, and hears of each.
+#[test]
+fn a_check_for_stale_cells_fails_while_there_are_any() {
+    let env = env();
+    env.put("a.ipynb", notebook(&["x = 1", "print(x)"]));
+    env.put("b.ipynb", notebook(&["y = 1"]));
+    let check = |which: &str, more: &[&str]| {
+        env.run(&[&["read", "a.ipynb", "b.ipynb", "--check", which], more].concat())
+    };
+    let told = check("stale", &["--outline"]).exits(1).stdout;
+    assert_eq!(told.matches(" never run ").count(), 3, "{told}");
+    ran(&env, &["a.ipynb"]).ok();
+    let told = check("stale", &[]).exits(1).stdout;
+    assert!(told.starts_with("a.ipynb: no stale cells\nb.ipynb  version "), "{told}");
+    let told: Value =
+        serde_json::from_str(&check("stale", &["--json"]).exits(1).stdout).expect("JSON");
+    let counts = told["notebooks"].as_array().expect("notebooks").iter();
+    let counts: Vec<_> = counts.map(|one| one["cells"].as_array().map(Vec::len)).collect();
+    assert_eq!(counts, [Some(0), Some(1)]);
+    ran(&env, &["b.ipynb"]).ok();
+    assert_eq!(
+        check("stale", &[]).ok().stdout,
+        "a.ipynb: no stale cells\nb.ipynb: no stale cells\n"
+    );
+    env.run(&["edit", "b.ipynb", "replace", "c0", "--source", "1 / 0"]).ok();
+    check("failed", &[]).ok();
+    ran(&env, &["b.ipynb"]).exits(1);
+    let told = check("failed", &[]).exits(1).stdout;
+    assert!(told.starts_with("a.ipynb: no failed cells\n") && told.contains("1 / 0"), "{told}");
+}
+
+/// A check has no lines, and only a check takes several notebooks.
+#[test]
+fn a_check_refuses_what_it_cannot_show() {
+    let env = env();
+    env.put("a.ipynb", notebook(&["x = 1"]));
+    env.run(&["read", "a.ipynb", "a.ipynb"]).exits(2);
+    env.run(&["read", "a.ipynb", "--check", "stale", "--cells", "0"]).exits(2);
+    let told = env.run(&["read", "a.ipynb:1-2", "--check", "stale"]).exits(2).stderr;
+    assert!(told.contains("--check"), "{told}");
+}
+
 /// A change of the cells of a notebook that has run.
 type Change = fn(&mut Vec<Value>);
 
