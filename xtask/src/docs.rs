@@ -1,5 +1,5 @@
-//! `cargo xtask docs`: writes docs/commands.md from the help texts of the real binary, docs/settings.md from
-//! the settings it lists, docs/tools.md from the tools it offers, and the operations in docs/notebooks.md.
+//! `cargo xtask docs`: writes pages of docs/reference: commands.md from the help texts of the real binary, settings.md
+//! from the settings it lists, tools.md from the tools it offers, and the operations in operations.md.
 //!
 //! Must not know any command, setting, tool or operation by name: the pages show what the binary and the table of
 //! operations list.
@@ -15,10 +15,10 @@ use crate::child;
 use crate::suite::{self, rules};
 use crate::workspace::Workspace;
 
-const COMMANDS: &str = "docs/commands.md";
-const SETTINGS: &str = "docs/settings.md";
-const TOOLS: &str = "docs/tools.md";
-const NOTEBOOKS: &str = "docs/notebooks.md";
+const COMMANDS: &str = "docs/reference/commands.md";
+const SETTINGS: &str = "docs/reference/settings.md";
+const TOOLS: &str = "docs/reference/tools.md";
+const OPERATIONS_PAGE: &str = "docs/reference/operations.md";
 const BINARY: &str = "target/debug/inkcell";
 const HEADER: &str = "\
 <!-- Generated from the program's own help by `cargo xtask docs`. Do not edit by hand. -->
@@ -101,11 +101,11 @@ pub(crate) fn run(workspace: &Workspace, mode: Mode) -> Result<()> {
     let commands = render(&mut |words| help(&binary, words))?;
     let settings = render_settings(&settings(&binary)?)?;
     let tools = render_tools(&mut |profile| tools(&binary, profile))?;
-    let notebooks = std::fs::read_to_string(workspace.path(NOTEBOOKS)).context(NOTEBOOKS)?;
+    let notebooks = std::fs::read_to_string(workspace.path(OPERATIONS_PAGE)).context(OPERATIONS_PAGE)?;
     let notebooks = render_operations(&notebooks)?;
     // Look at all pages before reporting any.
     let nextest = (rules::NEXTEST_CONFIG, rules::nextest_config());
-    let notebooks = (NOTEBOOKS, notebooks);
+    let notebooks = (OPERATIONS_PAGE, notebooks);
     let done = [(COMMANDS, commands), (SETTINGS, settings), (TOOLS, tools), notebooks, nextest]
         .map(|(name, page)| store(&workspace.path(name), name, &page, mode));
     done.into_iter().collect()

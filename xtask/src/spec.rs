@@ -25,7 +25,7 @@ use crate::workspace::Workspace;
 
 /// Relative to the workspace root. The documents are not shipped with the project.
 pub(crate) const DEFAULT_DIR: &str = "../shared/spec";
-const REASONS: &str = "docs/source-documents.md";
+const REASONS: &str = "docs/reference/source-documents.md";
 /// The most characters of a statement that a listing shows.
 const SHOWN_CHARS: usize = 70;
 

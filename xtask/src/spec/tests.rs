@@ -201,7 +201,7 @@ fn finished_statements_without_test_or_reason_are_open() {
         report.faults,
         [
             "unknown: notebook::a::shown names V-77",
-            "unknown: docs/source-documents.md names N-88",
+            "unknown: docs/reference/source-documents.md names N-88",
             "open: F-060 crash enumeration (`later` does not count here)",
         ]
     );

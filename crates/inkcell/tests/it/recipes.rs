@@ -20,7 +20,7 @@ const PLACE: &str = "/srv/reports";
 
 /// The blocks of a language, in order.
 fn blocks(language: &str) -> Vec<String> {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/recipes.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides/recipes.md");
     let page = std::fs::read_to_string(page).expect("the page");
     let (mut found, mut open) = (Vec::new(), None::<(bool, String)>);
     for line in page.lines() {
