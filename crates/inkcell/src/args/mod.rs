@@ -282,9 +282,9 @@ pub(crate) struct Read {
 /// The cells that a check looks for.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum CheckArg {
-    /// Cells whose outputs are out of date.
+    /// Cells whose outputs are out of date
     Stale,
-    /// Cells that failed.
+    /// Cells that failed
     Failed,
 }
 
