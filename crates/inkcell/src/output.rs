@@ -58,8 +58,8 @@ pub(crate) struct Output {
     stdout: BufWriter<Sink>,
     pub(crate) form: Form,
     is_terminal: bool,
-    /// Set when a terminal may get colours.
-    may_colour: bool,
+    /// Set when the answer has colours.
+    is_coloured: bool,
     /// Set while the terminal's cursor is in the middle of a line.
     is_mid_line: bool,
     /// Set when each JSON object takes one line.
@@ -76,7 +76,7 @@ impl Output {
             stdout: BufWriter::with_capacity(1 << 16, Sink::Stdout(Stream::stdout())),
             form,
             is_terminal,
-            may_colour: false,
+            is_coloured: false,
             is_mid_line: false,
             is_in_lines: false,
             done: None,
@@ -93,14 +93,14 @@ impl Output {
         self.is_terminal
     }
 
-    /// Allows colours, if the answer goes to a terminal.
-    pub(crate) fn allow_colour(&mut self, is_allowed: bool) {
-        self.may_colour = is_allowed;
+    /// Gives the answer colours, or takes them.
+    pub(crate) fn set_coloured(&mut self, is_coloured: bool) {
+        self.is_coloured = is_coloured;
     }
 
-    /// Returns whether the answer may have colours. In a pipe it has none: what reads it may write it back.
+    /// Returns whether the answer has colours.
     pub(crate) fn is_coloured(&self) -> bool {
-        self.is_terminal && self.may_colour
+        self.is_coloured
     }
 
     /// Sends what follows through a pager if it is text on a terminal. Without a pager it is written directly.

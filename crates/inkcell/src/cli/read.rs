@@ -202,7 +202,8 @@ fn text_answer(
             "text": joined(shown),
         }));
     }
-    if output.is_coloured() {
+    // Elsewhere the text may be written back.
+    if output.is_terminal() && output.is_coloured() {
         let is_python = opened.notebook.language().is_none_or(|language| language == "python");
         let text = joined(shown);
         let lines = if text.is_empty() { Vec::new() } else { source::painted(&text, is_python) };

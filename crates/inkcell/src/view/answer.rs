@@ -18,23 +18,28 @@ pub(crate) enum Shape {
     Text,
 }
 
+/// Returns whether painters draw the answer. If not, it is plain text, byte for byte.
+pub(crate) fn is_painted(output: &Output) -> bool {
+    output.is_terminal() || output.is_coloured()
+}
+
 /// The columns of the terminal; `None` in a pipe, where nothing is cut.
 pub(crate) fn width(output: &Output) -> Option<usize> {
     output.is_terminal().then(|| Size::of(io::stdout()).columns)
 }
 
-/// The mark in front of a result, on a terminal.
+/// The mark in front of a result that is painted.
 pub(crate) fn mark(output: &Output, is_good: bool) -> (Role, &'static str) {
-    match (output.is_terminal(), is_good) {
+    match (is_painted(output), is_good) {
         (false, _) => (Role::Plain, ""),
         (true, true) => (Role::Success, "✓ "),
         (true, false) => (Role::Error, "✗ "),
     }
 }
 
-/// Writes a line. In a pipe it is the text of its pieces, byte for byte.
+/// Writes a line: painted, or the text of its pieces.
 pub(crate) fn write(output: &mut Output, shape: Shape, pieces: &[(Role, &str)]) -> io::Result<()> {
-    if !output.is_terminal() {
+    if !is_painted(output) {
         let text: String = pieces.iter().map(|(_, text)| *text).collect();
         return output.line(&text);
     }
@@ -43,7 +48,7 @@ pub(crate) fn write(output: &mut Output, shape: Shape, pieces: &[(Role, &str)]) 
     paint(output, shape, vec![line])
 }
 
-/// Writes lines to a terminal.
+/// Writes lines with their looks.
 pub(crate) fn paint(output: &mut Output, shape: Shape, lines: Vec<Line>) -> io::Result<()> {
     let lines = match (shape, width(output)) {
         (Shape::Row, Some(width)) => lines.iter().map(|line| fit(line, width)).collect(),

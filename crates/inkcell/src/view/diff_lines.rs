@@ -10,7 +10,7 @@ use crate::output::Output;
 
 /// Writes the lines of a difference.
 pub(crate) fn write(lines: &[String], output: &mut Output) -> io::Result<()> {
-    if !output.is_terminal() {
+    if !answer::is_painted(output) {
         return lines.iter().try_for_each(|line| output.line(line));
     }
     let mut at = 0;

@@ -25,7 +25,7 @@ pub(crate) fn write(
         let version = opened.version.to_string();
         return output.json(&json!({"path": path, "version": version, "cells": rows}));
     }
-    if !output.is_terminal() {
+    if !answer::is_painted(output) {
         output.line(&outline::head(path, opened))?;
         return lines(opened, cells, outputs).iter().try_for_each(|line| output.line(line));
     }
@@ -34,7 +34,7 @@ pub(crate) fn write(
     parts(opened, cells, outputs).iter().try_for_each(|part| paint(output, part, is_python))
 }
 
-/// Writes a part of an answer to a terminal.
+/// Writes a part of an answer with its looks.
 fn paint(output: &mut Output, part: &Part, is_python: bool) -> io::Result<()> {
     match part {
         Part::Head(head) => {
