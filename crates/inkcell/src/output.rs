@@ -58,6 +58,8 @@ pub(crate) struct Output {
     stdout: BufWriter<Sink>,
     pub(crate) form: Form,
     is_terminal: bool,
+    /// Set when the answer has colours.
+    is_coloured: bool,
     /// Set while the terminal's cursor is in the middle of a line.
     is_mid_line: bool,
     /// Set when each JSON object takes one line.
@@ -73,6 +75,7 @@ impl Output {
             stdout: BufWriter::with_capacity(1 << 16, Sink::Stdout(Stream::stdout())),
             form,
             is_terminal,
+            is_coloured: false,
             is_mid_line: false,
             is_in_lines: false,
             done: None,
@@ -86,6 +89,16 @@ impl Output {
     /// Returns whether the answer goes to a terminal, and so to a user.
     pub(crate) fn is_terminal(&self) -> bool {
         self.is_terminal
+    }
+
+    /// Gives the answer colours, or takes them.
+    pub(crate) fn set_coloured(&mut self, is_coloured: bool) {
+        self.is_coloured = is_coloured;
+    }
+
+    /// Returns whether the answer has colours.
+    pub(crate) fn is_coloured(&self) -> bool {
+        self.is_coloured
     }
 
     /// Sends what follows through a pager if it is text on a terminal. Without a pager it is written directly.
@@ -136,6 +149,11 @@ impl Output {
     /// A line of an answer.
     pub(crate) fn line(&mut self, line: &str) -> io::Result<()> {
         writeln!(self.stdout, "{}", visible(line))
+    }
+
+    /// Writes text that a painter has made for a terminal.
+    pub(crate) fn painted(&mut self, text: &str) -> io::Result<()> {
+        self.stdout.write_all(text.as_bytes())
     }
 
     /// From here on each object takes one line, like those before it.

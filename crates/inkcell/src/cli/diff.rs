@@ -11,6 +11,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::settings::Settings;
 use crate::view::diff::{Differences, as_json};
+use crate::view::diff_lines::write;
 use crate::view::report;
 use crate::{git, words};
 
@@ -37,7 +38,7 @@ pub(crate) fn run(args: &Diff, settings: &Settings, output: &mut Output) -> Resu
             "note": found.about,
         }))
     } else {
-        found.lines().iter().try_for_each(|line| output.line(line))
+        write(&found.lines(), output)
     };
     written.map_err(Failure::of_output)?;
     Ok(if !found.is_empty() && args.exit_code { Exit::Failed } else { Exit::Ok })

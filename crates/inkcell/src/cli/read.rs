@@ -14,7 +14,8 @@ use crate::client::hosts;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, count};
 use crate::settings::Settings;
-use crate::view::{outline, reading, report};
+use crate::view::answer::{self, Shape};
+use crate::view::{outline, reading, report, source};
 use crate::words;
 
 pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
@@ -153,7 +154,15 @@ fn text_answer(
             "text": joined(shown),
         }));
     }
-    shown.iter().try_for_each(|piece| output.raw(piece))?;
+    // Elsewhere the text may be written back.
+    if output.is_terminal() && output.is_coloured() {
+        let is_python = opened.notebook.language().is_none_or(|language| language == "python");
+        let text = joined(shown);
+        let lines = if text.is_empty() { Vec::new() } else { source::painted(&text, is_python) };
+        answer::paint(output, Shape::Text, lines)?;
+    } else {
+        shown.iter().try_for_each(|piece| output.raw(piece))?;
+    }
     output.flush()?;
     output.aside(&format!(
         "{path}: version {}, {}",

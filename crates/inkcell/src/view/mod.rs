@@ -1,9 +1,11 @@
 //! Answers as lines for users and as JSON for programs, side by side.
 
+pub(crate) mod answer;
 pub(crate) mod batch;
 pub(crate) mod blocks;
 pub(crate) mod bounded_outputs;
 pub(crate) mod diff;
+pub(crate) mod diff_lines;
 pub(crate) mod display;
 pub(crate) mod ending;
 pub(crate) mod execution;
@@ -22,6 +24,7 @@ pub(crate) mod reply;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod sessions;
+pub(crate) mod source;
 pub(crate) mod transcript;
 
 #[cfg(test)]

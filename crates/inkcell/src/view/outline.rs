@@ -10,8 +10,10 @@ use inkcell_engine::{
 };
 use serde_json::{Value, json};
 
+use super::answer::{self, Shape};
 use super::ending::status;
 use super::freshness;
+use super::paint::Role;
 use super::run::duration;
 use crate::output::{Output, count};
 use crate::words;
@@ -37,6 +39,20 @@ impl Row {
             (Some(run), _) => run.words(),
             (None, Some(mark)) => words::freshness::mark(mark),
             (None, None) => String::new(),
+        }
+    }
+
+    /// The look of these words.
+    fn role(&self) -> Role {
+        match (&self.run, &self.mark) {
+            (_, Some(Freshness::Fresh)) => Role::Success,
+            (_, Some(Freshness::Failed)) | (Some(Run::CutOff), _) => Role::Error,
+            (Some(Run::Running), _) => Role::Strong,
+            (Some(Run::Ended { is_changed: true, .. }), _) => Role::Warning,
+            (Some(Run::Ended { state: State::Done, .. }), None) => Role::Success,
+            (Some(Run::Ended { .. }), None) => Role::Error,
+            (_, Some(Freshness::NeverRun)) => Role::Dim,
+            _ => Role::Warning,
         }
     }
 }
@@ -130,8 +146,14 @@ pub(crate) fn write(
         answer["cells"] = rows.into();
         return output.json(&answer);
     }
-    output.line(&(head(path, opened) + &in_kernel(opened, runs, kernels)))?;
-    lines(opened, cells, runs).iter().try_for_each(|line| output.line(line))
+    let head = head(path, opened) + &in_kernel(opened, runs, kernels);
+    answer::write(output, Shape::Sentence, &[(Role::Plain, &head)])?;
+    let width = answer::width(output);
+    table(opened, cells, runs, width).iter().try_for_each(|row| {
+        let pieces: Vec<(Role, &str)> =
+            row.iter().map(|(role, text)| (*role, text.as_str())).collect();
+        answer::write(output, Shape::Row, &pieces)
+    })
 }
 
 fn rows(opened: &OpenNotebook, cells: &[usize], runs: &LastRuns) -> Vec<Row> {
@@ -149,39 +171,85 @@ fn rows(opened: &OpenNotebook, cells: &[usize], runs: &LastRuns) -> Vec<Row> {
 
 /// The outline, one line for each cell.
 pub(crate) fn lines(opened: &OpenNotebook, cells: &[usize], runs: &LastRuns) -> Vec<String> {
+    let line = |row: Vec<(Role, String)>| row.into_iter().map(|(_, text)| text).collect();
+    table(opened, cells, runs, None).into_iter().map(line).collect()
+}
+
+/// Columns that the first line of a cell gets at least, if the others can make room.
+const FIRST_LINE: usize = 16;
+
+/// Columns of an id that was cut.
+const SHORT_ID: usize = 8;
+
+/// The outline as the pieces of its rows. Within a width, ids are cut and columns left out until something of the first
+/// line of a cell is seen.
+fn table(
+    opened: &OpenNotebook,
+    cells: &[usize],
+    runs: &LastRuns,
+    width: Option<usize>,
+) -> Vec<Vec<(Role, String)>> {
     let rows = rows(opened, cells, runs);
-    let width = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
+    let longest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
     let id = |row: &Row| row.cell.id.clone().unwrap_or_else(|| "-".to_owned());
     let ran: Vec<String> = rows.iter().map(Row::words).collect();
-    let ids = width(&mut rows.iter().map(|row| id(row).chars().count()));
-    let kinds = width(&mut rows.iter().map(|row| row.cell.kind.chars().count()));
-    let digits = width(&mut rows.iter().map(|row| row.cell.index.to_string().len()));
+    let ids = longest(&mut rows.iter().map(|row| id(row).chars().count()));
+    let kinds = longest(&mut rows.iter().map(|row| row.cell.kind.chars().count()));
+    let digits = longest(&mut rows.iter().map(|row| row.cell.index.to_string().len()));
     // Without known runs the column has width 0.
-    let states = width(&mut ran.iter().map(|words| words.chars().count()));
-    let line = |(row, ran): (&Row, &String)| {
+    let states = longest(&mut ran.iter().map(|words| words.chars().count()));
+    let room = width.map_or(usize::MAX, |width| {
+        let others = digits + 2 + 2 + kinds + 1 + 5 + (states + usize::from(states > 0)) + 12;
+        width.saturating_sub(others + FIRST_LINE)
+    });
+    let is_narrow = room < ids.min(SHORT_ID);
+    let ids = if is_narrow { ids.min(SHORT_ID) } else { ids.min(room) };
+    let row = |(row, ran): (&Row, &String)| {
         let cell = &row.cell;
         let number = match (cell.execution_count, cell.kind.as_str()) {
             (Some(count), _) => format!("[{count}]"),
             (None, "code") => "[ ]".to_owned(),
+            (None, "markdown") if is_narrow => "md".to_owned(),
+            (None, kind) if is_narrow => kind.to_owned(),
             (None, _) => String::new(),
         };
-        let unit = if cell.lines == 1 { "line " } else { "lines" };
-        let id = id(row);
-        let mut line = format!("{:>digits$}  {id:<ids$}  {:<kinds$} ", cell.index, cell.kind);
-        line.push_str(&format!("{number:<5}"));
+        let mut pieces = vec![(Role::Strong, format!("{:>digits$}", cell.index))];
+        pieces.push((Role::Dim, format!("  {:<ids$}", cut(&id(row), ids))));
+        let kind = if is_narrow { String::new() } else { format!("  {:<kinds$}", cell.kind) };
+        pieces.push((Role::Plain, format!("{kind} {number:<5}")));
         if states > 0 {
-            line.push_str(&format!(" {ran:<states$}"));
+            pieces.push((row.role(), format!(" {ran:<states$}")));
         }
-        line.push_str(&format!(" {:>3} {unit}  {}", cell.lines, cell.first_line));
+        let unit = if cell.lines == 1 { "line " } else { "lines" };
+        let lines = format!(" {:>3} {unit} ", cell.lines);
+        pieces.push((Role::Plain, if is_narrow { String::new() } else { lines }));
+        let is_title = cell.kind == "markdown" && cell.first_line.starts_with('#');
+        let look = if is_title { Role::Title } else { Role::Plain };
+        pieces.push((look, format!(" {}", cell.first_line)));
         if !cell.tags.is_empty() {
-            line.push_str(&format!("  #{}", cell.tags.join(" #")));
+            pieces.push((Role::Comment, format!("  #{}", cell.tags.join(" #"))));
         }
-        for digest in &cell.outputs {
-            line.push_str(&format!("  → {digest}"));
+        let digests = cell.outputs.iter().map(|digest| format!("  → {digest}"));
+        pieces.push((Role::Dim, digests.collect()));
+        // No blanks at the end of a row.
+        while let Some((_, last)) = pieces.last_mut() {
+            last.truncate(last.trim_end().len());
+            if !last.is_empty() {
+                break;
+            }
+            pieces.pop();
         }
-        line.trim_end().to_owned()
+        pieces
     };
-    rows.iter().zip(&ran).map(line).collect()
+    rows.iter().zip(&ran).map(row).collect()
+}
+
+/// The text, with an ellipsis if it is longer.
+fn cut(text: &str, length: usize) -> String {
+    if text.chars().count() <= length {
+        return text.to_owned();
+    }
+    text.chars().take(length.saturating_sub(1)).chain(['…']).collect()
 }
 
 /// The cells that one of these kernels has run to their end, by position; `None` without a kernel.
@@ -304,7 +372,10 @@ pub(crate) fn write_hits(
         answer["hits"] = rows.into();
         return output.json(&answer);
     }
-    hit_lines(opened, hits).iter().try_for_each(|line| output.line(line))?;
+    hits.iter().try_for_each(|hit| {
+        let place = hit_place(opened, hit);
+        answer::write(output, Shape::Text, &[(Role::Dim, &place), (Role::Plain, &hit.text)])
+    })?;
     output.flush()?;
     let found = count(hits.len(), "line");
     output.aside(&format!("{path}: version {}, {found} found", opened.version));
@@ -317,10 +388,11 @@ fn hit_id(opened: &OpenNotebook, hit: &Hit) -> Option<String> {
 
 /// The hits of a search, one line each.
 pub(crate) fn hit_lines(opened: &OpenNotebook, hits: &[Hit]) -> Vec<String> {
-    let line = |hit: &Hit| {
-        let place = hit.output.map(|at| format!(" output {at}")).unwrap_or_default();
-        let id = hit_id(opened, hit).map(|id| format!(" {id}")).unwrap_or_default();
-        format!("cell {}{id}{place} line {}: {}", hit.cell, hit.line, hit.text)
-    };
-    hits.iter().map(line).collect()
+    hits.iter().map(|hit| format!("{}{}", hit_place(opened, hit), hit.text)).collect()
+}
+
+fn hit_place(opened: &OpenNotebook, hit: &Hit) -> String {
+    let place = hit.output.map(|at| format!(" output {at}")).unwrap_or_default();
+    let id = hit_id(opened, hit).map(|id| format!(" {id}")).unwrap_or_default();
+    format!("cell {}{id}{place} line {}: ", hit.cell, hit.line)
 }

@@ -5,6 +5,7 @@ use inkcell_testkit::need::skip;
 use insta::assert_snapshot;
 
 use crate::env;
+use crate::reading::{assert_screen, screen};
 use crate::samples::rich;
 
 /// Git in the working folder, which becomes a repository of its own.
@@ -107,4 +108,39 @@ fn without_git_a_second_notebook_is_asked_for() {
     command.args(["diff", "nb.ipynb"]).env("PATH", env.outside("nothing"));
     let ran = finish(command, b"").exits(2);
     assert!(ran.stderr.contains("give a second notebook to compare with"), "{}", ran.stderr);
+}
+
+/// Issue 24: on a terminal a difference is red and green, and the words that changed are marked.
+#[test]
+fn differences_have_colours_on_a_terminal() {
+    let env = env();
+    env.put("a.ipynb", rich());
+    env.put("b.ipynb", rich());
+    let ops = r#"[{"op": "replace", "cell": 1, "source": "x = 2\nprint(x)", "outputs": "keep"},
+                  {"op": "delete", "cell": 2}]"#;
+    env.run_with(&["edit", "b.ipynb", "--ops", "-"], ops).ok();
+    let diff = |more: &[&str]| {
+        let mut command = env.inkcell();
+        command.args(["diff", "a.ipynb", "b.ipynb"]).args(more);
+        command
+    };
+    let piped = env.run(&["diff", "a.ipynb", "b.ipynb"]).ok().stdout;
+    assert!(!piped.contains('\u{1b}'), "{piped:?}");
+    for columns in [40, 80, 200] {
+        let (text, bytes) = screen(diff(&[]), columns, &[]);
+        assert_screen(&format!("diff_{columns}"), &text);
+        for part in [
+            "\u{1b}[31m  -x = \u{1b}[0m\u{1b}[7;31m1\u{1b}[0m",
+            "\u{1b}[32m  +x = \u{1b}[0m\u{1b}[7;32m2\u{1b}[0m",
+            "\u{1b}[31m- cell 2",
+        ] {
+            assert!(bytes.contains(part), "{part:?} in {bytes:?}");
+        }
+    }
+    for plain in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+        let (_, bytes) = screen(diff(&[]), 80, &[plain]);
+        assert_eq!(bytes, piped, "{plain:?}");
+    }
+    let (_, bytes) = screen(diff(&["--json"]), 80, &[]);
+    assert!(!bytes.contains('\u{1b}'), "{bytes:?}");
 }

@@ -1,5 +1,8 @@
 //! `inkcell read`: text, lines, cells, outline, outputs, search.
 
+use std::process::Command;
+
+use inkcell_testkit::pty::{Pty, Size};
 use insta::assert_snapshot;
 
 use crate::env;
@@ -351,4 +354,104 @@ fn textconv_gives_text_or_bytes_and_keeps_nothing() {
     env.run(&["read", "--textconv", "missing.ipynb"]).exits(5);
     env.run(&["read", "--textconv", "nb.ipynb", "--outline"]).exits(2);
     env.run(&["read", "--textconv", "nb.ipynb", "--json"]).exits(2);
+}
+
+/// The screen of a command that ends, and the bytes it wrote, at a terminal of this width.
+pub(crate) fn screen(
+    mut command: Command,
+    columns: u16,
+    more: &[(&str, &str)],
+) -> (String, String) {
+    command.env("PAGER", "cat").envs(more.iter().copied());
+    let mut pty = Pty::start(command, Size { rows: 60, columns });
+    pty.end();
+    (pty.text(), String::from_utf8_lossy(pty.seen()).replace("\r\n", "\n"))
+}
+
+/// Compares a screen with its snapshot.
+pub(crate) fn assert_screen(name: &str, text: &str) {
+    insta::with_settings!({prepend_module_to_snapshot => false, omit_expression => true}, {
+        assert_snapshot!(name, text);
+    });
+}
+
+/// A notebook with long ids, a long line and outputs, as editors write it.
+fn wide() -> String {
+    let id = |at: usize| format!("{at}0c9f3d2-6f0e-4c53-9a51-1d7a4d1e{at:04}");
+    let long = format!("total = {}", "value + ".repeat(30) + "1");
+    let cells = [
+        ("markdown", "# Monthly report\n\nAll of it.".to_owned()),
+        ("code", "def area(r):\n    return 3.14 * r ** 2  # about".to_owned()),
+        ("code", long),
+        ("raw", "as it is".to_owned()),
+    ];
+    let cell = |(at, (kind, source)): (usize, &(&str, String))| {
+        let mut cell =
+            serde_json::json!({"cell_type": kind, "id": id(at), "metadata": {}, "source": source});
+        if *kind == "code" {
+            let text = "first\nsecond\n";
+            cell["execution_count"] = at.into();
+            cell["outputs"] = serde_json::json!([
+                {"output_type": "stream", "name": "stdout", "text": text}
+            ]);
+        }
+        cell
+    };
+    let cells: Vec<serde_json::Value> = cells.iter().enumerate().map(cell).collect();
+    let metadata = serde_json::json!({"language_info": {"name": "python"}});
+    let book = serde_json::json!({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5});
+    inkcell_testkit::notebooks::pretty(&book)
+}
+
+/// Issue 24: on a terminal the rows of the outline are cut, never broken, and ids make room first.
+#[test]
+fn outline_fits_every_terminal() {
+    let env = env();
+    env.put("nb.ipynb", wide());
+    for columns in [40, 80, 200] {
+        let mut command = env.inkcell();
+        command.args(["read", "nb.ipynb", "--outline"]);
+        let (text, bytes) = screen(command, columns, &[]);
+        assert_screen(&format!("outline_{columns}"), &env.redact(&text));
+        assert!(bytes.contains("\u{1b}[1m0\u{1b}[0m"), "{bytes:?}");
+        let first = text.lines().find(|line| line.starts_with("0  ")).unwrap_or_default();
+        assert!(first.contains("# Mon"), "{columns}: {text}");
+    }
+    let piped = env.run(&["read", "nb.ipynb", "--outline"]).ok();
+    assert!(piped.stdout.contains("20c9f3d2-6f0e-4c53-9a51-1d7a4d1e0002"), "{}", piped.stdout);
+    assert!(!piped.stdout.contains('\u{1b}'), "{}", piped.stdout);
+}
+
+/// Issue 24: on a terminal cells can be told apart; in a pipe the text is as it was, byte for byte.
+#[test]
+fn text_has_colours_on_a_terminal_alone() {
+    let env = env();
+    env.put("nb.ipynb", wide());
+    let read = |more: &[&str]| {
+        let mut command = env.inkcell();
+        command.args(["read", "nb.ipynb"]).args(more);
+        command
+    };
+    let piped = env.run(&["read", "nb.ipynb"]).ok().stdout;
+    assert!(!piped.contains('\u{1b}'), "{piped:?}");
+    for columns in [40, 80, 200] {
+        let (text, bytes) = screen(read(&[]), columns, &[]);
+        assert_screen(&format!("text_{columns}"), &env.redact(&text));
+        for part in [
+            "\u{1b}[2m# %% \u{1b}[0m\u{1b}[1m[markdown]\u{1b}[0m",
+            "\u{1b}[1m# Monthly report\u{1b}[0m",
+            "\u{1b}[35mdef\u{1b}[0m \u{1b}[34marea\u{1b}[0m",
+        ] {
+            assert!(bytes.contains(part), "{part:?} in {bytes:?}");
+        }
+    }
+    let (text, bytes) = screen(read(&["--outputs", "full"]), 40, &[]);
+    assert_screen("outputs_40", &env.redact(&text));
+    assert!(bytes.contains("\u{1b}[1m── cell 0 markdown"), "{bytes:?}");
+    for plain in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+        let (_, bytes) = screen(read(&[]), 80, &[plain]);
+        assert!(bytes.starts_with(&piped) && !bytes.contains('\u{1b}'), "{plain:?} {bytes:?}");
+    }
+    let (_, bytes) = screen(read(&["--json"]), 80, &[]);
+    assert!(!bytes.contains('\u{1b}'), "{bytes:?}");
 }

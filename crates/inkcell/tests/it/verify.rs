@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::env;
 use crate::notebook_runs::{notebook, ran};
+use crate::reading::screen;
 use crate::running::Running;
 
 fn command(env: &TestEnv, args: &[&str]) -> Command {
@@ -360,4 +361,32 @@ fn an_interrupt_ends_also_when_nobody_reads() {
     let ended = running.end_unread();
     assert_eq!(ended.status.signal(), Some(2), "{ended:?}");
     assert_eq!(names_in(&env.state().join("verify")), [""; 0]);
+}
+
+/// Issue 24: on a terminal each result has a mark, differences are red and green, and lines fit.
+#[test]
+fn results_have_marks_on_a_terminal() {
+    let env = env();
+    stored(&env, "good.ipynb", &notebook(&["6 * 7"]));
+    stored(&env, "bad.ipynb", &notebook(&[FLAKY]));
+    for columns in [40, 80, 200] {
+        let (text, bytes) = screen(command(&env, &["good.ipynb", "bad.ipynb"]), columns, &[]);
+        assert!(
+            bytes.contains("\u{1b}[32m✓ \u{1b}[0mgood.ipynb: 1 cell is as stored"),
+            "{bytes:?}"
+        );
+        assert!(bytes.contains("\u{1b}[31m✗ \u{1b}[0mbad.ipynb: 1 of 1 cell"), "{bytes:?}");
+        assert!(bytes.contains("\u{1b}[31m    - seen "), "{bytes:?}");
+        assert!(bytes.contains("\u{1b}[32m    + seen "), "{bytes:?}");
+        // Words move to the next row whole.
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert!(words.contains(&"stored"), "{columns}: {text}");
+    }
+    for plain in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+        let (text, bytes) = screen(command(&env, &["good.ipynb"]), 80, &[plain]);
+        assert!(text.contains("✓ good.ipynb: 1 cell is as stored"), "{text}");
+        assert!(!bytes.contains("\u{1b}["), "{plain:?} {bytes:?}");
+    }
+    let piped = verified(&env, &["good.ipynb"]).exits(0);
+    assert!(piped.stdout.starts_with("good.ipynb: "), "{piped:?}");
 }

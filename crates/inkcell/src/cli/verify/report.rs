@@ -13,6 +13,8 @@ use crate::exit::Exit;
 use crate::host::Refusal;
 use crate::output::{Output, count};
 use crate::setup::quoted;
+use crate::view::answer::{self, Shape};
+use crate::view::paint::Role;
 use crate::words;
 
 /// The most lines of a difference that are shown.
@@ -35,10 +37,11 @@ pub(super) fn write(
     let took = format!("{:.1} s", checked.took.as_secs_f64());
     let cells = match &checked.outcome {
         Outcome::NeverRun => {
-            return output.line(&words::verify::never_run(path, &quoted(path)));
+            return result(false, &words::verify::never_run(path, &quoted(path)), output);
         }
         Outcome::Failed(refusal) => {
-            return output.line(&format!("{path}: not checked: {}", sentence(refusal)));
+            let line = format!("{path}: not checked: {}", sentence(refusal));
+            return result(false, &line, output);
         }
         Outcome::Compared { cells, .. } => cells,
     };
@@ -47,7 +50,7 @@ pub(super) fn write(
         if is_quiet {
             return Ok(());
         }
-        return output.line(&format!("{path}: {} ({took})", good(cells)));
+        return result(true, &format!("{path}: {} ({took})", good(cells)), output);
     }
     let all = count(cells.len(), "cell");
     let how = match checked.exit() {
@@ -56,16 +59,23 @@ pub(super) fn write(
         _ => "",
     };
     let are = if bad == 1 { "is" } else { "are" };
-    output.line(&words::verify::differ(path, bad, &all, are, how, &took))?;
+    result(false, &words::verify::differ(path, bad, &all, are, how, &took), output)?;
     for cell in cells.iter().filter(|cell| !cell.is_good()) {
         write_cell(cell, output)?;
     }
     let path = quoted(path);
-    output.line(&match checked.exit() {
+    let step = match checked.exit() {
         Exit::TimedOut => words::verify::give_time(&path),
         Exit::KernelDied => words::verify::see_what_ends(&path),
         _ => words::verify::store_them(&path),
-    })
+    };
+    answer::write(output, Shape::Sentence, &[(Role::Dim, &step)])
+}
+
+/// Writes a result, behind its mark on a terminal.
+fn result(is_good: bool, line: &str, output: &mut Output) -> io::Result<()> {
+    let mark = answer::mark(output, is_good);
+    answer::write(output, Shape::Sentence, &[mark, (Role::Plain, line)])
 }
 
 /// How many cells are unchanged, and how many were not checked.
@@ -100,20 +110,25 @@ fn name(cell: &CheckedCell) -> String {
 fn write_cell(cell: &CheckedCell, output: &mut Output) -> io::Result<()> {
     let name = name(cell);
     match cell.state {
-        State::NeverRun => return output.line(&format!("  {name} was not run")),
-        State::TimedOut => return output.line(&words::verify::not_in_time(&name)),
+        State::NeverRun => return about(&format!("  {name} was not run"), output),
+        State::TimedOut => return about(&words::verify::not_in_time(&name), output),
         _ => {}
     }
     match &cell.compared.verdict {
         CellVerdict::Failed { name: error, value } => {
-            output.line(&format!("  {name} failed: {error}: {}", short(value)))
+            about(&format!("  {name} failed: {error}: {}", short(value)), output)
         }
         CellVerdict::Different(differences) => {
-            output.line(&format!("  {name} differs"))?;
+            about(&format!("  {name} differs"), output)?;
             differences.iter().try_for_each(|one| write_difference(one, output))
         }
         CellVerdict::Same | CellVerdict::Ignored | CellVerdict::Skipped => Ok(()),
     }
+}
+
+/// Writes a line about a cell.
+fn about(line: &str, output: &mut Output) -> io::Result<()> {
+    answer::write(output, Shape::Sentence, &[(Role::Error, line)])
 }
 
 fn write_difference(one: &OutputDifference, output: &mut Output) -> io::Result<()> {
@@ -128,15 +143,16 @@ fn write_difference(one: &OutputDifference, output: &mut Output) -> io::Result<(
         }
         PartDifference::Text { .. } => format!("    {part}:"),
     };
-    output.line(&head)?;
+    answer::write(output, Shape::Sentence, &[(Role::Plain, &head)])?;
     let lines = one.how.lines();
     for (side, line) in lines.iter().take(MAX_LINES) {
-        let sign = match side {
-            None => ' ',
-            Some(RunSide::Old) => '-',
-            Some(RunSide::New) => '+',
+        let (sign, role) = match side {
+            None => (' ', Role::Plain),
+            Some(RunSide::Old) => ('-', Role::Error),
+            Some(RunSide::New) => ('+', Role::Success),
         };
-        output.line(&format!("    {sign} {}", short(line)))?;
+        let line = format!("    {sign} {}", short(line));
+        answer::write(output, Shape::Row, &[(role, &line)])?;
     }
     match lines.len().saturating_sub(MAX_LINES) {
         0 => Ok(()),

@@ -45,6 +45,8 @@ pub(super) fn style(role: Role, colour: Colour) -> Style {
         Role::Code | Role::Number => of(Color::Cyan),
         Role::Comment => of(Color::DarkGray),
         Role::Failing => of(Color::Red).add_modifier(Modifier::BOLD),
+        Role::Deleted => of(Color::Red).add_modifier(Modifier::REVERSED),
+        Role::Inserted => of(Color::Green).add_modifier(Modifier::REVERSED),
         Role::Pixels { upper, lower } => plain.fg(pixel(upper)).bg(pixel(lower)),
     }
 }

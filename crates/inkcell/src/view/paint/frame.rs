@@ -34,6 +34,10 @@ pub(crate) enum Role {
     Comment,
     /// Marks the failing part of a traceback or of code.
     Failing,
+    /// A word that an old text alone has.
+    Deleted,
+    /// A word that a new text alone has.
+    Inserted,
     /// A character that shows two pixels of a picture.
     Pixels {
         upper: Paint,

@@ -63,6 +63,8 @@ fn look(role: Role) -> Cow<'static, str> {
         Role::Warning => "33",
         Role::Error => "31",
         Role::Failing => "1;31",
+        Role::Deleted => "7;31",
+        Role::Inserted => "7;32",
         Role::Keyword => "35",
         Role::Name => "34",
         Role::Code | Role::Number => "36",
