@@ -14,7 +14,7 @@ use super::python::{KernelArgs, PythonArgs, seconds};
 #[derive(ClapArgs, Debug)]
 #[command(
     after_help = "Saves outputs and execution counts after each cell and changes nothing else in the file. The run stops \
-        at the first cell that fails. A notebook runs only once at a time.\n\n\
+        at the first cell that fails. Each notebook has at most one run at a time.\n\n\
         Tags of cells change the run: raises-exception lets a cell fail, and skip-execution does not run it. Parameters \
         go into a new cell after the one tagged parameters.\n\n\
         Examples:\n  \
@@ -208,7 +208,7 @@ pub(crate) struct BatchArgs {
     /// For example: --matrix year=2022,2023 region=a,b. Each combination needs its own output.
     #[arg(long, value_name = "NAME=VALUES")]
     pub(crate) matrix: Vec<String>,
-    /// Run the cells before the parameters only once
+    /// Run the cells up to the parameters only once
     ///
     /// Each combination continues in a copy of the kernel. Needs Linux and the backend runner.
     #[arg(long, conflicts_with_all = ["record", "cells", "from", "to"], hide_short_help = true)]
