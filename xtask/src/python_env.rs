@@ -100,7 +100,7 @@ fn command(uv: &Path, workspace: &Workspace) -> Command {
 }
 
 /// Installs uv unless it exists. Environments are made in parallel; one thread installs it and the others wait.
-fn uv(workspace: &Workspace) -> Result<PathBuf> {
+pub(crate) fn uv(workspace: &Workspace) -> Result<PathBuf> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _one = ONE_AT_A_TIME.lock();
     let dir = workspace.path(UV_DIR);
