@@ -22,6 +22,7 @@ mod pictures;
 mod pytest;
 mod python_env;
 mod pythons;
+mod release;
 mod servers;
 mod spec;
 mod stages;
@@ -118,8 +119,20 @@ enum Chore {
     },
     /// Generate the pictures in the README from the prompt and the notebook in a terminal.
     Pictures,
-    /// Package the crates as for a registry, and build each from its package alone.
-    Package,
+    /// Make the packages of a release, and try each as its users would.
+    Package {
+        /// The kinds to make [default: all].
+        #[arg(value_enum, value_name = "KIND")]
+        kinds: Vec<package::Kind>,
+        /// Pack the binary of this wheel [default: make the portable wheel].
+        #[arg(long, value_name = "FILE")]
+        wheel: Option<PathBuf>,
+    },
+    /// Check whether a release is ready, or set its version.
+    Release {
+        #[command(flatten)]
+        action: release::Action,
+    },
     /// Run benchmarks; each family has its own arguments.
     #[command(disable_help_flag = true)]
     Bench {
@@ -177,7 +190,10 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Docs { check } => {
             docs::run(&workspace, if check { docs::Mode::Check } else { docs::Mode::Write })
         }
-        Chore::Package => package::run(&workspace),
+        Chore::Package { kinds, wheel } => {
+            package::run(&workspace, package::Options { kinds, wheel })
+        }
+        Chore::Release { action } => release::run(&workspace, &action),
         Chore::Pictures => pictures::run(&workspace),
         Chore::Bench { args } => bench::run(&args),
     }
@@ -213,6 +229,9 @@ mod tests {
             "docs",
             "--check",
             "package",
+            "--wheel",
+            "release",
+            "--set",
             "bench",
         ] {
             assert!(help.contains(part), "{part} is missing in:\n{help}");

@@ -17,8 +17,8 @@ use crate::suite::{Selection, TestTime};
 use crate::system::Tracing;
 use crate::workspace::Workspace;
 use crate::{
-    child, docs, fuzz, gremlin, laws, package, pytest, python_env, pythons, servers, spec, suite,
-    system,
+    child, docs, fuzz, gremlin, laws, package, pytest, python_env, pythons, release, servers, spec,
+    suite, system,
 };
 
 /// The extent of a run.
@@ -70,7 +70,12 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let skipped: BTreeSet<&str> = skipped.lines().collect();
     skipped.into_iter().for_each(|line| stages.warn(format!("SKIPPED: {line}")));
     println!("\n{}\n{}", suite::slowest(times, SLOWEST), stages.table());
-    outcome
+    outcome?;
+    let is_whole = options.names.is_empty() && options.partition.is_none();
+    if is_whole && options.depth != Depth::Quick {
+        release::note_passed(workspace)?;
+    }
+    Ok(())
 }
 
 /// Parts that tests need from outside this checkout.
@@ -170,10 +175,11 @@ fn run_stages(
         checks.and(release)
     })?;
     stages.run("readme", || readme(workspace))?;
+    stages.run("wheel", || package::trial::run(workspace))?;
     if depth == Depth::All {
         stages.run("features", || suite::check_features(workspace))?;
         stages.run("fuzz", || fuzz::run(workspace, 60, None))?;
-        stages.run("packages", || package::run(workspace))?;
+        stages.run("packages", || package::run(workspace, package::Options::default()))?;
     }
     Ok(())
 }

@@ -34,9 +34,15 @@ impl Workspace {
 
     /// Prepares a call of the cargo that started this binary, in the root.
     pub(crate) fn cargo<const N: usize>(&self, args: [&str; N]) -> Command {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut command = Command::new(cargo);
-        command.args(args).current_dir(&self.root);
+        let mut command = self.command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.args(args);
+        command
+    }
+
+    /// Prepares a call of a program that may call cargo, in the root.
+    pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(&self.root);
         // When one of these variables changes, cargo runs build scripts of dependencies again and rebuilds everything
         // that depends on them. `cargo xtask` inherits none of these variables, so its children must not get them
         // from it.

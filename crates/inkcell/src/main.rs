@@ -64,7 +64,7 @@ fn main() -> ExitCode {
     let done = settings.and_then(|settings| {
         log::start(&settings.log(profile), profile, began)?;
         log::stage("settings read");
-        output.set_coloured(output.is_terminal() && settings.may_colour());
+        output.set_coloured(settings.surroundings.has_colour(&io::stdout()));
         settings.warnings.iter().for_each(|warning| output.aside(&format!("warning: {warning}")));
         if args.command.is_read_by_pages() && !args.no_pager {
             output.page(&settings.pager());

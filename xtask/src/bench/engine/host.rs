@@ -66,6 +66,7 @@ impl Task {
         let kernels = KernelsConfig {
             state_dir: self.root.join("state"),
             home: None,
+            program: None,
             interpreter: Some(self.python.display().to_string()),
             parent_env: ParentEnv::from_os(std::env::vars_os()),
             env_rules: EnvRules { mode: EnvMode::Filtered, pass: Vec::new() },
