@@ -1,7 +1,7 @@
 //! Outputs as nbclient with ipykernel stores them, over the notebooks in `tests/differential`.
 //!
 //! Owns which notebooks are compared together. The code to run, the rules of the comparison and the intended
-//! differences are written there, in Python and in the table of `docs/guides/running.md`.
+//! differences are written there, in Python and in the table of `docs/reference/jupyter-differences.md`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ fn each_notebook_is_in_one_group() {
 fn each_difference_is_documented_and_each_row_is_shown() {
     let env = env();
     let mut command = program(&env, "table");
-    command.arg(repository().join("docs/guides/running.md"));
+    command.arg(repository().join("docs/reference/jupyter-differences.md"));
     command.args(GROUPS.iter().copied().flatten().map(|name| path(name)));
     succeed(command);
 }
