@@ -10,6 +10,7 @@
 #![allow(unreachable_pub, reason = "a binary exports nothing; `pub` marks a chore's entry point")]
 
 mod bench;
+mod benchmarks;
 mod busy;
 mod child;
 mod docs;
@@ -23,6 +24,7 @@ mod pytest;
 mod python_env;
 mod pythons;
 mod servers;
+mod site;
 mod spec;
 mod stages;
 mod suite;
@@ -116,6 +118,8 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Build the pages of docs as a site in target/site, and fail at a dead link.
+    Site,
     /// Generate the pictures in the README from the prompt and the notebook in a terminal.
     Pictures,
     /// Package the crates as for a registry, and build each from its package alone.
@@ -178,6 +182,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
             docs::run(&workspace, if check { docs::Mode::Check } else { docs::Mode::Write })
         }
         Chore::Package => package::run(&workspace),
+        Chore::Site => site::run(&workspace),
         Chore::Pictures => pictures::run(&workspace),
         Chore::Bench { args } => bench::run(&args),
     }

@@ -17,8 +17,8 @@ use crate::suite::{Selection, TestTime};
 use crate::system::Tracing;
 use crate::workspace::Workspace;
 use crate::{
-    child, docs, fuzz, gremlin, laws, package, pytest, python_env, pythons, servers, spec, suite,
-    system,
+    child, docs, fuzz, gremlin, laws, package, pytest, python_env, pythons, servers, site, spec,
+    suite, system,
 };
 
 /// The extent of a run.
@@ -208,6 +208,7 @@ fn run_checks(
     if depth == Depth::Quick {
         return Ok(());
     }
+    stages.run("site", || site::run(workspace))?;
     let corpus = workspace.path(CORPUS);
     if corpus.is_dir() {
         stages.run("laws", || laws::run(&corpus))?;
