@@ -1,5 +1,6 @@
-//! `cargo xtask docs`: writes pages of docs/reference: commands.md from the help texts of the real binary, settings.md
-//! from the settings it lists, tools.md from the tools it offers, and the operations in operations.md.
+//! `cargo xtask docs`: writes pages of docs/reference: commands.md and exit-codes.md from the help texts of the real
+//! binary, settings.md from the settings it lists, tools.md from the tools it offers, and the operations in operations.md.
+//! It also writes what `benchmarks` makes.
 //!
 //! Must not know any command, setting, tool or operation by name: the pages show what the binary and the table of
 //! operations list.
@@ -11,11 +12,13 @@ use anyhow::{Context as _, Result, bail};
 use inkcell_engine::operations::{Field, FieldKind, OPERATIONS, Operation};
 use serde::Deserialize;
 
+use crate::benchmarks;
 use crate::child;
 use crate::suite::{self, rules};
 use crate::workspace::Workspace;
 
 const COMMANDS: &str = "docs/reference/commands.md";
+const EXIT_CODES: &str = "docs/reference/exit-codes.md";
 const SETTINGS: &str = "docs/reference/settings.md";
 const TOOLS: &str = "docs/reference/tools.md";
 const OPERATIONS_PAGE: &str = "docs/reference/operations.md";
@@ -24,60 +27,90 @@ const HEADER: &str = "\
 <!-- Generated from the program's own help by `cargo xtask docs`. Do not edit by hand. -->
 
 # Commands
+
+Every command and flag, as `--help` prints them.
+";
+const EXIT_CODES_HEADER: &str = "\
+<!-- Generated from `inkcell help exit-codes` by `cargo xtask docs`. Do not edit by hand. -->
+
+# Exit codes
+
+Every command ends with one of these codes, so that scripts can tell failures apart.
+
+```console
+$ inkcell run missing.ipynb 2> error.txt; echo \"exit code $?\"
+exit code 5
+```
+
+| code | meaning |
+| --- | --- |
 ";
 const SETTINGS_HEADER: &str = "\
 <!-- Generated from `inkcell settings --json` by `cargo xtask docs`. Do not edit by hand. -->
 
 # Settings
 
-A setting is taken from the first of these that has it:
+`inkcell settings` lists every setting with its value and where the value comes from.
 
-1. its variable: `INKCELL_...`, else the `PI_...` spelling; an empty one counts as absent;
-2. the project's file, `.inkcell/config.toml` of the working folder, or inside a git work tree the nearest
+```console
+$ inkcell settings
+```
+
+inkcell takes a setting from the first of these that has it:
+
+1. an argument of the command or request;
+2. its environment variable, `INKCELL_...`, else the `PI_...` spelling; an empty one counts as unset;
+3. the project's file, `.inkcell/config.toml` of the working directory, or inside a git work tree the nearest
 one from there up to the root of the tree;
-3. your own file, `$XDG_CONFIG_HOME/inkcell/config.toml`, else `~/.config/inkcell/config.toml`;
+4. your own file, `$XDG_CONFIG_HOME/inkcell/config.toml`, else `~/.config/inkcell/config.toml`;
 `INKCELL_CONFIG` names another one;
-4. the default. Where an agent's tools and the command line have different ones, both are listed.
+5. the default. If agents and the command line have different defaults, both are listed.
 
-An argument of a command or a request counts over all of them. `inkcell settings` lists every setting with its
-value and where that comes from; a secret is never shown.
+Secrets are never shown.
 
-The files are TOML: `python.shell = \"ipython\"`, or `shell` under `[python]`. Names are written as they are
-listed here; `toolMode` and `tool_mode` are the same, for every name. A key that does not exist and a value that
-is not allowed are errors that name the file and the line, and the nearest key. Switches are `true` and `false`
-in a file, `on` and `off` or `1` and `0` in a variable. Lists have commas between their entries in a variable.
+## Files and variables
 
-A variable is called as its setting, in capitals with `_` between the words: `python.toolMode` is
-`INKCELL_PYTHON_TOOL_MODE`. One that begins with `INKCELL_` and is nearly such a name is told in a warning.
+The files are TOML: `python.shell = \"ipython\"`, or `shell` under `[python]`. Write names as they are listed
+here; `toolMode` and `tool_mode` mean the same, in every name. An unknown key and a value that is not allowed
+are errors that name the file, the line and the nearest key. Switches are `true` and `false` in a file, `on`
+and `off` or `1` and `0` in a variable. A list in a variable has commas between its entries.
 
-What could widen what code may see, lead files or secrets elsewhere, or end what other projects keep, is not
-taken from a project's file: it is ignored there with a warning. `python.interpreter` and `python.preload` of a
-project's file count for what works inside that project only, and whoever runs code there is told. A relative
-`python.interpreter` in a project's file begins at the project's folder.
+A variable has the name of its setting, in capitals with `_` between the words: `python.toolMode` is
+`INKCELL_PYTHON_TOOL_MODE`. A warning names variables that begin with `INKCELL_` and are nearly such a name.
+
+A project's file can't widen what code sees, send files or secrets elsewhere, or end what other projects keep:
+inkcell ignores such keys there with a warning. `python.interpreter` and `python.preload` of a project's file
+count inside that project only, and the answer to the first call says so. A relative `python.interpreter`
+begins at the project's directory.
 
 ## Logs and traces
 
-`inkcell mcp` logs warnings to standard error, other commands nothing; `log.level` says how much, `log.file` where.
+`inkcell mcp` logs warnings to standard error, other commands nothing; `log.level` and `log.file` change that.
 A line has the time in UTC, the level, the process and what happened:
 
     2026-03-01T09:30:00.123Z  INFO 4711 call tool=python ms=12 outcome=ok
 
-Three things can be switched on by themselves, on every command: `debug.startup` writes each stage of starting to
-standard error (`[startup] settings read at 0.8 ms`), `python.ipc_trace` a line for each message to and from a
-kernel, and `log.level` at `debug` or `trace` the places in other libraries where something happened. Nobody is
-waited for: where standard error has no room, lines are left out and counted.
+Every command can also trace three things: `debug.startup` writes each stage of the start to standard error
+(`[startup] settings read at 0.8 ms`), `python.ipc_trace` a line for each message to and from a kernel, and
+`log.level` at `debug` or `trace` events in other libraries. If standard error is full, inkcell leaves out lines
+and counts them.
 
-Code, arguments, outputs, names of sessions, secrets and the contents of messages are in no line at any level.
+No line has code, arguments, outputs, names of sessions, secrets or contents of messages, at any level.
 ";
 const TOOLS_HEADER: &str = "\
 <!-- Generated from `inkcell mcp --inspect` by `cargo xtask docs`. Do not edit by hand. -->
 
 # Tools
 
-What `inkcell mcp` offers an agent, as its client sees it: first inkcell's own tools, then those of the source
-documents (`inkcell mcp --tools compat`; `--tools all` offers both, with one `python`, which is inkcell's own).
-`python.toolMode` and `PI_PY` leave out Python or the shell ([settings.md](settings.md)). Each can be called from a
-shell: `inkcell tool NAME JSON`.
+`inkcell mcp` offers these tools to an agent, and `inkcell tool` calls one of them from a shell.
+
+```console
+$ inkcell tool --list
+```
+
+The page shows them as a client sees them: first inkcell's own tools, then those of the source documents
+(`inkcell mcp --tools compat`; `--tools all` offers both, with inkcell's own `python`). `python.toolMode` and
+`PI_PY` leave out Python or the shell ([Settings](settings.md)).
 ";
 /// Lines around the operations.
 const OPERATIONS_MARKS: [&str; 2] = [
@@ -99,15 +132,20 @@ pub(crate) fn run(workspace: &Workspace, mode: Mode) -> Result<()> {
     suite::build(workspace)?;
     let binary = workspace.path(&format!("{BINARY}{}", std::env::consts::EXE_SUFFIX));
     let commands = render(&mut |words| help(&binary, words))?;
-    let settings = render_settings(&settings(&binary)?)?;
-    let tools = render_tools(&mut |profile| tools(&binary, profile))?;
-    let notebooks = std::fs::read_to_string(workspace.path(OPERATIONS_PAGE)).context(OPERATIONS_PAGE)?;
-    let notebooks = render_operations(&notebooks)?;
+    let read = |name: &str| std::fs::read_to_string(workspace.path(name)).context(name.to_owned());
+    let record = read(benchmarks::RECORD)?;
+    let pages = [
+        (COMMANDS, commands),
+        (EXIT_CODES, render_exit_codes(&exit_codes(&binary)?)?),
+        (SETTINGS, render_settings(&settings(&binary)?)?),
+        (TOOLS, render_tools(&mut |profile| tools(&binary, profile))?),
+        (OPERATIONS_PAGE, render_operations(&read(OPERATIONS_PAGE)?)?),
+        (benchmarks::PAGE, benchmarks::page(&record)?),
+        (benchmarks::README, benchmarks::readme(&read(benchmarks::README)?, &record)?),
+        (rules::NEXTEST_CONFIG, rules::nextest_config()),
+    ];
     // Look at all pages before reporting any.
-    let nextest = (rules::NEXTEST_CONFIG, rules::nextest_config());
-    let notebooks = (OPERATIONS_PAGE, notebooks);
-    let done = [(COMMANDS, commands), (SETTINGS, settings), (TOOLS, tools), notebooks, nextest]
-        .map(|(name, page)| store(&workspace.path(name), name, &page, mode));
+    let done = pages.map(|(name, page)| store(&workspace.path(name), name, &page, mode));
     done.into_iter().collect()
 }
 
@@ -133,6 +171,37 @@ fn store(path: &Path, name: &str, page: &str, mode: Mode) -> Result<()> {
             Ok(())
         }
     }
+}
+
+/// Prints the help that has the table of exit codes.
+fn exit_codes(binary: &Path) -> Result<String> {
+    let words = |words: &[&str]| {
+        let mut command = Command::new(binary);
+        child::capture(command.args(words).env("NO_COLOR", "1").env("COLUMNS", "100"))
+    };
+    words(&["help", "exit-codes"]).or_else(|_| words(&["--help"]))
+}
+
+/// Reads the rows below `Exit codes:`; a long meaning goes on in lines that are indented further.
+fn render_exit_codes(help: &str) -> Result<String> {
+    let lines = help.lines().skip_while(|line| *line != "Exit codes:").skip(1);
+    let mut rows: Vec<(String, String)> = Vec::new();
+    for line in lines.take_while(|line| line.starts_with("  ")) {
+        let (line, is_row) = (line.trim(), line[2..].starts_with(|c: char| c.is_ascii_digit()));
+        match (is_row, rows.last_mut()) {
+            (true, _) => {
+                let at = line.find("  ").or_else(|| line.find(' ')).unwrap_or(line.len());
+                rows.push((line[..at].to_owned(), line[at..].trim().to_owned()));
+            }
+            (false, Some((_, meaning))) => *meaning = format!("{meaning} {line}"),
+            (false, None) => bail!("no exit code stands before {line:?}"),
+        }
+    }
+    if rows.is_empty() {
+        bail!("the help has no exit codes");
+    }
+    let rows = rows.iter().map(|(code, meaning)| format!("| {code} | {meaning} |\n"));
+    Ok(rows.fold(EXIT_CODES_HEADER.to_owned(), |page, row| page + &row))
 }
 
 /// Lists the settings of the binary, without the values set on this machine.
@@ -287,7 +356,8 @@ fn append(
         fence.push('`');
     }
     page.push_str(&format!("\n## `{name}`\n\n{fence}text\n{text}\n{fence}\n"));
-    for command in listed_commands(text) {
+    // `help` says nothing about inkcell.
+    for command in listed_commands(text).into_iter().filter(|name| name != "help") {
         words.push(command);
         append(page, words, help)?;
         words.pop();
@@ -334,6 +404,15 @@ Examples:
     fn commands_are_read_from_their_section_alone() {
         assert_eq!(listed_commands(TOP), ["read", "cell"]);
         assert_eq!(listed_commands("Usage: x\n\nOptions:\n  -h  Help\n"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn every_exit_code_has_its_row() {
+        let help = "About\n\nExit codes:\n  0      Success\n  5      No such\n         file\n  128+N  A signal\n\nMore\n";
+        let page = render_exit_codes(help).unwrap();
+        let rows = page.strip_prefix(EXIT_CODES_HEADER).unwrap();
+        assert_eq!(rows, "| 0 | Success |\n| 5 | No such file |\n| 128+N | A signal |\n");
+        assert!(render_exit_codes("About\n").is_err());
     }
 
     #[test]

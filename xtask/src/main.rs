@@ -10,6 +10,7 @@
 #![allow(unreachable_pub, reason = "a binary exports nothing; `pub` marks a chore's entry point")]
 
 mod bench;
+mod benchmarks;
 mod busy;
 mod child;
 mod docs;
@@ -24,6 +25,7 @@ mod python_env;
 mod pythons;
 mod release;
 mod servers;
+mod site;
 mod spec;
 mod stages;
 mod suite;
@@ -117,6 +119,8 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Build the pages of docs as a site in target/site, and fail at a dead link.
+    Site,
     /// Generate the pictures in the README from the prompt and the notebook in a terminal.
     Pictures,
     /// Make the packages of a release, and try each as its users would.
@@ -194,6 +198,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
             package::run(&workspace, package::Options { kinds, wheel })
         }
         Chore::Release { action } => release::run(&workspace, &action),
+        Chore::Site => site::run(&workspace),
         Chore::Pictures => pictures::run(&workspace),
         Chore::Bench { args } => bench::run(&args),
     }

@@ -17,7 +17,8 @@ use crate::suite::{Selection, TestTime};
 use crate::system::Tracing;
 use crate::workspace::Workspace;
 use crate::{
-    child, docs, fuzz, gremlin, laws, package, pytest, python_env, pythons, release, servers, spec,
+    child, docs, fuzz, gremlin, laws, package, pytest, python_env, pythons, release, servers, site,
+    spec,
     suite, system,
 };
 
@@ -217,6 +218,7 @@ fn run_checks(
     if depth == Depth::Quick {
         return Ok(());
     }
+    stages.run("site", || site::run(workspace))?;
     let corpus = workspace.path(CORPUS);
     if corpus.is_dir() {
         stages.run("laws", || laws::run(&corpus))?;

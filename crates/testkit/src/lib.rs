@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(clippy::print_stderr, reason = "a skipped test says so loudly")]
 
+pub mod console;
 pub mod env;
 pub mod laws;
 pub mod nbformat;

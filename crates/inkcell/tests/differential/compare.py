@@ -242,9 +242,7 @@ def compare(notebook, root):
 def names_in(page):
     """The names in the first column of the page's table of differences."""
     text = page.read_text(encoding="utf-8")
-    _, _, section = text.partition("## Where outputs differ from Jupyter's\n")
-    section = section.partition("\n## ")[0]
-    rows = [line for line in section.splitlines() if line.startswith("| `")]
+    rows = [line for line in text.splitlines() if line.startswith("| `")]
     return {row.split("`")[1] for row in rows}
 
 

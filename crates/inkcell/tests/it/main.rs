@@ -42,6 +42,7 @@ mod mcp_stale;
 mod measured;
 mod no_room;
 mod notebook_runs;
+mod pages;
 mod parameters;
 mod paths;
 mod peer_lines;

@@ -1,8 +1,10 @@
 //! `inkcell tool`: every tool from a shell, its answer, its exit code, and nothing left behind.
 
+use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
+use inkcell_testkit::console::{Block, blocks};
 use inkcell_testkit::env::{CommandOutput, TestEnv, finish};
 use inkcell_testkit::notebooks::small;
 use inkcell_testkit::wait::until;
@@ -238,22 +240,21 @@ fn tools_are_listed() {
     run(&env, &[]).exits(2);
 }
 
-/// The commands of README's section on the tools of the source documents, in its order: each of the tools is there,
-/// and each command does what the section says.
+/// The commands on the page of the tools of the source documents, in its order: each of the tools is there, and each
+/// command does what the page says.
 #[test]
-fn readme_shows_commands_that_work() {
-    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
-    let readme = std::fs::read_to_string(readme).expect("the README");
-    let section =
-        readme.split("\n## The tools of the source documents\n").nth(1).expect("a section");
-    let block = section.split("```").nth(1).expect("a block");
-    let commands: Vec<&str> =
-        block.lines().filter(|line| line.starts_with("inkcell tool ")).collect();
-    let named = |line: &&str| line.split(' ').nth(2).map(str::to_owned);
-    let mut names: Vec<String> = commands.iter().filter_map(named).collect();
-    names.sort();
+fn compat_page_shows_commands_that_work() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/compat-tools.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let commands = blocks(&page).into_iter().flat_map(|block| match block {
+        Block::Console(steps, _) => steps.into_iter().map(|step| step.command).collect(),
+        Block::Script(_) => Vec::new(),
+    });
+    let commands: Vec<String> = commands.collect();
+    let named = |line: &String| line.split(' ').nth(2).map(str::to_owned);
+    let names: BTreeSet<String> = commands.iter().filter_map(named).collect();
     let all = ["NotebookEdit", "bash", "edit", "eval", "notebook", "python", "read", "write"];
-    assert_eq!(names, all, "{block}");
+    assert!(names.iter().eq(all), "{commands:#?}");
 
     let env = env();
     let folder = env.program().parent().expect("a folder").display().to_string();
@@ -262,7 +263,7 @@ fn readme_shows_commands_that_work() {
     let mut said = String::new();
     for line in commands {
         let mut command = env.command("sh");
-        command.args(["-c", line]).env("PATH", format!("{folder}:{path}"));
+        command.args(["-c", &line]).env("PATH", format!("{folder}:{path}"));
         command.env("INKCELL_PYTHON_INTERPRETER", &python);
         let ran = finish(command, b"").ok();
         said.push_str(&format!("$ {line}\n{}", ran.stdout));
@@ -270,5 +271,5 @@ fn readme_shows_commands_that_work() {
     assert!(said.contains("total = 20"), "{said}");
     assert!(said.contains("✓ Cell updated"), "{said}");
     assert!(said.contains("\n42\n"), "{said}");
-    assert!(said.contains("\nreport.ipynb\n"), "{said}");
+    assert!(said.contains("\nnew.ipynb\n"), "{said}");
 }

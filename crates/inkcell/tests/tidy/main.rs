@@ -4,6 +4,7 @@
 mod comments;
 mod imports;
 mod names;
+mod pages;
 mod sentences;
 mod size;
 
