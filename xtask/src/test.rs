@@ -18,8 +18,7 @@ use crate::system::Tracing;
 use crate::workspace::Workspace;
 use crate::{
     child, docs, fuzz, gremlin, laws, package, pytest, python_env, pythons, release, servers, site,
-    spec,
-    suite, system,
+    spec, suite, system,
 };
 
 /// The extent of a run.
