@@ -86,7 +86,9 @@ impl Board {
     pub(crate) fn said(&mut self, line: &str, output: &mut Output) {
         if self.said.insert(line.to_owned()) && self.following != Following::Quiet {
             match &self.live {
-                Some(_) => drop(self.settle(Line::of(Role::Plain, line))),
+                Some(_) => {
+                    line.lines().for_each(|line| drop(self.settle(&Line::of(Role::Plain, line))))
+                }
                 None => output.aside(line),
             }
         }
@@ -139,7 +141,7 @@ impl Board {
     /// Prints a line that stays.
     fn line(&mut self, line: Line) -> io::Result<()> {
         if self.live.is_some() {
-            return self.settle(line);
+            return self.settle(&line);
         }
         // A closed standard error must not stop the batch.
         drop(Stream::stderr().write_all(self.looks.stderr.sentences(&[line]).as_bytes()));
@@ -176,8 +178,8 @@ impl Board {
     }
 
     /// Prints a line above the block, where it stays.
-    fn settle(&mut self, line: Line) -> io::Result<()> {
-        let lines = wrap(&line, Size::of(io::stderr()).columns, Wrap::Words);
+    fn settle(&mut self, line: &Line) -> io::Result<()> {
+        let lines = wrap(line, Size::of(io::stderr()).columns, Wrap::Words);
         self.paint(&Frame { lines })
     }
 

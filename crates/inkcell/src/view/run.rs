@@ -208,8 +208,11 @@ impl Progress {
         }
         if self.manner.following == Following::Quiet {
             // Quiet hides progress, but not outputs that are missing from the file.
-            let said: Vec<Line> =
-                missing(told).into_iter().chain(said_beside(told)).map(note).collect();
+            let said: Vec<Line> = missing(told)
+                .into_iter()
+                .chain(said_beside(told))
+                .map(|text| note(&text))
+                .collect();
             aside(&self.manner.stderr.sentences(&said));
             return Ok(());
         }
@@ -222,7 +225,7 @@ impl Progress {
             Some(notebook) => Line::of(Role::Strong, &words::run::prepared(&notebook.written)),
             None => summary::of(told, took),
         }];
-        lines.extend(notes_beside_errors(told).into_iter().map(note));
+        lines.extend(notes_beside_errors(told).into_iter().map(|text| note(&text)));
         let step = match self.manner.answer {
             Answer::File => summary::next_step(told, &self.manner.advice),
             Answer::Piped | Answer::Served => None,
@@ -263,7 +266,7 @@ fn aside(text: &str) {
     drop(Stream::stderr().write_all(text.as_bytes()));
 }
 
-fn note(text: String) -> Line {
+fn note(text: &str) -> Line {
     let mut line = Line::of(Role::Warning, "note:");
     line.push(Role::Plain, &format!(" {text}"));
     line

@@ -33,7 +33,7 @@ pub(super) fn junit(all: &[VerifiedNotebook]) -> String {
             of(|case| matches!(case, Case::Skipped)),
         ];
         let name = escaped(&checked.path);
-        let sums = sums(counts, seconds(checked.took));
+        let sums = sums(counts, &seconds(checked.took));
         suites.push_str(&format!("  <testsuite name=\"{name}\" {sums}>\n"));
         for (cell, case) in &cases {
             write_case(&checked.path, *cell, case, &mut suites);
@@ -45,14 +45,14 @@ pub(super) fn junit(all: &[VerifiedNotebook]) -> String {
         skipped += counts[3];
     }
     let took = seconds(all.iter().map(|checked| checked.took).sum());
-    let sums = sums([tests, failures, errors, skipped], took);
+    let sums = sums([tests, failures, errors, skipped], &took);
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"inkcell\" {sums}>\n\
          {suites}</testsuites>\n"
     )
 }
 
-fn sums([tests, failures, errors, skipped]: [usize; 4], time: String) -> String {
+fn sums([tests, failures, errors, skipped]: [usize; 4], time: &str) -> String {
     format!(
         "tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\" \
          time=\"{time}\""
