@@ -38,7 +38,7 @@ pub use result::{
 };
 pub use run::{
     CellChoice, CellSide, NeededCells, NotebookCell, NotebookReport, OnError, OnOpen, OutputChange,
-    RunNote, RunRequest, RunStart, Stamps, UnsavedFate, WriteBack,
+    RunExtent, RunNote, RunRequest, RunStart, SourceDisplay, Stamps, UnsavedFate, WriteBack,
 };
 pub use wanted::{Helpers, KernelChoice, KernelWishes};
 

@@ -66,6 +66,12 @@ pub struct RunRequest {
     /// The reaction to a file that others have open on the server that runs it.
     #[serde(default)]
     pub on_open: OnOpen,
+    /// Whether cells run at all.
+    #[serde(default)]
+    pub extent: RunExtent,
+    /// Whether the written notebook shows the sources of its code cells.
+    #[serde(default)]
+    pub sources: SourceDisplay,
 }
 
 impl RunRequest {
@@ -162,6 +168,28 @@ pub enum OnOpen {
     Refuse,
     /// The file is written, even if the work of the others is lost.
     Write,
+}
+
+/// Whether cells run at all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunExtent {
+    /// The chosen cells run.
+    #[default]
+    Cells,
+    /// No cell runs: the file is written as a run would write it before its first cell.
+    Preparation,
+}
+
+/// Whether a notebook shows the sources of its code cells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SourceDisplay {
+    /// The metadata of the cells stays as it is.
+    #[default]
+    AsBefore,
+    /// The metadata of every code cell tells Jupyter to hide its source.
+    Hidden,
 }
 
 /// The starting point of a run.

@@ -15,7 +15,7 @@ use crate::edit::change::{
 use crate::error::{EngineError, not_a_notebook, text_error};
 use crate::files::{
     Expect, FileNote, Force, Lock, Metadata, Outcome, PathBase, Record, Records, Replacement,
-    Roots, Target, is_notebook_path,
+    Roots, Target, is_notebook_path, make_folder_of,
 };
 use crate::session::feeds::{EditAsked, Elsewhere, FailedEdit, Feeds, edits};
 use crate::types::Version;
@@ -115,6 +115,11 @@ impl Notebooks {
 
     pub(crate) fn target(&self, path: &str) -> Result<Target, EngineError> {
         Target::resolve(path, &self.config.path_base, &self.config.roots)
+    }
+
+    /// Creates the folder of a file that is about to be written, if it is missing. Blocks on disks.
+    pub fn make_folder_of(&self, path: &str) -> Result<(), EngineError> {
+        make_folder_of(path, &self.config.path_base, &self.config.roots)
     }
 
     fn records(&self, path: &Path) -> Records {

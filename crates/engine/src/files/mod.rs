@@ -10,8 +10,8 @@ mod replace;
 
 pub(crate) use lock::{Lock, file_key, private_folder};
 pub(crate) use open::{Metadata, Still};
-pub(crate) use path::Target;
 pub use path::{PathBase, Roots, is_notebook_path};
+pub(crate) use path::{Target, make_folder_of};
 pub(crate) use record::{Record, Records};
 pub(crate) use replace::{Expect, Outcome, Replacement};
 pub use replace::{FileNote, Force};

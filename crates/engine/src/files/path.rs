@@ -134,6 +134,29 @@ impl Target {
     }
 }
 
+/// Creates the missing folders above a file, inside the roots. Only names may be missing: what `..` means behind them
+/// is unknown.
+pub(crate) fn make_folder_of(
+    given: &str,
+    base: &PathBase,
+    roots: &Roots,
+) -> Result<(), EngineError> {
+    let absolute = base.absolute(given);
+    let Some(folder) = absolute.parent().filter(|folder| !folder.exists()) else { return Ok(()) };
+    let io = |source| EngineError::Io { path: given.to_owned(), what: "make the folder", source };
+    let known = folder.ancestors().find(|above| above.exists()).unwrap_or(Path::new("/"));
+    let missing = folder.strip_prefix(known).unwrap_or(folder);
+    if !missing.components().all(|part| matches!(part, Component::Normal(_))) {
+        return Err(io(io::ErrorKind::NotFound.into()));
+    }
+    let wanted = std::fs::canonicalize(known).map_err(io)?.join(missing);
+    if let Some(roots) = roots.forbidding(&wanted) {
+        let (path, roots) = (given.to_owned(), roots.to_vec());
+        return Err(EngineError::OutsideRoots { path, roots });
+    }
+    std::fs::create_dir_all(&wanted).map_err(io)
+}
+
 /// Returns true if the path lies among the devices of the system, directly or through links. An entry there may link to
 /// any file, as `/dev/stdout` does, and the caller did not name that file.
 fn leads_through_devices(path: &Path) -> bool {

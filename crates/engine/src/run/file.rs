@@ -400,6 +400,11 @@ impl RunFile {
         Ok(saved.value)
     }
 
+    /// Tells Jupyter to hide the sources of all code cells.
+    pub(crate) fn hide_sources(&self) -> Result<Version, EngineError> {
+        self.change(|notebook| Ok(stamps::hidden_sources(notebook)))
+    }
+
     fn note(
         &self,
         stamps: Stamps,

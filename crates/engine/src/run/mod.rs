@@ -39,7 +39,7 @@ pub use standing::Records;
 
 use crate::api::{
     Helpers, KernelChoice, KernelMode, KernelWishes, NeededCells, NotebookReport, OnError, OnOpen,
-    PythonRequest, RunNote, RunRequest, RunStart, SessionRef,
+    PythonRequest, RunExtent, RunNote, RunRequest, RunStart, SessionRef, SourceDisplay,
 };
 use crate::edit::{Notebooks, OpenNotebook};
 use crate::error::EngineError;
@@ -185,18 +185,38 @@ pub(crate) fn prepare(
         values_at = Some(injected.index);
         source = notebooks.read(&written)?;
     }
+    if request.sources == SourceDisplay::Hidden {
+        file.hide_sources()?;
+        source = notebooks.read(&written)?;
+    }
+    if request.extent == RunExtent::Preparation {
+        positions.clear();
+    }
     let (past, noted) = match moved::places(&source.notebook, &past.cells) {
         Some(places) => (past.moved(&places), RecordPlace::Elsewhere),
         None => (past, RecordPlace::AsKnown),
     };
     let plan = plan_of(&source, positions)?;
+    let (resumed, plan) = match request.start {
+        RunStart::First | RunStart::Copied => (Vec::new(), plan),
+        RunStart::Resume => {
+            must_be_same_sources(&opened, &source)?;
+            let (resumed, cells) = resume(&past, plan.cells, &source);
+            (resumed, Plan { cells, ..plan })
+        }
+    };
+    let needed = match request.needed {
+        // The kernel is a new one, and lacks what the finished cells have made.
+        NeededCells::MustHaveRun if !resumed.is_empty() => NeededCells::RunFirst,
+        needed => needed,
+    };
     let must_have_run =
         request.needed == NeededCells::MustHaveRun && request.start == RunStart::First;
     let foresight = match must_have_run && leaves_out_some(&source.notebook, &plan.cells) {
         true => Foresight::MissingNames,
         false => Foresight::NewNames,
     };
-    let (plan, choosing) = match request.needed {
+    let (plan, choosing) = match needed {
         _ if request.cells.is_stale() => (plan, Choosing::Stale),
         NeededCells::RunFirst => {
             let (plan, chosen) = with_cells_above(&source, plan)?;
@@ -217,13 +237,6 @@ pub(crate) fn prepare(
         let ran = ran.filter(|ran| ran.state == State::Done);
         planned.last_took = ran.map(|ran| ran.duration).or(planned.last_took);
     }
-    let (resumed, cells) = match request.start {
-        RunStart::First | RunStart::Copied => (Vec::new(), cells),
-        RunStart::Resume => {
-            must_be_same_sources(&opened, &source)?;
-            resume(&past, cells, &source)
-        }
-    };
     let is_one_of = |ran: &RanCell, cells: &[PlannedCell]| {
         cells.iter().any(|cell| ran.is_of(cell.cell.id.as_deref(), cell.cell.index))
     };

@@ -165,6 +165,20 @@ pub(crate) fn parameters(
     Some(set(None, "papermill", &Value::Object(noted)))
 }
 
+/// The marks that make Jupyter hide the sources of code cells, for cells that do not have them.
+pub(crate) fn hidden_sources(notebook: &Notebook) -> Vec<EditOp> {
+    let code = notebook.cells().filter(|cell| cell.kind() == Some(CellKind::Code));
+    let hidden = |cell: CellView<'_>| {
+        let old = metadata(cell.metadata_json());
+        let mut jupyter =
+            old.get("jupyter").and_then(Value::as_object).cloned().unwrap_or_default();
+        let before = jupyter.insert("source_hidden".to_owned(), json!(true));
+        let cell = Some(CellRef::Index(cell.index() as i64));
+        (before != Some(json!(true))).then(|| set(cell, "jupyter", &Value::Object(jupyter)))
+    };
+    code.filter_map(hidden).collect()
+}
+
 /// Notes a run in its notebook, and marks the cell that failed.
 pub(crate) fn whole(stamps: Stamps, notebook: &Notebook, run: &Whole<'_>) -> Vec<EditOp> {
     if stamps != Stamps::Papermill {

@@ -134,6 +134,32 @@ async fn needed_cells_run_first() {
     rig.desk.engine.shutdown().await;
 }
 
+/// A new kernel lacks what the finished cells have made: those that the rest needs run again, and no others.
+#[tokio::test]
+async fn a_resumed_run_first_runs_what_the_rest_needs() {
+    let rig = Rig::new();
+    rig.code(&[
+        "x = 1",
+        "big = open('log', 'a').write('1')",
+        "y = x + 1",
+        "open('fixed'); print(y)",
+    ]);
+    assert_eq!(rig.run(rig.request()).await.state, State::Error);
+    rig.desk.touch("fixed");
+    let resumed = RunRequest { start: RunStart::Resume, ..rig.request() };
+    let run = rig.run(in_new_kernel(resumed.clone())).await;
+    let needed = |name: &str, by| StaleReason::Needed { name: Some(name.to_owned()), by };
+    let wanted = [(0, needed("x", 2)), (2, needed("y", 3)), (3, StaleReason::Chosen)];
+    assert_eq!((run.state, ran(&run)), (State::Done, wanted.to_vec()));
+    assert_eq!(run.notebook.map(|notebook| notebook.resumed), Some(vec![0, 1, 2]));
+    assert_eq!(rig.shown(3), ["2\n"]);
+    let log = std::fs::read_to_string(rig.desk.dir.path().join("log")).expect("a log");
+    assert_eq!(log, "1", "a cell that nothing needs did not run again");
+    let done = rig.run(in_new_kernel(resumed)).await;
+    assert!((done.state, ran(&done).len()) == (State::Done, 0), "{done:?}");
+    rig.desk.engine.shutdown().await;
+}
+
 /// Cells that have never run are needed, too.
 #[tokio::test]
 async fn needed_cells_of_a_new_notebook_run_first() {

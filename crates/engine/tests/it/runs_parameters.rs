@@ -165,10 +165,12 @@ async fn a_run_with_values_is_taken_up() {
     assert_eq!(report.state, State::Error);
     std::fs::write(rig.desk.dir.path().join("go"), "").unwrap();
     let report = rig.run(ask(1, RunStart::Resume)).await;
-    assert_eq!((report.state, report.cells.len()), (State::Done, 1), "{report:?}");
+    let cells = report.without_left_out().cells.len();
+    assert_eq!((report.state, cells), (State::Done, 1), "{report:?}");
     let other = rig.run(ask(2, RunStart::Resume)).await;
     // The values and all cells after them.
-    assert_eq!((other.state, other.cells.len()), (State::Done, 3), "{other:?}");
+    let cells = other.without_left_out().cells.len();
+    assert_eq!((other.state, cells), (State::Done, 3), "{other:?}");
     let none = RunRequest { parameters: Parameters::default(), ..ask(0, RunStart::Resume) };
     assert_eq!(rig.run(none).await.state, State::Done);
     rig.desk.engine.shutdown().await;

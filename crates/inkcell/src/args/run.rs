@@ -119,6 +119,19 @@ pub(crate) struct Run {
     pub(crate) verbose: bool,
     #[command(flatten)]
     pub(crate) parameters: ParameterArgs,
+    /// Print the outputs of the cells to standard error as they come
+    #[arg(long, help_heading = "Output", conflicts_with_all = ["inspect", "detach"])]
+    pub(crate) log_output: bool,
+    /// Write the notebook with its parameters, and run nothing
+    #[arg(
+        long,
+        help_heading = "Output",
+        conflicts_with_all = ["inspect", "resume", "detach", "keep", "session", "share_prefix"]
+    )]
+    pub(crate) prepare_only: bool,
+    /// Hide the code in the written notebook when Jupyter shows it
+    #[arg(long, help_heading = "Output", conflicts_with = "inspect")]
+    pub(crate) report_mode: bool,
 }
 
 impl Run {
@@ -197,7 +210,7 @@ impl BatchArgs {
 /// More kernels than this is a slip.
 const MOST: usize = 4096;
 
-fn jobs(given: &str) -> Result<usize, String> {
+pub(super) fn jobs(given: &str) -> Result<usize, String> {
     match given.parse() {
         Ok(jobs @ 1..=MOST) => Ok(jobs),
         _ => Err(format!("it is a number from 1 to {MOST}")),

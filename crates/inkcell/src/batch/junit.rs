@@ -7,6 +7,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
+use serde_json::{Map, Value};
+
 use super::report::{BatchReport, Fate, RowReport, Try};
 use crate::exit::Exit;
 use crate::words;
@@ -19,7 +21,7 @@ pub(crate) fn junit(report: &BatchReport) -> String {
     let sums = format!(
         "tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\" time=\"{}\"",
         counts.all,
-        time(report.took)
+        seconds(report.took)
     );
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     out.push_str(&format!("<testsuites name=\"inkcell\" {sums}>\n"));
@@ -67,9 +69,9 @@ fn case(row: &RowReport, out: &mut String) {
     let _ = write!(
         out,
         "    <testcase classname=\"{class}\" name=\"{name}\" file=\"{file}\" time=\"{}\"",
-        time(took)
+        seconds(took)
     );
-    let mut body = String::new();
+    let mut body = properties(&row.row.parameters);
     let earlier = row.tries.split_last().map_or(&[][..], |(_, earlier)| earlier);
     match (of(row), row.last()) {
         (Kind::Passed, _) => {
@@ -99,6 +101,20 @@ fn case(row: &RowReport, out: &mut String) {
     }
 }
 
+/// The parameters of a row. XML has no numbers, so they are written as JSON does it.
+fn properties(parameters: &Map<String, Value>) -> String {
+    if parameters.is_empty() {
+        return String::new();
+    }
+    let property = |(name, value): (&String, &Value)| {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let (name, text) = (escaped(name), escaped(&text));
+        format!("        <property name=\"{name}\" value=\"{text}\"/>\n")
+    };
+    let all: String = parameters.iter().map(property).collect();
+    format!("      <properties>\n{all}      </properties>\n")
+}
+
 fn element(tag: &str, one: &Try, out: &mut String) {
     let (kind, message, details) = match &one.error {
         Some(trouble) => {
@@ -117,12 +133,12 @@ fn element(tag: &str, one: &Try, out: &mut String) {
     ));
 }
 
-fn time(time: Duration) -> String {
+pub(crate) fn seconds(time: Duration) -> String {
     format!("{:.3}", time.as_secs_f64())
 }
 
 /// Text for XML. Characters that XML forbids, even escaped, are shown by their numbers.
-fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for sign in text.chars() {
         match sign {
@@ -144,8 +160,32 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::tests::{report, row, tried};
+    use super::super::report::tests::{report, tried};
     use super::*;
+
+    /// Numbers stay numbers, and texts are written without quotes.
+    #[test]
+    fn parameters_are_properties() {
+        let tries = vec![tried(Exit::Ok, None)];
+        let mut one = super::super::report::tests::row("a.ipynb", Fate::Ok, tries);
+        one.row.parameters.insert("name".to_owned(), "a \"b\"".into());
+        let text = junit(&report(vec![one]));
+        let wanted = "time=\"1.500\">
+      <properties>
+        <property name=\"year\" value=\"2022\"/>
+        <property name=\"name\" value=\"a &quot;b&quot;\"/>
+      </properties>
+    </testcase>
+";
+        assert!(text.contains(wanted), "{text}");
+    }
+
+    /// A row without parameters.
+    fn row(name: &str, fate: Fate, tries: Vec<Try>) -> RowReport {
+        let mut row = super::super::report::tests::row(name, fate, tries);
+        row.row.parameters.clear();
+        row
+    }
 
     #[test]
     fn every_fate_has_its_element() {

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use serde_json::{Map, Value};
 use thiserror::Error;
 
 use super::matrix::Matrix;
@@ -20,6 +21,8 @@ pub(crate) struct Row {
     pub(crate) output: Option<String>,
     /// The parameters of the matrix, as they were written.
     pub(crate) values: Vec<(String, String)>,
+    /// All parameters with their types, for reports.
+    pub(crate) parameters: Map<String, Value>,
 }
 
 impl Row {
@@ -99,7 +102,8 @@ pub(crate) fn rows(
                 let all: Vec<_> = values.iter().chain(naming.fixed).cloned().collect();
                 template.fill(input, rows.len(), &all)
             });
-            let row = Row { input: input.clone(), output, values: values.clone() };
+            let (values, parameters) = (values.clone(), Map::new());
+            let row = Row { input: input.clone(), output, values, parameters };
             if let Some(output) = &row.output {
                 if !output.ends_with(".ipynb") {
                     return Err(PlanError::NoNotebook { output: output.clone() });

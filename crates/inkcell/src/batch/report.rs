@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::plan::Row;
 use crate::exit::Exit;
@@ -102,6 +102,21 @@ pub(crate) struct Trouble {
     pub(crate) details: String,
 }
 
+/// A line of the report for people.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ReportLine {
+    pub(crate) tone: Tone,
+    pub(crate) text: String,
+}
+
+/// What a line of the report is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Tone {
+    Bad,
+    Counts,
+    Plain,
+}
+
 fn code<S: Serializer>(exit: &Exit, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_u8(*exit as u8)
 }
@@ -131,11 +146,10 @@ impl RowReport {
     }
 
     pub(crate) fn to_json(&self) -> Value {
-        let values = self.row.values.iter().map(|(name, value)| (name.clone(), json!(value)));
         json!({
             "path": self.row.input,
             "written": self.row.output.as_ref().unwrap_or(&self.row.input),
-            "parameters": values.collect::<Map<String, Value>>(),
+            "parameters": self.row.parameters,
             "status": self.fate,
             "tries": self.tries,
         })
@@ -194,8 +208,10 @@ impl BatchReport {
     }
 
     /// The report for people: the failures, then the counts. `time` formats a duration.
-    pub(crate) fn lines(&self, time: impl Fn(Duration) -> String) -> Vec<String> {
+    pub(crate) fn lines(&self, time: impl Fn(Duration) -> String) -> Vec<ReportLine> {
         let mut lines = Vec::new();
+        let bad = |text: String| ReportLine { tone: Tone::Bad, text };
+        let plain = |text: String| ReportLine { tone: Tone::Plain, text };
         for row in &self.rows {
             let again = match row.tries.len() {
                 0 | 1 => "",
@@ -205,15 +221,17 @@ impl BatchReport {
             let name = row.row.name();
             match (row.fate, row.last().and_then(|last| last.error.as_ref())) {
                 (Fate::Failed, Some(trouble)) => {
-                    lines.push(format!("failed{again}: {name}: {}", trouble.message));
+                    lines.push(bad(format!("failed{again}: {name}: {}", trouble.message)));
                 }
-                (Fate::Failed, None) => lines.push(format!("failed{again}: {name}")),
+                (Fate::Failed, None) => lines.push(bad(format!("failed{again}: {name}"))),
                 (Fate::FailedCells, Some(trouble)) => {
                     let failed = row.last().map_or(0, |last| last.failed_cells);
                     let failed = count(failed, "failed cell");
-                    lines.push(format!("{failed}{again}: {name}: {}", trouble.message));
+                    lines.push(bad(format!("{failed}{again}: {name}: {}", trouble.message)));
                 }
-                (Fate::Ok, _) if !again.is_empty() => lines.push(format!("ok{again}: {name}")),
+                (Fate::Ok, _) if !again.is_empty() => {
+                    lines.push(plain(format!("ok{again}: {name}")))
+                }
                 _ => {}
             }
         }
@@ -236,9 +254,10 @@ impl BatchReport {
                 parts.push(format!("{count} {word}"));
             }
         }
-        lines.push(format!("{} in {}", parts.join(", "), time(self.took)));
-        lines.extend(self.notes.iter().map(|note| format!("note: {note}")));
-        lines.extend(self.notes_of_rows());
+        let text = format!("{} in {}", parts.join(", "), time(self.took));
+        lines.push(ReportLine { tone: Tone::Counts, text });
+        lines.extend(self.notes.iter().map(|note| plain(format!("note: {note}"))));
+        lines.extend(self.notes_of_rows().into_iter().map(plain));
         lines
     }
 
@@ -264,6 +283,8 @@ impl BatchReport {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use serde_json::Map;
+
     use super::*;
 
     pub(in crate::batch) fn tried(exit: Exit, trouble: Option<&str>) -> Try {
@@ -285,7 +306,8 @@ pub(super) mod tests {
 
     pub(in crate::batch) fn row(name: &str, fate: Fate, tries: Vec<Try>) -> RowReport {
         let values = vec![("year".to_owned(), "2022".to_owned())];
-        let row = Row { input: name.to_owned(), output: None, values };
+        let parameters = Map::from_iter([("year".to_owned(), json!(2022))]);
+        let row = Row { input: name.to_owned(), output: None, values, parameters };
         RowReport { row, fate, tries }
     }
 
@@ -336,7 +358,9 @@ pub(super) mod tests {
             "6 notebooks: 2 ok, 1 with failed cells, 1 failed, 1 done before, 1 not run in 3 s",
             "note: a note",
         ];
-        assert_eq!(all.lines(|time| format!("{} s", time.as_secs())), wanted);
+        let lines = all.lines(|time| format!("{} s", time.as_secs()));
+        assert_eq!(lines.iter().map(|line| &*line.text).collect::<Vec<_>>(), wanted);
+        assert_eq!((lines[0].tone, lines[3].tone), (Tone::Bad, Tone::Counts));
     }
 
     /// Issue 21, 13: notes about the widgets, the kernel or the parameters of a notebook.
@@ -351,7 +375,8 @@ pub(super) mod tests {
             [("a", &["x"][..]), ("a", &["x", "y"]), ("b", &[]), ("c", &["x"]), ("d", &["x"])];
         let mut all = report(rows.into_iter().map(|(name, texts)| noted(name, texts)).collect());
         all.notes.clear();
-        let lines = all.lines(|_| String::new());
+        let lines = all.lines(|_| String::new()).into_iter().map(|line| line.text);
+        let lines: Vec<String> = lines.collect();
         assert_eq!(lines[1..], ["note: a and 2 more: x", "note: a: y"]);
         assert_eq!(all.to_json()["notebooks"][1]["tries"][0]["notes"], json!(["x", "y"]));
     }
@@ -365,7 +390,7 @@ pub(super) mod tests {
         assert_eq!(value["exit"], 124);
         assert_eq!(value["counts"]["failed"], 1);
         let one = &value["notebooks"][0];
-        assert_eq!(one["parameters"], json!({"year": "2022"}));
+        assert_eq!(one["parameters"], json!({"year": 2022}));
         assert_eq!(one["written"], "b.ipynb");
         assert_eq!(one["tries"][0]["exit"], 124);
         assert_eq!(one["tries"][0]["seconds"], 1.5);

@@ -3,9 +3,11 @@
 //! Owns where the notebook comes from and goes to, and the meaning of a signal. The engine runs and saves;
 //! `view/run` shows.
 
+mod again;
 mod arguments;
 mod batch;
 mod inspect;
+mod missing_module;
 mod parameters;
 mod piped;
 mod served;
@@ -18,7 +20,7 @@ use std::time::{Duration, Instant};
 use inkcell_engine::GatewayChoice;
 use inkcell_engine::api::{
     CellChoice, CellKernel, KernelMode, NeededCells, OnError, OnOpen, Problem, PythonReport,
-    Reading, RunRequest, RunStart, Stamps,
+    Reading, RunExtent, RunRequest, RunStart, SourceDisplay, Stamps,
 };
 use inkcell_engine::kernel::BackendKind;
 use inkcell_engine::notebook::Parameters;
@@ -35,7 +37,8 @@ use crate::host::{self, Ask, Attention, Detachment, HostEvent, Life, RunAsk};
 use crate::output::Output;
 
 use crate::settings::Settings;
-use crate::view::run::{Answer, Following, Progress};
+use crate::view::paint::{Colour, Look};
+use crate::view::run::{Advice, Answer, Following, Manner, Progress};
 use crate::words;
 
 use piped::StdinNotebook;
@@ -183,7 +186,7 @@ fn request(
     }
     RunRequest {
         path: copy.map_or_else(|| args.path.clone(), |path| path.display().to_string()),
-        output: args.output.clone().filter(|output| output != PIPE),
+        output: None,
         cells: CellChoice {
             list: args.cells.clone(),
             from: args.from.clone(),
@@ -226,6 +229,11 @@ fn request(
             _ if args.force => OnOpen::Write,
             _ => OnOpen::Refuse,
         },
+        extent: if args.prepare_only { RunExtent::Preparation } else { RunExtent::Cells },
+        sources: match args.report_mode {
+            true => SourceDisplay::Hidden,
+            false => SourceDisplay::AsBefore,
+        },
     }
 }
 
@@ -260,9 +268,15 @@ fn conduct(
         _ => Target::new(Client::local(python::engine(settings)?, settings, Life::OneCall)?),
     };
     whom.report_silent(output);
+    let output_file = batch::output(args, &parameters)?;
+    let mut progress = Progress::new(manner(args, (following, answer), &parameters, settings));
     let life = whom.client.found().map_or(RunLife::Ours, |host| RunLife::Elsewhere(host.clone()));
     let ask = RunAsk {
-        request: RunRequest { parameters, ..request(args, given, (session, whom.cwd), settings) },
+        request: RunRequest {
+            parameters,
+            output: output_file,
+            ..request(args, given, (session, whom.cwd), settings)
+        },
         kernel: (&args.kernel).into(),
         state: match given {
             NotebookSource::Piped(piped) => Some(piped.folder.path().to_owned()),
@@ -276,6 +290,7 @@ fn conduct(
         },
         detached: if args.detach { Detachment::Yes } else { Detachment::No },
         copied_from: None,
+        shows_outputs: args.log_output,
     };
     let stopping = Stopping::listen(life)?;
     let asked = whom.client.ask(Ask::Run(ask))?;
@@ -286,10 +301,6 @@ fn conduct(
     let reading = std::thread::Builder::new().name("reader".to_owned());
     let reading = reading.spawn(move || read(asked, served, &settled, &news));
     reading.map_err(Failure::of_thread)?;
-    let mut progress = match settings.can_draw() {
-        true => Progress::new(following),
-        false => Progress::new(following).without_drawing(),
-    };
     let (done, put) = follow(&heard, &stopping, &mut progress, output);
     let mut report = match done {
         Ok(report) => *report,
@@ -315,7 +326,8 @@ fn conduct(
     if let Some(failure) = client::not_begun(&report) {
         return Err(failure);
     }
-    let shown = progress.end(&report, began.elapsed(), output, answer);
+    let hint = missing_module::advice(&report, &settings.program_folders());
+    let shown = progress.end(&report, began.elapsed(), hint.as_deref());
     let whereabouts = match given {
         NotebookSource::Served(served) if put.is_ok() && following == Following::Lines => {
             served.notebook.whereabouts()
@@ -340,6 +352,34 @@ fn conduct(
         (None, Some(lost)) => Err(lost),
         (None, None) => Ok(Exit::of_state(report.state)),
     }
+}
+
+/// Where and how the run is shown.
+fn manner(
+    args: &Run,
+    (following, answer): (Following, Answer),
+    parameters: &Parameters,
+    settings: &Settings,
+) -> Manner {
+    let stderr = Look::of(std::io::stderr(), colour(settings));
+    Manner {
+        following,
+        answer,
+        stdout: Look::of(std::io::stdout(), colour(settings)),
+        stderr,
+        advice: match settings.is_in_ci() {
+            true => Advice::Unwanted,
+            false => Advice::Wanted { resume: again::resumed(args, settings) },
+        },
+        can_draw: settings.can_draw() && stderr.width.is_some(),
+        shows_outputs: args.log_output,
+        parameters: batch::as_json(parameters).into(),
+        is_preparation: args.prepare_only,
+    }
+}
+
+fn colour(settings: &Settings) -> Colour {
+    if settings.may_colour() { Colour::On } else { Colour::Off }
 }
 
 /// Why the outputs are not in the file, and what happens to them.
@@ -389,6 +429,7 @@ fn follow(
             Ok(News::Done(ended)) => return *ended,
             Ok(News::Event(event)) => match *event {
                 HostEvent::Aside(line) => output.aside(&line),
+                HostEvent::Missed(events) => output.aside(&words::run::missed_outputs(events)),
                 event => event.news().into_iter().for_each(|news| progress.apply(news)),
             },
             Err(mpsc::RecvTimeoutError::Timeout) => {}

@@ -274,6 +274,7 @@ fn ran(
         state: Some(copy.folder.path().to_owned()),
         copy_of: Some(path.to_owned()),
         copied_from: None,
+        shows_outputs: false,
         attention: Attention::Quiet,
         detached: Detachment::No,
     };

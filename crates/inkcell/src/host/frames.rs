@@ -127,6 +127,9 @@ pub(crate) struct RunAsk {
     /// The session whose kernel is copied for it, instead of a new kernel.
     #[serde(default)]
     pub(crate) copied_from: Option<SessionName>,
+    /// Set if the caller shows the outputs as they come.
+    #[serde(default)]
+    pub(crate) shows_outputs: bool,
 }
 
 /// A client that speaks the Model Context Protocol.

@@ -36,7 +36,8 @@ pub(super) async fn answer(
     ask: RunAsk,
     talk: Talk,
 ) -> Result<PythonDone, Failure> {
-    let RunAsk { request, kernel, state, copy_of, attention, detached, copied_from } = ask;
+    let RunAsk { request, kernel, state, copy_of, attention, detached, copied_from, shows_outputs } =
+        ask;
     let (engine, settings) = (&caller.engine, &caller.settings);
     let path = request.path.clone();
     let refused = |error: EngineError| refused(&error, &path, copy_of.as_deref());
@@ -51,7 +52,11 @@ pub(super) async fn answer(
         clock: SystemTime::now,
         cheap_save: CHEAP_SAVE,
     };
+    let output = request.output.clone();
     let opened = opened_run(request, &files).await.map_err(&refused)?;
+    if let Some(output) = &output {
+        files.notebooks.make_folder_of(output).map_err(&refused)?;
+    }
     let choose = async {
         let resolved = engine.resolve(&opened.session_ref(), opened.mode()).await?;
         match &copied_from {
@@ -81,7 +86,9 @@ pub(super) async fn answer(
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let settled = call.settled();
-    tokio::pin!(settled);
+    let outputs = pass_on(call.watch(Seq(0)), &talk);
+    tokio::pin!(settled, outputs);
+    let mut is_passed_on = !shows_outputs;
     let report = loop {
         tokio::select! {
             biased;
@@ -92,6 +99,7 @@ pub(super) async fn answer(
                 call.cancel();
             }
             () = line.hear(&mut watch) => {}
+            () = &mut outputs, if !is_passed_on => is_passed_on = true,
             _ = tick.tick() => {
                 let now = call.report();
                 if tell_news(&talk, &mut seen, &now) {
@@ -104,7 +112,33 @@ pub(super) async fn answer(
     if host.life == Life::OneCall {
         host.engine.shutdown().await;
     }
+    if !is_passed_on {
+        outputs.await;
+    }
     Ok(done(report))
+}
+
+/// Sends the client the outputs of all cells. A client that reads slowly falls behind, and holds nothing else up.
+async fn pass_on(mut watch: Watch<CallEvent>, talk: &Talk) {
+    while let Some(item) = watch.next().await {
+        match item {
+            JournalItem::Entry(_, (cell, event)) if is_output(&event) => {
+                talk.tell(HostEvent::Exec { cell, event }).await;
+            }
+            JournalItem::Entry(..) => {}
+            JournalItem::Gap { missed } => talk.tell(HostEvent::Missed(missed)).await,
+        }
+    }
+}
+
+fn is_output(event: &ExecEvent) -> bool {
+    matches!(
+        event,
+        ExecEvent::Stream { .. }
+            | ExecEvent::Display { .. }
+            | ExecEvent::UpdateDisplay { .. }
+            | ExecEvent::Result { .. }
+    )
 }
 
 /// Reports the cells that have made progress, as far as the client has room: it gets everything at the end, and the

@@ -176,10 +176,13 @@ impl Settings {
         match read.word(Key::HostUse) {
             "on" => true,
             "off" => false,
-            _ => {
-                self.surroundings.get("CI").is_none_or(|value| value.is_empty() || value == "false")
-            }
+            _ => !self.is_in_ci(),
         }
+    }
+
+    /// Returns whether the command runs in continuous integration, where advice has no reader.
+    pub(crate) fn is_in_ci(&self) -> bool {
+        self.surroundings.get("CI").is_some_and(|value| !value.is_empty() && value != "false")
     }
 
     /// The idle time after which the host that commands share ends.

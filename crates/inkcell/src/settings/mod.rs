@@ -234,6 +234,12 @@ impl Settings {
         std::env::split_paths(path).collect()
     }
 
+    /// The words of the command line, without the program.
+    pub(crate) fn typed_words(&self) -> Vec<String> {
+        let words = std::env::args_os().skip(1);
+        words.map(|word| word.to_string_lossy().into_owned()).collect()
+    }
+
     /// The executable of this process.
     pub(crate) fn program(&self) -> std::io::Result<PathBuf> {
         std::env::current_exe()

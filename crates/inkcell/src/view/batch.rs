@@ -3,20 +3,21 @@
 //! Owns the messages on the way. The final report belongs to `crate::batch`. It must not know how rows are run.
 
 use std::collections::{BTreeMap, HashSet};
-use std::io::{self, IsTerminal as _};
+use std::io;
 use std::time::{Duration, Instant};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::fold::{CallNews, CallView};
-use super::run::{Following, cut, duration};
-use crate::batch::{Again, BatchReport, Row, Try};
+use super::run::{Following, duration};
+use crate::batch::{Again, BatchReport, Row, Tone, Try};
 use crate::output::{Output, Stream};
-use crate::view::paint::{Frame, Line, Repaint, Role, Size};
+use crate::view::paint::{Colour, Frame, Line, Look, Repaint, Role, Size, Wrap, fit, wrap};
 use crate::words;
 
 pub(crate) struct Board {
     following: Following,
+    looks: Looks,
     rows: Vec<Row>,
     live: Option<Repaint>,
     running: BTreeMap<usize, Now>,
@@ -29,6 +30,15 @@ pub(crate) struct Board {
     painted: Option<Instant>,
 }
 
+/// How a batch appears on our two streams.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Looks {
+    pub(crate) stdout: Look,
+    pub(crate) stderr: Look,
+    /// True if standard error is a terminal that can be painted on.
+    pub(crate) can_draw: bool,
+}
+
 /// State of a running row.
 struct Now {
     began: Instant,
@@ -39,10 +49,11 @@ struct Now {
 const TICK: Duration = Duration::from_millis(100);
 
 impl Board {
-    pub(crate) fn new(following: Following, rows: Vec<Row>) -> Board {
-        let is_live = following == Following::Lines && io::stderr().is_terminal();
+    pub(crate) fn new(following: Following, rows: Vec<Row>, looks: Looks) -> Board {
+        let is_live = following == Following::Lines && looks.can_draw;
         Board {
             following,
+            looks,
             rows,
             live: is_live.then(Repaint::default),
             running: BTreeMap::new(),
@@ -53,11 +64,6 @@ impl Board {
             began: Instant::now(),
             painted: None,
         }
-    }
-
-    /// Uses plain text instead of a live block.
-    pub(crate) fn without_drawing(self) -> Board {
-        Board { live: None, ..self }
     }
 
     /// Notes that the user has asked the batch to stop.
@@ -80,7 +86,9 @@ impl Board {
     pub(crate) fn said(&mut self, line: &str, output: &mut Output) {
         if self.said.insert(line.to_owned()) && self.following != Following::Quiet {
             match &self.live {
-                Some(_) => drop(self.settle(line)),
+                Some(_) => {
+                    line.lines().for_each(|line| drop(self.settle(&Line::of(Role::Plain, line))))
+                }
                 None => output.aside(line),
             }
         }
@@ -104,13 +112,13 @@ impl Board {
         self.json("notebook_finished", row, more, output)?;
         if self.following == Following::Lines || (self.following == Following::Quiet && !is_well) {
             let line = finished(&self.rows[row], (self.ended, self.rows.len()), tried, again);
-            self.line(&line, output)?;
+            self.line(line)?;
         }
         if self.following == Following::Quiet {
             // Quiet hides progress, but not outputs that are missing from the file.
             let name = self.rows[row].name();
             for loss in tried.notes.iter().filter(|note| note.is_loss) {
-                self.line(&words::batch::note(&[&name], &loss.text), output)?;
+                self.line(Line::of(Role::Plain, &words::batch::note(&[&name], &loss.text)))?;
             }
         }
         Ok(())
@@ -122,17 +130,21 @@ impl Board {
         self.json("notebook_unchanged", row, json!({}), output)?;
         if self.following == Following::Lines {
             let (ended, all) = (self.ended, self.rows.len());
-            let line = format!("[{ended}/{all}] done before  {}", self.rows[row].name());
-            self.line(&line, output)?;
+            let mut line = progress((ended, all));
+            line.push(Role::Dim, "done before");
+            line.push(Role::Plain, &format!("  {}", self.rows[row].name()));
+            self.line(line)?;
         }
         Ok(())
     }
 
-    fn line(&mut self, line: &str, output: &mut Output) -> io::Result<()> {
+    /// Prints a line that stays.
+    fn line(&mut self, line: Line) -> io::Result<()> {
         if self.live.is_some() {
-            return self.settle(line);
+            return self.settle(&line);
         }
-        output.aside(line);
+        // A closed standard error must not stop the batch.
+        drop(Stream::stderr().write_all(self.looks.stderr.sentences(&[line]).as_bytes()));
         Ok(())
     }
 
@@ -140,15 +152,14 @@ impl Board {
         if self.following != Following::Json {
             return Ok(());
         }
-        let Row { input, output: written, values } = &self.rows[row];
-        let values = values.iter().map(|(name, value)| (name.clone(), json!(value)));
+        let Row { input, output: written, parameters, .. } = &self.rows[row];
         let mut object = json!({
             "event": event,
             "number": row + 1,
             "of": self.rows.len(),
             "path": input,
             "written": written.as_ref().unwrap_or(input),
-            "parameters": values.collect::<Map<String, Value>>(),
+            "parameters": parameters,
         });
         if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {
             object.extend(more);
@@ -167,8 +178,8 @@ impl Board {
     }
 
     /// Prints a line above the block, where it stays.
-    fn settle(&mut self, line: &str) -> io::Result<()> {
-        let lines = line.lines().map(|line| Line::of(Role::Plain, line)).collect();
+    fn settle(&mut self, line: &Line) -> io::Result<()> {
+        let lines = wrap(line, Size::of(io::stderr()).columns, Wrap::Words);
         self.paint(&Frame { lines })
     }
 
@@ -176,19 +187,21 @@ impl Board {
         let size = Size::of(io::stderr());
         let live = self.block(size);
         let Some(repaint) = &mut self.live else { return Ok(()) };
-        let bytes = repaint.paint(settled, &live, size);
+        let bytes = match self.looks.stderr.colour {
+            Colour::On => repaint.paint(settled, &live, size),
+            Colour::Off => repaint.paint(&settled.uncoloured(), &live.uncoloured(), size),
+        };
         Stream::stderr().write_all(bytes.as_bytes())
     }
 
     /// The block: a line for the whole batch, then a line for each running row.
     fn block(&self, size: Size) -> Frame {
         let width = size.columns.saturating_sub(1);
-        let mut lines = vec![self.head()];
+        let mut lines = vec![Line::of(Role::Strong, &self.head())];
         // Show the rows that fit. The head line has the total.
         let room = size.rows.saturating_sub(2).max(1);
         lines.extend(self.running.iter().take(room).map(|(row, now)| now.line(&self.rows[*row])));
-        let lines = lines.iter().map(|line| Line::of(Role::Plain, &cut(line, width)));
-        Frame { lines: lines.collect() }
+        Frame { lines: lines.iter().map(|line| fit(line, width)).collect() }
     }
 
     fn head(&self) -> String {
@@ -214,40 +227,54 @@ impl Board {
             Following::Lines => {
                 let mut lines = report.lines(duration);
                 // Messages shown on the way are not repeated.
-                lines.retain(|line| !self.said.contains(line));
-                lines.iter().try_for_each(|line| output.line(line))
+                lines.retain(|line| !self.said.contains(&line.text));
+                let painted = lines.iter().map(|line| match line.tone {
+                    Tone::Bad => Line::of(Role::Error, &line.text),
+                    Tone::Counts => Line::of(Role::Strong, &line.text),
+                    Tone::Plain => Line::of(Role::Plain, &line.text),
+                });
+                let painted: Vec<Line> = painted.collect();
+                Stream::stdout().write_all(self.looks.stdout.sentences(&painted).as_bytes())
             }
         }
     }
 }
 
 impl Now {
-    fn line(&self, row: &Row) -> String {
-        let mut line = format!("  {}  {}", row.name(), duration(self.began.elapsed()));
+    fn line(&self, row: &Row) -> Line {
+        let mut line = Line::of(Role::Plain, &format!("  {}", row.name()));
+        line.push(Role::Dim, &format!("  {}", duration(self.began.elapsed())));
         if self.call.state().is_some() {
             let at = self.call.running().map_or(self.call.ended(), |at| at + 1);
-            line.push_str(&format!("  [{at}/{}]", self.call.cells().len()));
+            let cells = self.call.cells().len();
+            line.push(Role::Plain, &format!("  {at}/{cells}"));
         }
         if !self.call.last_line().is_empty() {
-            line.push_str(&format!("  | {}", self.call.last_line()));
+            line.push(Role::Dim, &format!("  | {}", self.call.last_line()));
         }
         line
     }
 }
 
+fn progress((ended, all): (usize, usize)) -> Line {
+    let width = all.to_string().len();
+    Line::of(Role::Dim, &format!("{ended:>width$}/{all}  "))
+}
+
 /// The line for a finished row.
-fn finished(row: &Row, (ended, all): (usize, usize), tried: &Try, again: Again) -> String {
-    let took = duration(tried.took);
-    let said = match &tried.error {
-        Some(trouble) => format!("  → {}", trouble.message),
-        None => String::new(),
-    };
-    let again = if again == Again::Yes { ", is tried again" } else { "" };
-    format!(
-        "[{ended}/{all}] {}{again} {took}  {}{said}",
-        tried.status.replace('_', " "),
-        row.name()
-    )
+fn finished(row: &Row, ended: (usize, usize), tried: &Try, again: Again) -> Line {
+    let mut line = progress(ended);
+    let role = if tried.error.is_none() { Role::Success } else { Role::Error };
+    line.push(role, &tried.status.replace('_', " "));
+    if again == Again::Yes {
+        line.push(Role::Plain, ", is tried again");
+    }
+    line.push(Role::Dim, &format!("  {}", duration(tried.took)));
+    line.push(Role::Plain, &format!("  {}", row.name()));
+    if let Some(trouble) = &tried.error {
+        line.push(Role::Error, &format!("  → {}", trouble.message));
+    }
+    line
 }
 
 #[cfg(test)]
@@ -257,7 +284,8 @@ mod tests {
     use crate::exit::Exit;
 
     fn row(name: &str) -> Row {
-        Row { input: name.to_owned(), output: None, values: vec![("y".to_owned(), "1".to_owned())] }
+        let values = vec![("y".to_owned(), "1".to_owned())];
+        Row { input: name.to_owned(), output: None, values, parameters: serde_json::Map::new() }
     }
 
     #[test]
@@ -271,8 +299,8 @@ mod tests {
             error: None,
             notes: Vec::new(),
         };
-        let line = finished(&row("a.ipynb"), (1, 3), &tried, Again::No);
-        assert_eq!(line, "[1/3] ok 1.2 s  a.ipynb [y=1]");
+        let line = finished(&row("a.ipynb"), (1, 3), &tried, Again::No).text();
+        assert_eq!(line, "1/3  ok  1.2 s  a.ipynb [y=1]");
         tried.status = "timed_out";
         tried.error = Some(Trouble {
             kind: "timed_out".to_owned(),
@@ -280,14 +308,15 @@ mod tests {
             cell: Some(2),
             details: String::new(),
         });
-        let line = finished(&row("a.ipynb"), (1, 3), &tried, Again::Yes);
-        assert_eq!(line, "[1/3] timed out, is tried again 1.2 s  a.ipynb [y=1]  → cell 2: late");
+        let line = finished(&row("a.ipynb"), (1, 3), &tried, Again::Yes).text();
+        assert_eq!(line, "1/3  timed out, is tried again  1.2 s  a.ipynb [y=1]  → cell 2: late");
     }
 
     /// The block has one line for the batch and one for each running row, none wider than the terminal.
     #[test]
     fn the_block_has_a_line_for_each_that_runs() {
-        let mut board = Board::new(Following::Quiet, vec![row("a.ipynb"), row("b.ipynb")]);
+        let looks = Looks { stdout: Look::PLAIN, stderr: Look::PLAIN, can_draw: false };
+        let mut board = Board::new(Following::Quiet, vec![row("a.ipynb"), row("b.ipynb")], looks);
         for at in 0..2 {
             let mut call = CallView::new(Vec::new());
             call.apply(CallNews::Line(&"x".repeat(100)));

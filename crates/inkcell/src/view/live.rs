@@ -162,9 +162,7 @@ impl Show for Live {
 
 /// The final lines on standard error.
 pub(crate) fn last_words(summary: &Summary, colour: Colour) -> String {
-    // A traceback contains the exception's text, which comes from the program, so it needs the filter too.
-    let whole = |error| TerminalText::whole(&still(&traceback(error, colour)), colour);
-    let error = summary.error().map(whole);
+    let error = summary.error().map(|error| painted_traceback(error, colour));
     let mut text = error.unwrap_or_default();
     if let Some(sentence) = summary.sentence() {
         push_lines(&mut text, &format!("error: {sentence}"));
@@ -176,6 +174,12 @@ pub(crate) fn last_words(summary: &Summary, colour: Colour) -> String {
         push_lines(&mut text, &format!("note: {note}"));
     }
     text
+}
+
+/// A traceback for a terminal. It contains the exception's text, which comes from the program, so it needs the filter
+/// too.
+pub(in crate::view) fn painted_traceback(error: &PyError, colour: Colour) -> String {
+    TerminalText::whole(&still(&traceback(error, colour)), colour)
 }
 
 /// Makes carriage returns and backspaces visible. In output they draw progress bars, but in a traceback they hide

@@ -2,33 +2,36 @@
 //!
 //! Owns the lines about a run. It must not know how cells run: it takes reports and events and returns text.
 
-use std::io::{self, IsTerminal};
+use std::io;
 use std::time::{Duration, Instant};
 
 use inkcell_engine::StaleReason;
-use inkcell_engine::api::{CellReport, EndReport, PythonReport, State, WriteBack};
+use inkcell_engine::api::{CellReport, PythonReport, State, WriteBack};
 use inkcell_engine::notebook::first_line;
 use serde_json::Value;
 
-use super::ending::{exception, status};
 use super::fold::{CallNews, CallView};
-use crate::batch::Trouble;
-use crate::output::{Output, Stream, count, plain_json, visible};
-use crate::setup::quoted;
+use crate::output::{Stream, plain_json};
+use crate::view::paint::{Line, Look, Role};
 use crate::words;
 use crate::words::run::{cell_name, missing, notes, notes_beside_errors, said_beside};
 
+mod failure;
 mod json;
+mod output_log;
 mod status_line;
+mod summary;
 mod table;
 
-use status_line::StatusLine;
-pub(super) use status_line::cut;
+pub(crate) use failure::{trouble, trouble_of};
+use output_log::OutputLog;
+pub(crate) use status_line::StatusLine;
+use table::Table;
 
 /// How to show progress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Following {
-    /// A live line on a terminal, or a line for each finished cell elsewhere.
+    /// A live line on a terminal and a table at the end, or a row for each finished cell elsewhere.
     Lines,
     /// No progress. Only problems are shown.
     Quiet,
@@ -36,9 +39,40 @@ pub(crate) enum Following {
     Json,
 }
 
+/// Where a run is shown, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct Manner {
+    pub(crate) following: Following,
+    pub(crate) answer: Answer,
+    pub(crate) stdout: Look,
+    pub(crate) stderr: Look,
+    pub(crate) advice: Advice,
+    /// True if standard error is a terminal that can be painted on.
+    pub(crate) can_draw: bool,
+    /// True if outputs are shown as they come.
+    pub(crate) shows_outputs: bool,
+    /// The values of the run, an object.
+    pub(crate) parameters: Value,
+    /// True if the notebook is only written, and no cell runs.
+    pub(crate) is_preparation: bool,
+}
+
+/// Whether the end of a run suggests a next step.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Advice {
+    Unwanted,
+    Wanted {
+        /// The command that goes on with a run that was cut short, if there is one.
+        resume: Option<String>,
+    },
+}
+
 pub(crate) struct Progress {
-    following: Following,
+    manner: Manner,
     status: Option<StatusLine>,
+    /// The rows of cells that have ended, if they come one by one.
+    table: Option<Table>,
+    log: Option<OutputLog>,
     /// Number of cells already announced as started, and as finished.
     begun: usize,
     ended: usize,
@@ -48,11 +82,16 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub(crate) fn new(following: Following) -> Progress {
-        let is_live = following == Following::Lines && io::stderr().is_terminal();
+    pub(crate) fn new(manner: Manner) -> Progress {
+        // A live line would cut the outputs in pieces.
+        let is_live =
+            manner.following == Following::Lines && manner.can_draw && !manner.shows_outputs;
+        let log = manner.shows_outputs.then(|| OutputLog::new(manner.stderr));
         Progress {
-            following,
+            log,
+            manner,
             status: is_live.then(StatusLine::default),
+            table: None,
             begun: 0,
             ended: 0,
             call: CallView::new(Vec::new()),
@@ -61,14 +100,13 @@ impl Progress {
         }
     }
 
-    /// Uses plain text instead of a live line.
-    pub(crate) fn without_drawing(self) -> Progress {
-        Progress { status: None, ..self }
-    }
-
     pub(crate) fn apply(&mut self, news: CallNews<'_>) {
         if matches!(news, CallNews::Line("")) {
             self.cell_began = Instant::now();
+        }
+        if let (Some(log), CallNews::Event(at, event)) = (&mut self.log, news) {
+            log.take(&self.call.reports(), at, event);
+            return;
         }
         self.call.apply(news);
     }
@@ -84,9 +122,12 @@ impl Progress {
         let Some(status) = &mut self.status else { return Ok(()) };
         let Some(number) = self.call.running() else { return Ok(()) };
         let took = self.cell_began.elapsed();
-        let text = now(&self.call.reports(), number, took, self.call.last_line());
-        let stopping = if self.is_stopping { words::call::STOPPING } else { "" };
-        status.show(&format!("{stopping}{text}"))
+        let mut line = Line::default();
+        if self.is_stopping {
+            line.push(Role::Warning, words::call::STOPPING);
+        }
+        let line = now(line, (&self.call.reports()[..], number), took, self.call.last_line());
+        status.show(&line, self.manner.stderr.colour)
     }
 
     /// Announces cells that started or finished since the last call.
@@ -96,14 +137,19 @@ impl Progress {
         let mut number = cells[..self.ended].iter().filter(|cell| !cell.is_left_out()).count();
         // A cell that vanished from the file never starts, but later cells do. So look for the last started one.
         let last = cells.iter().rposition(|cell| has_begun(cell)).map_or(0, |at| at + 1);
-        for (at, cell) in cells.into_iter().enumerate().take(last).skip(self.ended) {
+        // After the end, no cell is still to come.
+        let has_rows = self.manner.following == Following::Lines && self.status.is_none();
+        let rest = if has_rows && self.call.is_over() { table::MAX_ROWS } else { 0 };
+        let last = cells.len().min(last + rest);
+        let mut rows = Vec::new();
+        for (at, cell) in cells.iter().enumerate().take(last).skip(self.ended) {
             if cell.is_left_out() {
                 (self.begun, self.ended) = (self.begun.max(at + 1), at + 1);
                 continue;
             }
             number += 1;
             // A quick cell may start and finish between two calls. Announce both, in order.
-            if self.begun <= at && has_begun(cell) && self.following == Following::Json {
+            if self.begun <= at && has_begun(cell) && self.manner.following == Following::Json {
                 print(&json::started(number, all, cell))?;
             }
             self.begun = self.begun.max(at + 1);
@@ -114,80 +160,116 @@ impl Progress {
                 break;
             }
             self.ended = at + 1;
-            match self.following {
+            match self.manner.following {
                 Following::Json => print(&json::finished(number, all, cell))?,
                 Following::Lines if self.status.is_none() => {
-                    let line = finished_line(number, all, cell);
-                    // A closed standard error must not stop the run.
-                    let line = format!("{}\n", visible(&line));
-                    drop(Stream::stderr().write_all(line.as_bytes()));
+                    let table = self.table.get_or_insert_with(|| Table::growing(&cells));
+                    rows.push(table.row(Some((number, all)), cell));
                 }
                 Following::Lines | Following::Quiet => {}
             }
         }
-        Ok(())
+        if let (Some(log), false) = (&mut self.log, rows.is_empty()) {
+            log.end_line();
+        }
+        self.rows(&rows)
     }
 
-    /// Shows the end of the run: one JSON object, only problems, or a table with a summary.
+    /// Shows the end of the run: one JSON object, only problems, or the rows that are left with a summary.
+    /// `hint` is about the failure.
     pub(crate) fn end(
         &mut self,
         told: &PythonReport,
         took: Duration,
-        output: &mut Output,
-        answer: Answer,
+        hint: Option<&str>,
     ) -> io::Result<()> {
         self.call.apply(CallNews::Report(told));
-        self.tell_news()?;
-        let told = &*told.without_left_out();
         if let Some(status) = &mut self.status {
             status.clear()?;
         }
-        if self.following == Following::Json {
+        let news = self.tell_news();
+        let told = &*told.without_left_out();
+        if self.manner.following == Following::Json {
+            news?;
             let mut notes = notes(told);
             notes.extend(said_beside(told));
-            return print(&json::end(told, took, &notes));
+            return print(&json::end((told, &self.manner.parameters), took, (&notes[..], hint)));
         }
-        if let Some(failed) = failure(told) {
-            for line in failed.lines() {
-                output.aside(line);
-            }
+        if let Some(log) = &mut self.log {
+            log.end_line();
         }
-        if self.following == Following::Quiet {
+        if let Some(cell) = failure::stopped_at(told) {
+            aside(&failure::painted(cell, self.manner.stderr));
+        }
+        if let Some(hint) = hint {
+            let mut line = Line::of(Role::Code, "hint:");
+            line.push(Role::Plain, &format!(" {hint}"));
+            aside(&Look { width: None, ..self.manner.stderr }.rows(&[line]));
+        }
+        if self.manner.following == Following::Quiet {
             // Quiet hides progress, but not outputs that are missing from the file.
-            let said = missing(told).into_iter().chain(said_beside(told));
-            said.for_each(|note| output.aside(&format!("note: {note}")));
+            let said: Vec<Line> = missing(told)
+                .into_iter()
+                .chain(said_beside(told))
+                .map(|text| note(&text))
+                .collect();
+            aside(&self.manner.stderr.sentences(&said));
             return Ok(());
         }
-        let mut lines = table::of(told);
-        lines.push(summary(told, took));
-        let notes = notes_beside_errors(told).into_iter();
-        lines.extend(notes.map(|note| format!("note: {note}")));
-        if let Some(notebook) = &told.notebook
-            && answer == Answer::File
-            && told.cells.iter().any(is_saved)
-            && notebook.unsaved().is_none()
-        {
-            lines.extend(next(&notebook.written, told));
+        news?;
+        if self.status.is_some() {
+            self.rows(&table::of(told, self.look().width))?;
         }
-        for line in lines {
-            match answer {
-                Answer::File | Answer::Served => output.line(&line)?,
-                // The notebook itself goes to standard output.
-                Answer::Piped => output.aside(&line),
+        let written = told.notebook.as_ref().filter(|_| self.manner.is_preparation);
+        let mut lines = vec![match written {
+            Some(notebook) => Line::of(Role::Strong, &words::run::prepared(&notebook.written)),
+            None => summary::of(told, took),
+        }];
+        lines.extend(notes_beside_errors(told).into_iter().map(|text| note(&text)));
+        let step = match self.manner.answer {
+            Answer::File => summary::next_step(told, &self.manner.advice),
+            Answer::Piped | Answer::Served => None,
+        };
+        self.write(&self.look().sentences(&lines))?;
+        // The terminal wraps a command without breaking it, so that it can be copied.
+        let unwrapped = Look { width: None, ..self.look() };
+        let step = step.map(|step| unwrapped.rows(&[Line::of(Role::Plain, &step)]));
+        step.map_or(Ok(()), |step| self.write(&step))
+    }
+
+    /// The look of the remarks about the run.
+    fn look(&self) -> Look {
+        match self.manner.answer {
+            Answer::File | Answer::Served => self.manner.stdout,
+            Answer::Piped => self.manner.stderr,
+        }
+    }
+
+    fn rows(&self, rows: &[Line]) -> io::Result<()> {
+        if rows.is_empty() { Ok(()) } else { self.write(&self.look().rows(rows)) }
+    }
+
+    fn write(&self, text: &str) -> io::Result<()> {
+        match self.manner.answer {
+            Answer::File | Answer::Served => Stream::stdout().write_all(text.as_bytes()),
+            // The notebook itself goes to standard output.
+            Answer::Piped => {
+                aside(text);
+                Ok(())
             }
         }
-        Ok(())
     }
 }
 
-/// The place of the outputs, and next steps after a successful run.
-fn next(path: &str, told: &PythonReport) -> Vec<String> {
-    let name = quoted(path);
-    let last = told.cells.iter().rev().find_map(|cell| Some(cell.notebook.as_ref()?.index));
-    match last.filter(|_| told.state == State::Done) {
-        Some(last) => words::run::next_steps(path, &name, last),
-        None => vec![words::run::outputs_are_in(path, &name)],
-    }
+/// Writes remarks beside the answer. A closed standard error must not stop the run.
+fn aside(text: &str) {
+    drop(Stream::stderr().write_all(text.as_bytes()));
+}
+
+fn note(text: &str) -> Line {
+    let mut line = Line::of(Role::Warning, "note:");
+    line.push(Role::Plain, &format!(" {text}"));
+    line
 }
 
 /// Use of standard output.
@@ -236,23 +318,31 @@ pub(crate) fn duration(time: Duration) -> String {
     }
 }
 
-/// The live line: the running cell, its time, its last output, and the estimated rest of the run.
-fn now(cells: &[&CellReport], number: usize, took: Duration, last_line: &str) -> String {
-    let Some(cell) = cells.get(number) else { return String::new() };
+/// The live line: the progress of the run, the running cell, its time, the estimated rest of the run, and its last
+/// output.
+fn now(
+    mut line: Line,
+    (cells, number): (&[&CellReport], usize),
+    took: Duration,
+    last_line: &str,
+) -> Line {
+    let Some(cell) = cells.get(number) else { return line };
     let is_told = |cell: &&&CellReport| !cell.is_left_out();
     let at = cells[..=number].iter().filter(is_told).count();
     let all = cells.iter().filter(is_told).count();
-    let mut text = format!("[{at}/{all}] {} {}", cell_name(cell), duration(took));
-    match left(&cells[number..], took) {
-        Some((left, RunTimes::All)) => text.push_str(&format!(", about {} left", duration(left))),
-        Some((left, RunTimes::Some)) => text.push_str(&format!(", over {} left", duration(left))),
-        None => {}
-    }
-    text.push_str(&format!("  {}", first_line(&cell.source.code, 40)));
+    line.push(Role::Strong, &format!("{at}/{all}"));
+    line.push(Role::Plain, &format!("  {}  {}", cell_name(cell), duration(took)));
+    let left = match left(&cells[number..], took) {
+        Some((left, RunTimes::All)) => format!(", about {} left", duration(left)),
+        Some((left, RunTimes::Some)) => format!(", over {} left", duration(left)),
+        None => String::new(),
+    };
+    line.push(Role::Dim, &left);
+    line.push(Role::Plain, &format!("  {}", first_line(&cell.source.code, 40)));
     if !last_line.is_empty() {
-        text.push_str(&format!("  | {last_line}"));
+        line.push(Role::Dim, &format!("  | {last_line}"));
     }
-    text
+    line
 }
 
 /// How many of the remaining cells have a run time from before.
@@ -292,12 +382,6 @@ fn ended(cell: &CellReport) -> &'static str {
     }
 }
 
-fn finished_line(number: usize, all: usize, cell: &CellReport) -> String {
-    let (state, code) = (ended(cell), first_line(&cell.source.code, 60));
-    let took = if has_begun(cell) { duration(cell.duration) + " " } else { String::new() };
-    format!("[{number}/{all}] {} {state} {took} {code}{}", cell_name(cell), because(cell))
-}
-
 /// The reason for a cell's run, unless the caller named the cell.
 pub(super) fn reason(cell: &CellReport) -> Option<&StaleReason> {
     cell.notebook.as_ref()?.why.as_ref().filter(|why| **why != StaleReason::Chosen)
@@ -310,120 +394,6 @@ pub(super) fn is_blocked(cell: &CellReport) -> bool {
 
 fn because(cell: &CellReport) -> String {
     reason(cell).map(|why| format!("  ({})", words::freshness::why(why))).unwrap_or_default()
-}
-
-/// The cell that stopped the run.
-fn stopped_at(told: &PythonReport) -> Option<&CellReport> {
-    let is_failure = |cell: &&CellReport| {
-        matches!(
-            cell.state,
-            State::Error
-                | State::TimedOut
-                | State::InputRefused
-                | State::KernelDied
-                | State::Cancelled
-        )
-    };
-    if told.state == State::Done {
-        return None;
-    }
-    told.cells.iter().rev().find(is_failure)
-}
-
-/// The failure that stopped a run, in parts, for a report on many runs.
-pub(crate) fn trouble(told: &PythonReport) -> Option<Trouble> {
-    stopped_at(told).map(trouble_of)
-}
-
-/// The failure of a cell, in parts.
-pub(crate) fn trouble_of(cell: &CellReport) -> Trouble {
-    let position = cell.notebook.as_ref().map(|cell| cell.index);
-    let (kind, said) = match (cell.exit_status(), exception(cell)) {
-        (Some(status), _) => ("SystemExit".to_owned(), words::run::called_exit(status)),
-        (None, Some(error)) if cell.state == State::Error => {
-            let said = format!("{}: {}", error.name, error.value);
-            (error.name.clone(), first_line(said.trim_end_matches(": "), 200))
-        }
-        (None, _) => (
-            status(cell.state).to_owned(),
-            why(cell).trim_start_matches(':').trim().lines().next().unwrap_or_default().to_owned(),
-        ),
-    };
-    let message = format!("{}: {said}", cell_name(cell));
-    Trouble { kind, message, cell: position, details: failure_of(cell) }
-}
-
-/// The failure that stopped the run: the cell and its message.
-fn failure(told: &PythonReport) -> Option<String> {
-    stopped_at(told).map(failure_of)
-}
-
-fn failure_of(cell: &CellReport) -> String {
-    if let Some(status) = cell.exit_status() {
-        return format!("error: {} {}", cell_name(cell), words::run::called_exit(status));
-    }
-    let mut text = String::new();
-    if let Some(error) = exception(cell) {
-        let lines = if error.plain.is_empty() { &error.traceback } else { &error.plain };
-        text.push_str(&lines.join("\n"));
-        text.push('\n');
-    }
-    text.push_str(&format!("error: {}{}", cell_name(cell), why(cell)));
-    text
-}
-
-/// The reason why a cell did not end well.
-fn why(cell: &CellReport) -> String {
-    match (cell.state, &cell.end) {
-        (State::Cancelled, _) if !has_run(cell) => words::run::STOPPED_BEFORE.to_owned(),
-        (State::TimedOut, Some(EndReport::Stopped { after: Some(after), .. })) => {
-            words::run::not_ended_within(&duration(*after))
-        }
-        (State::InputRefused, _) => words::run::ASKED_FOR_INPUT.to_owned(),
-        (state, end) => match words::call::sentence(state, end.as_ref()) {
-            Some(why) => format!(": {why}"),
-            None => " failed".to_owned(),
-        },
-    }
-}
-
-fn summary(told: &PythonReport, took: Duration) -> String {
-    let of =
-        |wanted: fn(&CellReport) -> bool| told.cells.iter().filter(|cell| wanted(cell)).count();
-    let (ran, not_run) = (of(has_run), of(|cell| !has_run(cell)));
-    let stopped = of(|cell| has_run(cell) && cell.state == State::Cancelled);
-    let failed = ran - stopped - of(|cell| has_run(cell) && is_well(cell));
-    let fresh = told.notebook.as_ref().map_or(0, |notebook| notebook.fresh.len());
-    let mut parts = match told.cells.len() {
-        0 if fresh > 0 => vec!["nothing is stale".to_owned()],
-        0 => vec![words::run::NOTHING_TO_RUN.to_owned()],
-        _ => vec![format!("{} ran", count(ran, "cell"))],
-    };
-    match failed {
-        0 => {}
-        // The run ended well, so an option or the notebook allows these failures.
-        some if told.state == State::Done => {
-            parts.push(words::run::failed_as_allowed(some));
-        }
-        some => parts.push(format!("{some} of them failed")),
-    }
-    if fresh > 0 {
-        parts.push(format!("{fresh} fresh"));
-    }
-    if stopped > 0 {
-        parts.push(format!("{stopped} of them interrupted"));
-    }
-    if not_run > 0 {
-        parts.push(format!("{not_run} not run"));
-    }
-    let skipped = told.notebook.as_ref().map_or(0, |notebook| notebook.skipped.len());
-    if skipped > 0 {
-        parts.push(format!("{skipped} skipped"));
-    }
-    match told.cells.len() {
-        0 => parts.join(", "),
-        _ => format!("{} in {}", parts.join(", "), duration(took)),
-    }
 }
 
 #[cfg(test)]

@@ -25,13 +25,13 @@ pub(crate) fn too_wide(jobs: &dyn Display, megabytes: &dyn Display, room: &dyn D
 
 /// The refusal of two names, of which the second may be the output of the first.
 pub(crate) fn unclear(other: &str) -> String {
-    format!("unclear whether to run {other} or to write to it")
+    format!("'{other}' is either the output file or a second notebook to run")
 }
 
 pub(crate) fn one_or_both(one: &str, other: &str) -> String {
     format!(
-        "to run {one} and write the result to {other}, use inkcell run {one} -o {other}; to run \
-         both and write outputs into both, use inkcell run --in-place {one} {other}"
+        "write the result to that file with 'inkcell run {one} -o {other}', or run both notebooks \
+         and keep the outputs in them with 'inkcell run --in-place {one} {other}'"
     )
 }
 
@@ -55,6 +55,9 @@ pub(crate) const OF_THIS_MACHINE: &str =
 pub(crate) const PARAMETERS_OF_ONE: &str =
     "name one notebook: parameters are listed for one at a time";
 
+pub(crate) const OUTPUTS_OF_ONE: &str =
+    "the outputs of several notebooks would mix; run one notebook at a time";
+
 pub(crate) const KERNEL_FOR_ONE: &str = "a kernel that runs already is for one notebook at a time";
 
 pub(crate) const NOTHING_DONE: &str = "no notebook of this batch is done yet; all of them run";
@@ -63,10 +66,6 @@ pub(crate) const NOTHING_DONE: &str = "no notebook of this batch is done yet; al
 pub(crate) const ENDS_RUN: &str = "its code ends the run";
 
 pub(crate) const ENDED_BADLY: &str = "it did not end well";
-
-pub(crate) fn no_folder_for(output: &str, error: &dyn Display) -> String {
-    format!("cannot make the folder of {output}: {error}")
-}
 
 /// The note about a notebook whose rows share nothing.
 pub(crate) fn not_shared(input: &str, why: &str) -> String {

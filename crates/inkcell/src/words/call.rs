@@ -215,7 +215,7 @@ pub(crate) fn waits(seconds: u64) -> String {
 }
 
 pub(crate) fn runs_cell(cell: &dyn Display, cells: &dyn Display, seconds: u64) -> String {
-    format!("running cell {cell} of {cells}, {seconds} s")
+    format!("running {cell}/{cells}, {seconds} s")
 }
 
 pub(crate) fn wait_for_it(id: &str) -> String {

@@ -31,15 +31,32 @@ fn notes_if(told: &PythonReport, is_wanted: impl Fn(&RunNote) -> bool) -> Vec<St
     let Some(NotebookReport { notes, resumed, .. }) = &told.notebook else { return Vec::new() };
     let mut said: Vec<String> = notes.iter().filter(|note| is_wanted(note)).map(note).collect();
     if !resumed.is_empty() {
-        let cells = count(resumed.len(), "cell");
-        let (were, their) = if resumed.len() == 1 { ("was", "its") } else { ("were", "their") };
-        said.push(format!(
-            "{cells} that an earlier run had finished {were} not run again; {their} variables are \
-             not there"
-        ));
+        said.push(finished_before(told, resumed));
     }
     said.extend(missing(told));
     said
+}
+
+/// What became of the cells at these positions, which an earlier run had finished.
+fn finished_before(told: &PythonReport, resumed: &[usize]) -> String {
+    let ran = |cell: &&NotebookCell| resumed.contains(&cell.index);
+    let begun = told.cells.iter().filter(|cell| cell.count.is_some());
+    let again = begun.filter_map(|cell| cell.notebook.as_ref()).filter(ran).count();
+    let cells = count(resumed.len(), "cell");
+    if again > 0 {
+        let (were, them) = if again == 1 { ("was", "it") } else { ("were", "them") };
+        return format!(
+            "of {cells} that an earlier run had finished, {again} {were} run again, because later \
+             cells need {them}"
+        );
+    }
+    let (were, their) = if resumed.len() == 1 { ("was", "its") } else { ("were", "their") };
+    let chooses = |cell: &NotebookCell| cell.why.is_some();
+    let missing = match told.cells.iter().filter_map(|cell| cell.notebook.as_ref()).any(chooses) {
+        true => String::new(),
+        false => format!("; {their} variables are not there"),
+    };
+    format!("{cells} that an earlier run had finished {were} not run again{missing}")
 }
 
 /// Cells that ran, but whose outputs are missing because another program changed the file.
@@ -160,26 +177,37 @@ pub(crate) fn cell_name(cell: &CellReport) -> String {
     }
 }
 
-/// Where the outputs are, and how to see them. `name` is the path as a shell takes it.
-pub(crate) fn outputs_are_in(path: &str, name: &str) -> String {
-    format!("Outputs are in {path}; see them with: {}", see(name))
+/// Returns true if a title is the name of a cell of a notebook, as `cell_name` makes it.
+pub(crate) fn is_cell_name(title: &str) -> bool {
+    title.strip_prefix("cell ").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// What a user may do after a run that ended well. `last` is the cell to run again.
-pub(crate) fn next_steps(path: &str, name: &str, last: usize) -> Vec<String> {
-    vec![
-        format!(
-            "Outputs are in {path}. To see them, to run its last cell again, to let an agent \
-             do both:"
-        ),
-        format!("  {}", see(name)),
-        format!("  inkcell run {name} --cells {last}"),
-        "  inkcell setup claude-code   (or cursor, vscode, codex, zed, goose)".to_owned(),
-    ]
+/// How to see the outputs. `name` is the path as a shell takes it.
+pub(crate) fn see_outputs(name: &str) -> String {
+    format!("See the outputs: inkcell read {name} --outputs full")
 }
 
-fn see(name: &str) -> String {
-    format!("inkcell read {name} --outputs full")
+/// How to go on with a run that the user stopped.
+pub(crate) fn go_on(command: &str) -> String {
+    format!("Go on from here: {command}")
+}
+
+/// The command that goes on with a run, if it is too long to be printed.
+pub(crate) const SAME_RESUMED: &str = "the same command with --resume";
+
+/// How to go on with a run that a cell has stopped.
+pub(crate) fn go_on_when_fixed(command: &str) -> String {
+    format!("When it is fixed, go on from here: {command}")
+}
+
+/// Which Python lacks a module, and how to install it there.
+pub(crate) fn install(module: &str, python: &dyn Display, command: &str) -> String {
+    format!("{python} has no module {module}; install it with: {command}")
+}
+
+/// The command for an environment that has no pip. `python` is the path as a shell takes it.
+pub(crate) fn install_with_uv(python: &str, package: &str) -> String {
+    format!("uv pip install --python {python} {package}")
 }
 
 /// A cell that ended the run by `exit` with an error status.
@@ -199,11 +227,31 @@ pub(crate) fn not_ended_within(limit: &str) -> String {
 pub(crate) const ASKED_FOR_INPUT: &str = ": it asked for input, and nobody can answer in a run; \
      give values with -p, or type its code at a prompt: inkcell repl";
 
-pub(crate) const NOTHING_TO_RUN: &str = "there was nothing to run";
+pub(crate) const NOTHING_TO_RUN: &str = "Nothing to run";
+
+pub(crate) const NOTHING_STALE: &str = "Nothing is stale";
+
+/// The first part of the summary of a run.
+pub(crate) fn ran(cells: &str, took: &str) -> String {
+    format!("Ran {cells} in {took}")
+}
+
+/// The summary of a notebook that was written and not run.
+pub(crate) fn prepared(path: &str) -> String {
+    format!("Prepared {path}; no cell was run")
+}
+
+/// The note about outputs that came faster than they could be shown.
+pub(crate) fn missed_outputs(events: u64) -> String {
+    format!(
+        "note: {} came too fast to be shown; the file has them",
+        count(usize::try_from(events).unwrap_or(usize::MAX), "output")
+    )
+}
 
 /// A part of the summary of a run that ended well all the same.
 pub(crate) fn failed_as_allowed(cells: usize) -> String {
-    format!("{cells} of them failed, as allowed")
+    format!("{cells} failed (allowed)")
 }
 
 /// A cell that had outputs before the run, and has none after it.

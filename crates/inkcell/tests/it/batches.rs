@@ -97,7 +97,7 @@ fn one_dying_one_hanging_one_wrong() {
     ] {
         assert!(done.stdout.contains(line), "{done:?}");
     }
-    assert_eq!(done.stderr.lines().filter(|line| line.contains("/5] ")).count(), 5, "{done:?}");
+    assert_eq!(done.stderr.lines().filter(|line| line.contains("/5  ")).count(), 5, "{done:?}");
     assert!(outputs(&env, "nb/a.ipynb", 0).contains("well"));
     assert!(outputs(&env, "nb/z.ipynb", 0).contains("last"));
     assert!(
@@ -161,7 +161,7 @@ fn failures_that_are_allowed_are_told() {
     put(&env, &[("a.ipynb", &["1 / 0", "[][1]"]), ("b.ipynb", &["1"])]);
     let args = ["--in-place", "a.ipynb", "b.ipynb", "-j", "1", "--allow-errors"];
     let told = ran(&env, &[&args[..], &["--report", "report.json"]].concat()).exits(0).stderr;
-    assert!(told.contains("] failed cells ") && told.contains("(and 1 more)"), "{told}");
+    assert!(told.contains("1/2  failed cells ") && told.contains("(and 1 more)"), "{told}");
     assert_eq!(fates(&env), [("failed_cells".to_owned(), 1), ("ok".to_owned(), 1)]);
     let tried = &report(&env)["notebooks"][0]["tries"][0];
     assert_eq!((&tried["status"], &tried["failed_cells"]), (&json!("failed_cells"), &json!(2)));
@@ -265,7 +265,7 @@ fn a_killed_batch_is_taken_up() {
     env.put("b.ipynb", notebook(&[&counting("b", "'edited'")]));
     let resumed = [&args[..], &["--resume"]].concat();
     let done = ran(&env, &resumed).exits(0);
-    assert!(done.stderr.contains("[1/3] done before  a.ipynb"), "{done:?}");
+    assert!(done.stderr.contains("1/3  done before  a.ipynb"), "{done:?}");
     assert!(done.stdout.contains("3 notebooks: 2 ok, 1 done before"), "{done:?}");
     assert_eq!((times("a"), times("b"), times("c")), (1, 2, 2));
     // All rows are done now; without the option they run again.
@@ -307,7 +307,10 @@ fn a_matrix_has_a_row_for_each_combination() {
         let shown = outputs(&env, &format!("out/m-{year}-{region}-1.ipynb"), 3);
         assert!(shown.contains(&format!("({year}, '{region}')")), "{shown}");
     }
-    assert_eq!(report(&env)["notebooks"][2]["parameters"], json!({"year": "2023", "region": "a"}));
+    assert_eq!(
+        report(&env)["notebooks"][2]["parameters"],
+        json!({"kind": "1", "year": 2023, "region": "a"})
+    );
     let untouched: Value = serde_json::from_slice(&env.get("m.ipynb")).expect("JSON");
     assert_eq!(untouched["cells"].as_array().map(Vec::len), Some(3));
 }
@@ -427,7 +430,7 @@ fn a_terminal_shows_one_block() {
     let text = pty.text();
     assert!(status.success(), "{text}");
     assert!(text.contains("3 notebooks: 3 ok in") && !text.contains("running"), "{text}");
-    assert_eq!(text.lines().filter(|line| line.contains("/3] ok")).count(), 3, "{text}");
+    assert_eq!(text.lines().filter(|line| line.contains("/3  ok")).count(), 3, "{text}");
 }
 
 /// For programs: an object a line, the last one with the whole report.
@@ -669,5 +672,5 @@ fn a_plain_terminal_shows_lines() {
     let status = pty.end();
     let text = pty.text();
     assert!(status.success(), "{text}");
-    assert!(text.contains("/2] ok") && !text.contains("of 2 done"), "{text}");
+    assert!(text.contains("/2  ok") && !text.contains("of 2 done"), "{text}");
 }

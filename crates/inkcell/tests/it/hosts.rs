@@ -340,7 +340,7 @@ fn a_notebook_runs_in_a_session_that_stays() {
     let notebook = json!({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5});
     hosted.env.put("nb.ipynb", notebook.to_string());
     let ran = hosted.run(&["run", "--keep", "nb.ipynb"]).ok();
-    assert!(ran.stdout.contains("2 cells ran"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("Ran 2 cells"), "{}", ran.stdout);
     let saved: Value = serde_json::from_slice(&hosted.env.get("nb.ipynb")).unwrap();
     assert_eq!(saved["cells"][1]["outputs"][0]["data"]["text/plain"], json!(["42"]));
     assert_eq!(hosted.run(&["py", "--session", "nb.ipynb", "made"]).ok().stdout, "21\n");
@@ -473,7 +473,7 @@ fn a_host_runs_a_notebook_with_values() {
     let args =
         ["run", "--keep", "nb.ipynb", "-p", "year", "12345678901234567890", "-y", "rate: -.inf"];
     let ran = hosted.run(&args).ok();
-    assert!(ran.stdout.contains("2 cells ran"), "{ran:?}");
+    assert!(ran.stdout.contains("Ran 2 cells"), "{ran:?}");
     let seen = hosted.run(&["py", "--session", "nb.ipynb", "year, total"]).ok();
     assert!(seen.stdout.contains("(12345678901234567890, -inf)"), "{seen:?}");
 }

@@ -53,6 +53,7 @@ mod reaping;
 mod recipes;
 mod repl;
 mod run_crash;
+mod run_screens;
 mod run_told;
 mod running;
 mod samples;

@@ -38,16 +38,24 @@ pub(crate) fn outputs(env: &TestEnv, name: &str, cell: usize) -> String {
     notebook["cells"][cell]["outputs"].to_string()
 }
 
-/// The main job: cells run, outputs are in the file, and the table has the result of each.
+/// The counts of a run: its summary without the time.
+pub(crate) fn summed(output: &str) -> String {
+    let line = output.lines().find(|line| line.starts_with("Ran ")).unwrap_or_default();
+    let (ran, rest) = line.split_once(" in ").unwrap_or((line, ""));
+    format!("{ran}{}", rest.find(',').map_or("", |at| &rest[at..]))
+}
+
+/// The main job: cells run, outputs are in the file, and each cell has one row with its result.
 #[test]
 fn a_notebook_is_run() {
     let env = env();
     env.put("a.ipynb", notebook(&["x = 20", "print('hi')\nx + 1"]));
     let done = ran(&env, &["a.ipynb"]).exits(0);
-    assert!(done.stdout.contains("2 cells ran"), "{done:?}");
-    assert!(done.stdout.contains("c1  ok"), "{done:?}");
+    assert_eq!(summed(&done.stdout), "Ran 2 cells", "{done:?}");
     assert!(done.stdout.contains("inkcell read a.ipynb --outputs full"), "{done:?}");
-    assert!(done.stderr.contains("[2/2] cell 1 (c1) done"), "{done:?}");
+    let rows: Vec<&str> = done.stdout.lines().filter(|line| line.contains("cell 1 (c1)")).collect();
+    assert!(matches!(&*rows, [row] if row.starts_with("2/2  cell 1 (c1)  ok ")), "{done:?}");
+    assert_eq!(done.stderr, "");
     let shown = outputs(&env, "a.ipynb", 1);
     assert!(shown.contains("hi\\n") && shown.contains("21"), "{shown}");
     let quiet = ran(&env, &["a.ipynb", "--quiet"]).exits(0);
@@ -62,10 +70,10 @@ fn a_failure_is_told_and_has_its_code() {
     let failed = ran(&env, &["a.ipynb"]).exits(1);
     assert!(failed.stderr.contains("ZeroDivisionError: division by zero"), "{failed:?}");
     assert!(failed.stderr.ends_with("error: cell 1 (c1) failed\n"), "{failed:?}");
-    assert!(failed.stdout.contains("2 cells ran, 1 of them failed, 1 not run"), "{failed:?}");
+    assert_eq!(summed(&failed.stdout), "Ran 2 cells, 1 failed, 1 not run", "{failed:?}");
     assert!(outputs(&env, "a.ipynb", 1).contains("ZeroDivisionError"));
     let allowed = ran(&env, &["a.ipynb", "--allow-errors"]).exits(0);
-    assert!(allowed.stdout.contains("3 cells ran, 1 of them failed, as allowed"), "{allowed:?}");
+    assert_eq!(summed(&allowed.stdout), "Ran 3 cells, 1 failed (allowed)", "{allowed:?}");
     assert!(outputs(&env, "a.ipynb", 2).contains("three"));
 }
 
@@ -75,7 +83,7 @@ fn a_notebook_can_be_piped_through() {
     let done = finish(run(&env, &["-"]), notebook(&["print('piped')"]).as_bytes()).exits(0);
     let notebook: Value = serde_json::from_str(&done.stdout).expect("a notebook");
     assert_eq!(notebook["cells"][0]["outputs"][0]["text"], json!(["piped\n"]));
-    assert!(done.stderr.contains("1 cell ran"), "{done:?}");
+    assert_eq!(summed(&done.stderr), "Ran 1 cell", "{done:?}");
 }
 
 /// Each event is an object on a line.
@@ -110,12 +118,79 @@ fn a_killed_run_keeps_what_was_done() {
     assert!(outputs(&env, "a.ipynb", 0).contains("one"));
     env.put("go", "");
     let resumed = ran(&env, &["a.ipynb", "--resume"]).exits(0);
-    assert!(resumed.stdout.contains("2 cells ran"), "{resumed:?}");
+    assert_eq!(summed(&resumed.stdout), "Ran 2 cells", "{resumed:?}");
     assert!(
         resumed.stdout.contains("note: 1 cell that an earlier run had finished"),
         "{resumed:?}"
     );
     assert!(outputs(&env, "a.ipynb", 2).contains("three"));
+}
+
+/// A resumed run has a new kernel, so it runs again what the rest needs, and says so.
+#[test]
+fn a_resumed_run_says_what_it_ran_again() {
+    let env = env();
+    env.put("a.ipynb", notebook(&["x = 20", "print('one')", "open('fixed'); print(x + 1)"]));
+    let failed = ran(&env, &["a.ipynb"]).exits(1);
+    let advice = "When it is fixed, go on from here: inkcell run a.ipynb --resume\n";
+    assert!(failed.stdout.ends_with(advice), "{failed:?}");
+    env.put("fixed", "");
+    let resumed = ran(&env, &["a.ipynb", "--resume"]).exits(0);
+    assert_eq!(summed(&resumed.stdout), "Ran 2 cells", "{resumed:?}");
+    assert!(resumed.stdout.contains("1/2  cell 0 (c0)  ok "), "{resumed:?}");
+    assert!(resumed.stdout.contains("x = 20  (makes x for cell 2)"), "{resumed:?}");
+    let note = "note: of 2 cells that an earlier run had finished, 1 was run again, because later cells need it\n";
+    assert!(resumed.stdout.contains(note), "{resumed:?}");
+    assert!(outputs(&env, "a.ipynb", 2).contains("21"));
+}
+
+/// The folder of the output is made, inside the roots.
+#[test]
+fn an_output_gets_its_folder() {
+    let env = env();
+    env.put("a.ipynb", notebook(&["print('hi')"]));
+    ran(&env, &["a.ipynb", "-o", "new/deep/b.ipynb"]).exits(0);
+    assert!(outputs(&env, "new/deep/b.ipynb", 0).contains("hi"));
+    std::fs::create_dir(env.path("inside")).expect("a folder");
+    env.put("inside/a.ipynb", notebook(&["1"]));
+    for out in ["other/b.ipynb", "inside/../other/b.ipynb", "inside/no/../../other/b.ipynb"] {
+        let refused = ran(&env, &["--root", "inside", "inside/a.ipynb", "-o", out]);
+        assert_ne!(refused.code, Some(0), "{out}: {refused:?}");
+        assert!(!env.path("other").exists(), "{out}: {refused:?}");
+    }
+}
+
+/// The outputs come as they are written, each cell's below its name.
+#[test]
+fn outputs_are_logged_as_they_come() {
+    let env = env();
+    let second = "import sys\nprint('three', file=sys.stderr)\n40 + 2";
+    env.put("a.ipynb", notebook(&["print('one')\nprint('two', end='')", second]));
+    let done = ran(&env, &["a.ipynb", "--log-output"]).exits(0);
+    let log = "1/2  cell 0 (c0):\none\ntwo\n2/2  cell 1 (c1):\nthree\n42\n";
+    assert_eq!(done.stderr, log, "{done:?}");
+    assert_eq!(summed(&done.stdout), "Ran 2 cells", "{done:?}");
+    let many = ran(&env, &["a.ipynb", "a.ipynb", "--log-output", "--in-place", "-j", "2"]);
+    assert!(many.exits(2).stderr.contains("would mix"));
+}
+
+/// As papermill does it: the values are in the file, the sources are hidden, and nothing has run.
+#[test]
+fn a_notebook_is_prepared_and_not_run() {
+    let env = env();
+    env.put("a.ipynb", notebook(&["open('ran', 'w')"]));
+    let args =
+        ["a.ipynb", "-o", "b.ipynb", "-p", "year", "2024", "--prepare-only", "--report-mode"];
+    let done = ran(&env, &args).exits(0);
+    assert!(done.stdout.starts_with("Prepared b.ipynb; no cell was run\n"), "{done:?}");
+    assert!(!env.path("ran").exists());
+    let book: Value = serde_json::from_slice(&env.get("b.ipynb")).expect("JSON");
+    assert_eq!(book["cells"].as_array().map(Vec::len), Some(2), "{book}");
+    for cell in book["cells"].as_array().expect("cells") {
+        assert_eq!(cell["metadata"]["jupyter"], json!({"source_hidden": true}), "{cell}");
+    }
+    assert!(book["cells"][0]["source"].to_string().contains("year = 2024"), "{book}");
+    assert!(!String::from_utf8_lossy(&env.get("a.ipynb")).contains("source_hidden"));
 }
 
 /// F-021: an interrupt stops the cell, and the finished cells are saved.
@@ -131,12 +206,10 @@ fn an_interrupt_saves() {
     assert_eq!(ended.status.signal(), Some(2), "{ended:?}");
     assert!(ended.stderr.contains("cell 1 (c1): Interrupted"), "{ended:?}");
     // The place of the stop, and the state of each cell.
-    assert!(ended.stdout.contains("c0  ok "), "{ended:?}");
-    assert!(ended.stdout.contains("c1  cancelled "), "{ended:?}");
-    assert!(
-        ended.stdout.contains("2 cells ran, 1 of them interrupted, 1 not run in "),
-        "{ended:?}"
-    );
+    assert!(ended.stdout.contains("cell 0 (c0)  ok "), "{ended:?}");
+    assert!(ended.stdout.contains("cell 1 (c1)  cancelled "), "{ended:?}");
+    assert_eq!(summed(&ended.stdout), "Ran 2 cells, 1 interrupted, 1 not run", "{ended:?}");
+    assert!(ended.stdout.ends_with("Go on from here: inkcell run a.ipynb --resume\n"), "{ended:?}");
     assert!(outputs(&env, "a.ipynb", 0).contains("one"));
     assert!(outputs(&env, "a.ipynb", 1).contains("KeyboardInterrupt"));
 }

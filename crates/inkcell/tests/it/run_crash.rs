@@ -303,7 +303,7 @@ fn a_run_that_is_killed_in_any_cell_goes_on_there() {
         assert_eq!(shown(&env, &sources, &format!("killed in {at}")), before);
         env.put("go", "");
         let resumed = ran(&env, &["nb.ipynb", "--resume"]).ok();
-        assert!(resumed.stdout.contains(&format!("{} ran in", counted(CELLS - at))), "{resumed:?}");
+        assert!(resumed.stdout.contains(&format!("Ran {} in", counted(CELLS - at))), "{resumed:?}");
         assert_eq!(shown(&env, &sources, "resumed"), [true; CELLS]);
     }
 }

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::env;
-use crate::notebook_runs::{notebook, outputs, ran, run};
+use crate::notebook_runs::{notebook, outputs, ran, run, summed};
 use crate::running::Running;
 
 /// An exit is a requested end and not a failure, unless its status says so.
@@ -23,14 +23,13 @@ fn an_exit_is_told_as_one() {
         for args in [vec!["a.ipynb"], vec!["a.ipynb", "--allow-errors"]] {
             let told = ran(&env, &args).exits(exit);
             let said = format!("{}{}", told.stderr, told.stdout);
-            assert!(said.contains("c1  exit "), "{code}: {said}");
-            assert!(!said.contains("None") && !said.contains("as allowed"), "{code}: {said}");
-            let sums = if exit == 0 {
-                "2 cells ran, 1 not run in"
-            } else {
-                "2 cells ran, 1 of them failed, 1 not run in"
+            assert!(said.contains("cell 1 (c1)  exit "), "{code}: {said}");
+            assert!(!said.contains("None") && !said.contains("allowed"), "{code}: {said}");
+            let sums = match exit {
+                0 => "Ran 2 cells, 1 not run",
+                _ => "Ran 2 cells, 1 failed, 1 not run",
             };
-            assert!(said.contains(sums), "{code}: {said}");
+            assert_eq!(summed(&told.stdout), sums, "{code}: {said}");
             let words = if exit == 0 {
                 "note: the run ended at cell 1, which called exit\n"
             } else {
@@ -62,10 +61,7 @@ fn a_second_interrupt_ends_at_once() {
     let ended = running.end();
     assert_eq!(ended.status.signal(), Some(2), "{ended:?}");
     assert!(ended.stderr.contains("cell 1 (c1): Interrupted; the kernel ignored"), "{ended:?}");
-    assert!(
-        ended.stdout.contains("2 cells ran, 1 of them interrupted, 1 not run in "),
-        "{ended:?}"
-    );
+    assert_eq!(summed(&ended.stdout), "Ran 2 cells, 1 interrupted, 1 not run", "{ended:?}");
     assert!(outputs(&env, "a.ipynb", 0).contains("one"));
 }
 
@@ -83,7 +79,49 @@ fn a_quiet_run_that_is_ended_is_saved() {
     assert!(outputs(&env, "a.ipynb", 0).contains("one"));
 }
 
-/// F-079: cells that another program removed have no row in the table, and the others keep theirs.
+/// A module that is missing is named with its Python and a command that installs it there; nothing else has a hint.
+#[test]
+fn a_missing_module_has_its_python_and_a_command() {
+    let env = env();
+    env.put("a.ipynb", notebook(&["import sys; print(sys.executable)", "import no_such_module.x"]));
+    let told = ran(&env, &["a.ipynb"]).exits(1);
+    let python = outputs(&env, "a.ipynb", 0);
+    let hint = told.stderr.lines().last().unwrap_or_default();
+    let named = hint.strip_prefix("hint: ").and_then(|hint| hint.split_once(' ')).expect("a hint");
+    assert!(python.contains(named.0), "{told:?}");
+    assert!(named.1.starts_with("has no module no_such_module; install it with: "), "{told:?}");
+    assert!(named.1.ends_with(" no_such_module"), "{told:?}");
+    let lines = ran(&env, &["a.ipynb", "--json"]).exits(1).stdout;
+    let end: Value = serde_json::from_str(lines.lines().last().unwrap_or_default()).expect("JSON");
+    assert_eq!(end["hint"].as_str(), hint.strip_prefix("hint: "));
+    env.put("b.ipynb", notebook(&["1/0"]));
+    assert!(!ran(&env, &["b.ipynb"]).exits(1).stderr.contains("hint:"));
+}
+
+/// Parameters have their types in reports, and name the output.
+#[test]
+fn numbers_stay_numbers_in_the_report() {
+    let env = env();
+    env.put("a.ipynb", notebook(&["print(year)"]));
+    let args = [
+        "a.ipynb",
+        "-p",
+        "year",
+        "2024",
+        "-y",
+        "{rate: 0.5, tag: x}",
+        "-o",
+        "{stem}-{rate}-{year}.ipynb",
+    ];
+    let lines = ran(&env, &[&args[..], &["--json"]].concat()).exits(0).stdout;
+    let end: Value = serde_json::from_str(lines.lines().last().unwrap_or_default()).expect("JSON");
+    assert_eq!(end["parameters"], json!({"rate": 0.5, "tag": "x", "year": 2024}));
+    assert!(outputs(&env, "a-0.5-2024.ipynb", 1).contains("2024"));
+    let unknown = ran(&env, &["a.ipynb", "-o", "{month}.ipynb"]).exits(2);
+    assert!(unknown.stderr.contains("there is no field {month}"), "{unknown:?}");
+}
+
+/// F-079: cells that another program removed have no position, and the others keep theirs.
 #[test]
 fn a_cell_that_is_gone_is_told() {
     let env = env();
@@ -93,11 +131,15 @@ fn a_cell_that_is_gone_is_told() {
                  json.dump(book, open('a.ipynb', 'w'))";
     env.put("a.ipynb", notebook(&[first, "print('gone')", "print('here')"]));
     let told = ran(&env, &["a.ipynb"]).exits(0);
-    let rows: Vec<Vec<&str>> =
-        told.stdout.lines().take(3).map(|line| line.split_whitespace().take(3).collect()).collect();
-    assert_eq!(rows, [["0", "c0", "ok"], ["-", "c1", "gone"], ["1", "c2", "ok"]], "{told:?}");
+    let rows: Vec<Vec<&str>> = told
+        .stdout
+        .lines()
+        .take(3)
+        .map(|line| line.split_whitespace().skip(2).take(3).collect())
+        .collect();
+    assert_eq!(rows, [["0", "(c0)", "ok"], ["-", "(c1)", "gone"], ["1", "(c2)", "ok"]], "{told:?}");
     assert!(told.stdout.contains("note: no longer in the file: cell 1 (c1)\n"), "{told:?}");
-    assert!(told.stderr.contains("[2/3] cell 1 (c1) gone"), "{told:?}");
+    assert!(told.stdout.contains("2/3  cell - (c1)  gone"), "{told:?}");
     assert!(outputs(&env, "a.ipynb", 1).contains("here"));
 }
 
@@ -190,10 +232,10 @@ fn what_cannot_be_run_is_told_in_a_sentence() {
         (vec!["a.ipynb", "-o", "read only.ipynb"], 2, "is read-only", "with -o\n"),
         (vec!["a.ipynb", "-o", "a.ipynb"], 2, "is the notebook itself", "hint: leave -o out"),
         (
-            vec!["a.ipynb", "-o", "no/b.ipynb"],
-            5,
-            "no/b.ipynb: cannot find the folder",
-            "mkdir -p no",
+            vec!["a.ipynb", "-o", "plain.txt/b.ipynb"],
+            2,
+            "plain.txt/b.ipynb: cannot find the folder",
+            "",
         ),
         (vec!["a.ipynb", "--from", "c1", "--to", "c0"], 2, "stands before cell 1 (c1)", ""),
         (vec!["folder.ipynb"], 2, "is a folder", ""),
@@ -230,7 +272,6 @@ fn bad_input_from_a_pipe_is_told() {
         (&r, vec!["-"], 3, "for R (kernel ir)"),
         (&notebook(&["1"]), vec!["-", "--cells", "9"], 5, "standard input: cell 9"),
         (&notebook(&["1"]), vec!["-", "--json"], 2, "give -o FILE"),
-        (&notebook(&["1"]), vec!["-", "-o", "no/b.ipynb"], 5, "no/b.ipynb: cannot find the folder"),
     ] {
         let told = finish(run(&env, &args), text.as_bytes()).exits(code);
         let said = format!("{}{}", told.stdout, told.stderr);
@@ -252,11 +293,11 @@ fn nothing_to_run_is_told_as_such() {
     let env = env();
     env.put("a.ipynb", notebook(&[]));
     let told = ran(&env, &["a.ipynb"]).exits(0);
-    assert_eq!((told.stdout.as_str(), told.stderr.as_str()), ("there was nothing to run\n", ""));
+    assert_eq!((told.stdout.as_str(), told.stderr.as_str()), ("Nothing to run\n", ""));
     env.put("a.ipynb", notebook(&["1"]));
     ran(&env, &["a.ipynb", "-q"]).exits(0);
     let told = ran(&env, &["a.ipynb", "--resume"]).exits(0);
-    let words = "there was nothing to run\nnote: 1 cell that an earlier run had finished was not run again; its variables are not there\n";
+    let words = "Nothing to run\nnote: 1 cell that an earlier run had finished was not run again; its variables are not there\n";
     assert_eq!(told.stdout, words);
 }
 
@@ -294,7 +335,7 @@ fn a_full_disk_costs_no_outputs() {
     "#;
     let wanted = "error: the outputs are not in the file: /mnt/nb.ipynb: cannot write the new content: No space left on device (os error 28)\n\
                   hint: they are kept and go into it with the next command on it\ncode 3\n2\nfiller\nnb.ipynb\n3\n\
-                  there was nothing to run\n\
+                  Nothing to run\n\
                   note: 3 cells that an earlier run had finished were not run again; their variables are not there\n\
                   nb.ipynb\n";
     assert_eq!(in_namespace(&env, script), wanted);
@@ -323,7 +364,7 @@ fn outputs_that_can_go_nowhere_are_told_as_lost() {
         echo "code $code"
         rm /mnt/filler
         "$1" read /mnt/nb.ipynb --outputs full | grep -c '│ first'
-        "$1" run /mnt/nb.ipynb --cwd "$PWD" --resume | grep 'ran in' | cut -d' ' -f 1-3
+        "$1" run /mnt/nb.ipynb --cwd "$PWD" --resume | grep '^Ran ' | cut -d' ' -f 1-3
         "$1" read /mnt/nb.ipynb --outputs full | grep -c '│ first\|│ second'
     "#;
     let told = in_namespace(&env, script);
@@ -333,7 +374,7 @@ fn outputs_that_can_go_nowhere_are_told_as_lost() {
         "{told}"
     );
     let wanted = "hint: they could not be kept either; mend that, then run it again with --resume\n\
-                  code 3\n1\n1 cell ran\n2\n";
+                  code 3\n1\nRan 1 cell\n2\n";
     assert_eq!(rest, wanted);
 }
 

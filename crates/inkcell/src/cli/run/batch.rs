@@ -14,17 +14,18 @@ use inkcell_engine::Kind;
 use inkcell_engine::api::RunStart;
 use inkcell_engine::kernel::BackendKind;
 use inkcell_engine::notebook::Parameters;
+use serde_json::{Map, Value};
 
 use super::super::inputs::Files;
 use super::parameters::of_word;
 use super::stopping::{RunLife, Stopping};
-use super::{NotebookSource, PIPE, request};
+use super::{NotebookSource, PIPE, again, colour, request};
 use crate::app::gateways::is_address;
 use crate::app::python;
 use crate::args::Run;
 use crate::batch::{
     Machine, Matrix, Naming, OnFailure, Parallelism, Record, Retries, Row, RowId, RowKey, Template,
-    Width, rows, shared,
+    TemplateError, Width, rows, shared,
 };
 use crate::client::Client;
 use crate::exit::{Exit, Failure};
@@ -33,7 +34,8 @@ use crate::output::Output;
 
 use crate::settings::{Profile, Settings};
 use crate::setup::quoted;
-use crate::view::batch::Board;
+use crate::view::batch::{Board, Looks};
+use crate::view::paint::Look;
 use crate::view::run::Following;
 use crate::words;
 use conduct::{Conductor, News, Rules};
@@ -74,7 +76,10 @@ pub(super) fn run(
     let matrix = Matrix::parse(args.batch.matrix.iter().map(String::as_str).chain(axes));
     let matrix = matrix.map_err(|error| Failure::argument("--matrix", error.to_string()))?;
     let inputs = files.inputs(args.given().filter(|given| !args.is_axis(given)))?;
-    let rows = planned(args, &inputs, &matrix, &files)?;
+    let mut rows = planned(args, (&inputs, &matrix), parameters, &files)?;
+    for row in &mut rows {
+        row.parameters = as_json(&values(row, parameters));
+    }
     let places: Vec<(PathBuf, PathBuf)> = rows.iter().map(|row| places(row, &files)).collect();
     let keys = rows.iter().zip(&places);
     let keys = keys.map(|(row, (input, output))| RowKey::of(input, output, &row.values)).collect();
@@ -93,6 +98,7 @@ pub(super) fn run(
             json: args.batch.report.as_ref().map(|file| settings.cwd.join(file)),
         },
         notes: width.doubt(asked, machine).into_iter().collect(),
+        search_path: settings.program_folders(),
     };
     let taken: Vec<PathBuf> =
         places.into_iter().flat_map(|(input, output)| [input, output]).collect();
@@ -113,7 +119,7 @@ pub(super) fn run(
         (client, record),
         rules,
         stopping.clone(),
-        (settings.notebooks.clone(), settings.cwd.clone(), news),
+        (settings.notebooks.clone(), news),
     )
     .sharing(prefixes);
     let thread = std::thread::Builder::new().name("batch".to_owned());
@@ -127,12 +133,21 @@ pub(super) fn run(
         (true, false) => Following::Quiet,
         (false, false) => Following::Lines,
     };
-    let mut board = match settings.can_draw() {
-        true => Board::new(following, names),
-        false => Board::new(following, names).without_drawing(),
+    let stderr = Look::of(std::io::stderr(), colour(settings));
+    let looks = Looks {
+        stdout: Look::of(std::io::stdout(), colour(settings)),
+        stderr,
+        can_draw: settings.can_draw() && stderr.width.is_some(),
     };
+    let mut board = Board::new(following, names, looks);
     let (report, kept) = follow(&heard, &stopping, &mut board, output)?;
     let shown = board.end(&report, output).and_then(|()| output.flush());
+    let is_cut_short = report.stopped.is_some() && following == Following::Lines;
+    if let Some(command) =
+        again::resumed(args, settings).filter(|_| is_cut_short && !settings.is_in_ci())
+    {
+        output.aside(&words::run::go_on(&command));
+    }
     stopping.is_shown();
     shown.map_err(Failure::of_output)?;
     match stopping.signal() {
@@ -185,6 +200,7 @@ fn refuse_what_is_for_one(args: &Run) -> Result<(), Failure> {
         ),
         (args.is_kept(), "--keep", kept),
         (args.inspect, "--inspect", words::batch::PARAMETERS_OF_ONE),
+        (args.log_output, "--log-output", words::batch::OUTPUTS_OF_ONE),
         (args.kernel.which.existing.is_some(), "--existing", words::batch::KERNEL_FOR_ONE),
     ];
     match table.into_iter().find(|(is_given, ..)| *is_given) {
@@ -195,8 +211,8 @@ fn refuse_what_is_for_one(args: &Run) -> Result<(), Failure> {
 
 fn planned(
     args: &Run,
-    inputs: &[String],
-    matrix: &Matrix,
+    (inputs, matrix): (&[String], &Matrix),
+    parameters: &Parameters,
     files: &Files<'_>,
 ) -> Result<Vec<Row>, Failure> {
     let failed = |problem: String| Failure::argument("--output", problem);
@@ -204,16 +220,52 @@ fn planned(
     let template = template.map_err(|error| failed(error.to_string()))?;
     let naming = Naming {
         template: template.as_ref(),
-        fixed: &fixed(args),
+        fixed: &fixed(args, parameters),
         real: &|name: &str| files.real(name),
     };
     rows(inputs, matrix, &naming).map_err(|error| failed(error.to_string()))
 }
 
-/// The single parameters, which templates may also name.
-fn fixed(args: &Run) -> Vec<(String, String)> {
-    let words = args.parameters.words.iter().chain(&args.parameters.raw);
-    words.map(|word| (word.name.clone(), word.value.clone())).collect()
+/// The output of the only notebook. A name with braces, or one that ends with a slash, is a template.
+pub(super) fn output(args: &Run, parameters: &Parameters) -> Result<Option<String>, Failure> {
+    let failed = |problem: TemplateError| Failure::argument("--output", problem.to_string());
+    let given = args.output.as_deref().filter(|output| *output != PIPE);
+    let Some(template) = given.filter(|given| given.contains(['{', '}']) || given.ends_with('/'))
+    else {
+        return Ok(given.map(str::to_owned));
+    };
+    let (template, values) = (Template::parse(template).map_err(failed)?, fixed(args, parameters));
+    let names: Vec<String> = values.iter().map(|(name, _)| name.clone()).collect();
+    template.must_be_known(&names).map_err(failed)?;
+    Ok(Some(template.fill(&args.path, 0, &values)))
+}
+
+/// The parameters that are the same for all rows, which templates may also name: words as they were written, and other
+/// values if one word says them.
+fn fixed(args: &Run, parameters: &Parameters) -> Vec<(String, String)> {
+    let words = args.parameters.raw.iter().chain(&args.parameters.words);
+    let words = words.map(|word| (word.name.clone(), word.value.clone()));
+    let others = as_json(parameters).into_iter().filter_map(|(name, value)| match value {
+        Value::String(text) => Some((name, text)),
+        Value::Number(_) | Value::Bool(_) => Some((name, value.to_string())),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    });
+    // The first of two values for a name counts.
+    words.chain(others).collect()
+}
+
+/// The values of a row: those of all rows, and its own.
+fn values(row: &Row, parameters: &Parameters) -> Parameters {
+    let mut all = parameters.clone();
+    for (name, value) in &row.values {
+        all.set(name, of_word(value));
+    }
+    all
+}
+
+/// Values as reports have them. Numbers stay numbers.
+pub(super) fn as_json(parameters: &Parameters) -> Map<String, Value> {
+    serde_json::from_str(&parameters.to_json()).unwrap_or_default()
 }
 
 /// The input and the output of a row, with links resolved.
@@ -277,10 +329,7 @@ fn ask(args: &Run, row: &Row, parameters: &Parameters, settings: &Settings) -> R
     request.path.clone_from(&row.input);
     request.output.clone_from(&row.output);
     request.start = RunStart::First;
-    request.parameters = parameters.clone();
-    for (name, value) in &row.values {
-        request.parameters.set(name, of_word(value));
-    }
+    request.parameters = values(row, parameters);
     RunAsk {
         request,
         kernel: (&args.kernel).into(),
@@ -293,5 +342,6 @@ fn ask(args: &Run, row: &Row, parameters: &Parameters, settings: &Settings) -> R
         },
         detached: Detachment::No,
         copied_from: None,
+        shows_outputs: false,
     }
 }

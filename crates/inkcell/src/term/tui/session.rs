@@ -292,6 +292,7 @@ impl Asking {
             attention: Attention::Usual,
             detached: Detachment::No,
             copied_from: None,
+            shows_outputs: false,
         };
         let asked = self.client()?.ask(Ask::Run(ask));
         let asked = match asked {

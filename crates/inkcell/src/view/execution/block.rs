@@ -54,12 +54,17 @@ fn heading(cell: &CallCell, place: Place) -> Line {
     let (role, mark) = mark(cell.status());
     let title = cell.source().title.as_deref().filter(|title| !title.trim().is_empty());
     let mut line = Line::of(role, mark);
-    if place.of > 1 {
+    // A cell of a notebook has a position, which a number in front would hide.
+    let is_of_notebook = title.is_some_and(words::run::is_cell_name);
+    if place.of > 1 && !is_of_notebook {
         line.push(Role::Dim, &format!(" [{}/{}]", place.number, place.of));
     }
     if let Some(title) = title {
         let title: String = title.trim().chars().take(TITLE_CHARS).collect();
         line.push(Role::Title, &format!(" {}", title.replace(['\n', '\r'], " ")));
+    }
+    if place.of > 1 && is_of_notebook {
+        line.push(Role::Dim, &format!("  {}/{}", place.number, place.of));
     }
     let word = match cell.state() {
         State::Queued => Some("pending"),

@@ -122,7 +122,7 @@ pub(super) fn asides(report: &PythonReport, run: &NotebookReport) -> Vec<String>
         State::Running => {
             let at = report.cells.iter().position(|cell| cell.state == State::Running);
             let at = at.and_then(|at| Some((at + 1, cell_name(report.cells.get(at)?))));
-            let what = at.map(|(at, name)| format!(" {name}, {at} of {all}"));
+            let what = at.map(|(at, name)| format!(" {name}, {at}/{all}"));
             words::call::still_running(&what.unwrap_or_default(), id)
         }
         _ => format!("[{}]", over(report, run)),

@@ -56,7 +56,11 @@ fn cell(cell: &CellReport) -> Value {
 }
 
 /// The event for the end of the run.
-pub(super) fn end(told: &PythonReport, took: Duration, notes: &[String]) -> Value {
+pub(super) fn end(
+    (told, parameters): (&PythonReport, &Value),
+    took: Duration,
+    (notes, hint): (&[String], Option<&str>),
+) -> Value {
     let notebook = told.notebook.as_ref();
     json!({
         "event": "run_finished",
@@ -69,6 +73,8 @@ pub(super) fn end(told: &PythonReport, took: Duration, notes: &[String]) -> Valu
         "skipped": notebook.map(|notebook| notebook.skipped.clone()),
         "fresh": notebook.map(|notebook| notebook.fresh.clone()),
         "resumed": notebook.map(|notebook| notebook.resumed.clone()),
+        "parameters": parameters,
         "notes": notes,
+        "hint": hint,
     })
 }

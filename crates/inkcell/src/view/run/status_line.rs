@@ -4,38 +4,28 @@
 
 use std::io;
 
-use unicode_width::UnicodeWidthChar as _;
-
-use crate::output::{Stream, visible};
-use crate::view::paint::Size;
+use crate::output::Stream;
+use crate::view::paint::{Colour, Frame, Line, Size, ansi, fit, plain};
 
 #[derive(Default)]
-pub(super) struct StatusLine {
+pub(crate) struct StatusLine {
     is_shown: bool,
 }
 
 impl StatusLine {
-    pub(super) fn show(&mut self, text: &str) -> io::Result<()> {
+    pub(crate) fn show(&mut self, line: &Line, colour: Colour) -> io::Result<()> {
+        // The terminal may have been resized since the last time.
         let width = Size::of(io::stderr()).columns.saturating_sub(1);
-        let line = cut(&visible(text), width);
+        let frame = Frame { lines: vec![fit(line, width)] };
+        let text = if colour == Colour::On { ansi(&frame) } else { plain(&frame) };
         self.is_shown = true;
-        Stream::stderr().write_all(format!("\r{line}\x1b[K").as_bytes())
+        Stream::stderr().write_all(format!("\r{}\x1b[K", text.trim_end_matches('\n')).as_bytes())
     }
 
-    pub(super) fn clear(&mut self) -> io::Result<()> {
+    pub(crate) fn clear(&mut self) -> io::Result<()> {
         if !std::mem::take(&mut self.is_shown) {
             return Ok(());
         }
         Stream::stderr().write_all(b"\r\x1b[K")
     }
-}
-
-/// The part of a text that fits into a row.
-pub(in crate::view) fn cut(text: &str, width: usize) -> String {
-    let mut used = 0;
-    let fits = |c: &char| {
-        used += c.width().unwrap_or(0);
-        used <= width
-    };
-    text.chars().map(|c| if c == '\t' { ' ' } else { c }).take_while(fits).collect()
 }

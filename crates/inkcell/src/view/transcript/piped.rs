@@ -41,10 +41,15 @@ impl PlainTranscript {
         match event {
             SessionEvent::Began { execution, cell, of, source, .. } => {
                 self.turn_to(execution, *cell, &mut out);
-                let title =
-                    source.title.iter().map(|title| format!(" {title}")).collect::<String>();
-                if *of > 1 || !title.is_empty() {
-                    self.line(&format!("# [{}/{of}]{title}", cell + 1), &mut out);
+                let number = cell + 1;
+                match &source.title {
+                    // A cell of a notebook has a position, which a number in front would hide.
+                    Some(title) if words::run::is_cell_name(title) => {
+                        self.line(&format!("# {title}  {number}/{of}"), &mut out);
+                    }
+                    Some(title) => self.line(&format!("# [{number}/{of}] {title}"), &mut out),
+                    None if *of > 1 => self.line(&format!("# [{number}/{of}]"), &mut out),
+                    None => {}
                 }
                 for (at, line) in source.code.lines().enumerate() {
                     let before = if at == 0 { ">>> " } else { "    " };

@@ -12,7 +12,7 @@ use inkcell_engine::api::{CellReport, PythonReport, RunStart, State};
 use inkcell_engine::{Kind, Notebooks};
 
 use super::super::stopping::Stopping;
-use super::super::unsaved;
+use super::super::{missing_module, unsaved};
 use super::files::{RecordFile, Reports, write_report};
 use super::prefix::Prefix;
 use crate::batch::{
@@ -59,6 +59,8 @@ pub(super) struct Rules {
     pub(super) start: RunStart,
     pub(super) reports: Reports,
     pub(super) notes: Vec<String>,
+    /// The folders with programs.
+    pub(super) search_path: Vec<PathBuf>,
 }
 
 /// A message of a thread that follows a row.
@@ -81,7 +83,6 @@ pub(super) struct Conductor {
     rules: Rules,
     stopping: Stopping,
     notebooks: Notebooks,
-    cwd: PathBuf,
     news: Sender<News>,
     /// The tries of each row so far.
     tries: Vec<Vec<Try>>,
@@ -114,7 +115,7 @@ impl Conductor {
         (client, record): (Client, RecordFile),
         rules: Rules,
         stopping: Stopping,
-        (notebooks, cwd, news): (Notebooks, PathBuf, Sender<News>),
+        (notebooks, news): (Notebooks, Sender<News>),
     ) -> Conductor {
         let (tries, fates) = (vec![Vec::new(); rows.len()], vec![Fate::NotRun; rows.len()]);
         let (running, prefixes) = (HashMap::new(), Vec::new());
@@ -127,7 +128,6 @@ impl Conductor {
             rules,
             stopping,
             notebooks,
-            cwd,
             news,
             tries,
             fates,
@@ -260,8 +260,7 @@ impl Conductor {
             (OfRow::Copy, Some(prefix)) => prefix.rest(ask),
             _ => ask.clone(),
         };
-        let asked = self.made_room(row).and_then(|()| self.ask(ask, Task::Row(row), tell));
-        match asked {
+        match self.ask(ask, Task::Row(row), tell) {
             Ok(handle) => {
                 self.running.insert(Task::Row(row), Running { handle, began, source, kernel });
             }
@@ -367,16 +366,6 @@ impl Conductor {
         }
     }
 
-    /// Creates the folder of an output if it is missing.
-    fn made_room(&self, row: RowId) -> Result<(), Failure> {
-        let Some(output) = &self.rows[row.0].output else { return Ok(()) };
-        let path = self.cwd.join(output);
-        let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-        made.map_err(|error| {
-            Failure::told(Kind::Unavailable, words::batch::no_folder_for(output, &error), None)
-        })
-    }
-
     fn done(
         &mut self,
         row: RowId,
@@ -395,7 +384,12 @@ impl Conductor {
         }
         let took = running.began.elapsed();
         let (tried, end) = match done {
-            Ok(report) => ended(report, took),
+            Ok(report) => {
+                let (mut tried, end) = ended(report, took);
+                let text = missing_module::advice(report, &self.rules.search_path);
+                tried.notes.extend(text.map(|text| Note { text, is_loss: false }));
+                (tried, end)
+            }
             Err(refusal) => {
                 let end = match refusal.kind {
                     Kind::Invalid | Kind::NotFound | Kind::Conflict => RowEnd::Hopeless,
