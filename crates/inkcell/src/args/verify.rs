@@ -2,12 +2,13 @@
 //!
 //! Owns their names and help, as `args/mod.rs` does for the others.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args as ClapArgs, ValueEnum};
 
 use super::python::{KernelArgs, PythonArgs, seconds};
+use super::run::jobs;
 
 #[derive(ClapArgs, Debug)]
 #[command(
@@ -52,6 +53,12 @@ pub(crate) struct Verify {
     /// Say nothing but what differs.
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    /// Check N notebooks in parallel [default: 1]
+    #[arg(short, long, value_name = "N", value_parser = jobs)]
+    pub(crate) jobs: Option<usize>,
+    /// Write the results to FILE as JUnit XML, one test case for each cell
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
 }
 
 impl Verify {

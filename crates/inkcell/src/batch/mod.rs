@@ -12,7 +12,7 @@ mod schedule;
 mod template;
 mod width;
 
-pub(crate) use junit::junit;
+pub(crate) use junit::{escaped, junit, seconds};
 pub(crate) use matrix::{Matrix, is_axis};
 pub(crate) use plan::{Naming, Row, Shared, rows, shared};
 pub(crate) use record::{Past, Record, RowKey, source};

@@ -41,6 +41,7 @@ use crate::view::paint::{Colour, Look};
 use crate::view::run::{Advice, Answer, Following, Manner, Progress};
 use crate::words;
 
+pub(super) use batch::{Reports, write_report};
 use piped::StdinNotebook;
 pub(super) use served::unfinished;
 use served::{FetchedNotebook, Place};

@@ -25,6 +25,21 @@ pub(crate) fn never_run(path: &str, quoted: &dyn Display) -> String {
     )
 }
 
+/// The same for a report that has the path elsewhere.
+pub(crate) const NEVER_RUN: &str = "it was never run, so there is nothing to compare with";
+
+pub(crate) const KERNEL_DIED: &str = "the kernel died";
+
+/// The progress of one check.
+pub(crate) fn cells_done(ended: usize, all: usize) -> String {
+    format!("{ended}/{all} cells")
+}
+
+/// How many other checks run at the same time.
+pub(crate) fn more_at_once(more: usize) -> String {
+    format!("and {more} more")
+}
+
 pub(crate) const TOOK_TOO_LONG: &str = ", it took too long";
 
 pub(crate) fn differ(

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use inkcell_testkit::env::{CommandOutput, TestEnv, finish, names_in};
 use inkcell_testkit::notebooks::pretty;
+use inkcell_testkit::pty::{Pty, USUAL};
 use inkcell_testkit::wait::until;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -234,6 +235,66 @@ fn many_notebooks_are_checked() {
     let statuses: Vec<_> =
         told["notebooks"].as_array().expect("a list").iter().map(|one| &one["status"]).collect();
     assert_eq!(statuses, ["same", "not_checked"]);
+}
+
+/// `-j 2` runs two checks at the same time: each waits for the other. The answer keeps the order of the names.
+#[test]
+fn checks_run_in_parallel() {
+    let env = env();
+    let meet = |mine: &str, other: &str| {
+        let code = format!(
+            "import os, time\nopen({mine:?}, 'w').close()\n\
+             while not os.path.exists({other:?}): time.sleep(0.01)\nprint('met')"
+        );
+        notebook(&[&code])
+    };
+    env.put("b", "");
+    stored(&env, "a.ipynb", &meet("a", "b"));
+    stored(&env, "b.ipynb", &meet("b", "a"));
+    for name in ["a", "b"] {
+        std::fs::remove_file(env.path(name)).expect("it is there");
+    }
+    let told = verified(&env, &["b.ipynb", "a.ipynb", "-j", "2", "--json"]).exits(0);
+    let told: Value = serde_json::from_str(&told.stdout).expect("JSON");
+    let paths: Vec<&Value> =
+        told["notebooks"].as_array().expect("a list").iter().map(|one| &one["path"]).collect();
+    assert_eq!(paths, ["b.ipynb", "a.ipynb"]);
+}
+
+/// The JUnit file has a suite for each notebook and a case for each cell. It replaces no notebook.
+#[test]
+fn results_are_written_as_junit() {
+    let env = env();
+    stored(&env, "good.ipynb", &tagged(&[("1 + 1", ""), ("2", "nbval-skip")]));
+    stored(&env, "flaky.ipynb", &notebook(&["'same'", FLAKY]));
+    env.put("new.ipynb", notebook(&["1"]));
+    let all = ["good.ipynb", "flaky.ipynb", "none.ipynb", "new.ipynb", "--junit", "j.xml"];
+    verified(&env, &all).exits(1);
+    let text = String::from_utf8(env.get("j.xml")).expect("text");
+    let head =
+        "<testsuites name=\"inkcell\" tests=\"6\" failures=\"2\" errors=\"1\" skipped=\"1\" ";
+    assert!(text.contains(head), "{text}");
+    assert!(text.contains("<testcase classname=\"good.ipynb\" name=\"cell 0 (c0)\" "), "{text}");
+    assert!(text.contains("<failure message=\"cell 1 (c1) differs\">"), "{text}");
+    assert!(text.contains("<failure message=\"never run\">"), "{text}");
+    let refused = verified(&env, &["good.ipynb", "--junit", "good.ipynb"]).exits(2);
+    assert!(refused.stderr.contains("--junit: "), "{refused:?}");
+}
+
+/// A terminal shows which notebook is checked and how far it is; the line is gone at the end.
+#[test]
+fn a_check_shows_its_progress() {
+    let env = env();
+    let wait = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.01)\nprint('gone')";
+    env.put("go", "");
+    stored(&env, "a.ipynb", &notebook(&["1", wait]));
+    std::fs::remove_file(env.path("go")).expect("it is there");
+    let mut pty = Pty::start(command(&env, &["a.ipynb"]), USUAL);
+    pty.wait_for("0/1  a.ipynb  1/2 cells");
+    env.put("go", "");
+    assert!(pty.end().success(), "{}", pty.text());
+    assert!(pty.text().starts_with("a.ipynb: 2 cells are as stored ("), "{}", pty.text());
+    assert_eq!(pty.text().lines().count(), 1, "{}", pty.text());
 }
 
 /// An interrupt ends the check, and leaves neither a copy nor a change.

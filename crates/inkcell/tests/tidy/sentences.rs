@@ -10,10 +10,11 @@ const FACES: [&str; 12] = [
 
 /// Files with text that is not a sentence of a face, or that is a table of its own, and how many literals. A number may
 /// only shrink.
-const EXCEPTIONS: [(&str, usize); 15] = [
+const EXCEPTIONS: [(&str, usize); 16] = [
     // Markup, headers and JSON.
     ("batch/junit.rs", 4),
     ("cli/result.rs", 1),
+    ("cli/verify/junit.rs", 3),
     ("http/routes.rs", 1),
     ("mcp/protocol/markdown.rs", 2),
     // Programs, commands and folders.

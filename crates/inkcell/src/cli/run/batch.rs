@@ -39,7 +39,8 @@ use crate::view::paint::Look;
 use crate::view::run::Following;
 use crate::words;
 use conduct::{Conductor, News, Rules};
-use files::{RecordFile, Reports};
+use files::RecordFile;
+pub(in crate::cli) use files::{Reports, write_report};
 use prefix::Prefix;
 
 /// The interval at which the view is updated.

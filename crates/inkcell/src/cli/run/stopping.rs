@@ -79,6 +79,13 @@ impl Stopping {
         self.shared.state().handles.retain(|known| !known.is_same(handle));
     }
 
+    /// Cancels all runs without a signal, because their output has no reader.
+    pub(in crate::cli) fn give_up(&self) {
+        let mut state = self.shared.state();
+        state.asked = state.asked.max(1);
+        state.handles.iter().for_each(AskHandle::cancel);
+    }
+
     pub(in crate::cli) fn is_over(&self) {
         self.shared.state().is_over = true;
         self.shared.changed.notify_all();

@@ -22,7 +22,7 @@ const MAX_LINES: usize = 20;
 const MAX_WIDE: usize = 160;
 
 /// The reason why a notebook was not checked and the next step, in a sentence.
-fn sentence(Refusal { message, hint, .. }: &Refusal) -> String {
+pub(super) fn sentence(Refusal { message, hint, .. }: &Refusal) -> String {
     hint.as_ref().map_or_else(|| message.clone(), |step| format!("{message}; {step}"))
 }
 
@@ -58,7 +58,7 @@ pub(super) fn write(
     let are = if bad == 1 { "is" } else { "are" };
     output.line(&words::verify::differ(path, bad, &all, are, how, &took))?;
     for cell in cells.iter().filter(|cell| !cell.is_good()) {
-        write_cell(cell, output)?;
+        reasons(cell).iter().try_for_each(|line| output.line(line))?;
     }
     let path = quoted(path);
     output.line(&match checked.exit() {
@@ -90,33 +90,35 @@ fn good(cells: &[CheckedCell]) -> String {
     said
 }
 
-fn name(cell: &CheckedCell) -> String {
+/// The name of a cell, as everywhere.
+pub(super) fn cell_name(cell: &CheckedCell) -> String {
     match &cell.compared.cell.id {
         Some(id) => format!("cell {} ({id})", cell.compared.cell.index),
         None => format!("cell {}", cell.compared.cell.index),
     }
 }
 
-fn write_cell(cell: &CheckedCell, output: &mut Output) -> io::Result<()> {
-    let name = name(cell);
+/// The lines about a cell that is not as stored.
+pub(super) fn reasons(cell: &CheckedCell) -> Vec<String> {
+    let name = cell_name(cell);
     match cell.state {
-        State::NeverRun => return output.line(&format!("  {name} was not run")),
-        State::TimedOut => return output.line(&words::verify::not_in_time(&name)),
+        State::NeverRun => return vec![format!("  {name} was not run")],
+        State::TimedOut => return vec![words::verify::not_in_time(&name)],
         _ => {}
     }
     match &cell.compared.verdict {
         CellVerdict::Failed { name: error, value } => {
-            output.line(&format!("  {name} failed: {error}: {}", short(value)))
+            vec![format!("  {name} failed: {error}: {}", short(value))]
         }
         CellVerdict::Different(differences) => {
-            output.line(&format!("  {name} differs"))?;
-            differences.iter().try_for_each(|one| write_difference(one, output))
+            let head = std::iter::once(format!("  {name} differs"));
+            head.chain(differences.iter().flat_map(difference_lines)).collect()
         }
-        CellVerdict::Same | CellVerdict::Ignored | CellVerdict::Skipped => Ok(()),
+        CellVerdict::Same | CellVerdict::Ignored | CellVerdict::Skipped => Vec::new(),
     }
 }
 
-fn write_difference(one: &OutputDifference, output: &mut Output) -> io::Result<()> {
+fn difference_lines(one: &OutputDifference) -> Vec<String> {
     let part = &one.part;
     let head = match &one.how {
         PartDifference::Picture(how) => format!("    {part}: {how}"),
@@ -128,7 +130,7 @@ fn write_difference(one: &OutputDifference, output: &mut Output) -> io::Result<(
         }
         PartDifference::Text { .. } => format!("    {part}:"),
     };
-    output.line(&head)?;
+    let mut said = vec![head];
     let lines = one.how.lines();
     for (side, line) in lines.iter().take(MAX_LINES) {
         let sign = match side {
@@ -136,12 +138,12 @@ fn write_difference(one: &OutputDifference, output: &mut Output) -> io::Result<(
             Some(RunSide::Old) => '-',
             Some(RunSide::New) => '+',
         };
-        output.line(&format!("    {sign} {}", short(line)))?;
+        said.push(format!("    {sign} {}", short(line)));
     }
-    match lines.len().saturating_sub(MAX_LINES) {
-        0 => Ok(()),
-        more => output.line(&format!("      and {} more", count(more, "line"))),
+    if let more @ 1.. = lines.len().saturating_sub(MAX_LINES) {
+        said.push(format!("      and {} more", count(more, "line")));
     }
+    said
 }
 
 fn short(line: &str) -> String {

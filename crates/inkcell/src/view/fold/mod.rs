@@ -69,7 +69,7 @@ impl CallView {
         }
     }
 
-    pub(in crate::view) fn cells(&self) -> &[CallCell] {
+    pub(crate) fn cells(&self) -> &[CallCell] {
         &self.cells
     }
 
@@ -92,7 +92,7 @@ impl CallView {
     }
 
     /// Number of cells that have ended.
-    pub(in crate::view) fn ended(&self) -> usize {
+    pub(crate) fn ended(&self) -> usize {
         self.cells.iter().filter(|cell| cell.state().is_end()).count()
     }
 

@@ -69,15 +69,15 @@ impl RecordFile {
 
 /// The files of the requested reports.
 #[derive(Default)]
-pub(super) struct Reports {
-    pub(super) junit: Option<PathBuf>,
-    pub(super) json: Option<PathBuf>,
+pub(in crate::cli) struct Reports {
+    pub(in crate::cli) junit: Option<PathBuf>,
+    pub(in crate::cli) json: Option<PathBuf>,
 }
 
 impl Reports {
     /// Refuses, before anything runs, reports that cannot be written or would replace another file. `taken` are the
     /// notebooks and outputs of the batch.
-    pub(super) fn must_be_writable(&self, taken: &[PathBuf]) -> Result<(), Failure> {
+    pub(in crate::cli) fn must_be_writable(&self, taken: &[PathBuf]) -> Result<(), Failure> {
         for (argument, file) in [("--junit", &self.junit), ("--report", &self.json)] {
             let Some(file) = file else { continue };
             if let Some(problem) = refusal(file, taken) {
@@ -126,7 +126,7 @@ fn target(path: &Path) -> PathBuf {
 
 /// Writes a report: a file whole or not at all, the target of a link and not the link, and directly into anything
 /// that is not a plain file, such as `/dev/stdout`.
-pub(super) fn write_report(path: &Path, text: &str) -> std::io::Result<()> {
+pub(in crate::cli) fn write_report(path: &Path, text: &str) -> std::io::Result<()> {
     // A stream of ours may lead to a plain file that other programs write as well.
     let streams = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
     let is_stream = streams.iter().any(|stream| path.starts_with(stream));
