@@ -32,8 +32,8 @@ pub(crate) struct Environment<'a> {
 const TEST_ENV: Environment<'_> = Environment {
     dir: ENV_DIR,
     requirements: "xtask/requirements-test.txt",
-    modules: "matplotlib.font_manager, matplotlib.pyplot, nbformat, nbclient, pandas, papermill, ipykernel.kernelapp, \
-              IPython, mcp.client.stdio, pytest, xdist",
+    modules: "matplotlib.font_manager, matplotlib.pyplot, nbformat, nbclient, nbval, pandas, papermill, \
+              ipykernel.kernelapp, IPython, mcp.client.stdio, pytest, xdist",
 };
 
 /// Prepares the environment that most tests use. Returns its interpreter.

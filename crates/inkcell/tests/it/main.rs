@@ -43,6 +43,7 @@ mod no_room;
 mod notebook_runs;
 mod parameters;
 mod paths;
+mod peer_lines;
 mod power_cut;
 mod py_terminal;
 mod python;
