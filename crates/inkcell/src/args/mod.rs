@@ -86,15 +86,15 @@ pub(crate) fn command() -> clap::Command {
 impl Args {
     /// What this process was told.
     pub(crate) fn of_process() -> Result<Args, NoCommand> {
-        Args::read(std::env::args_os().collect())
+        Args::read(&std::env::args_os().collect::<Vec<_>>())
     }
 
-    fn read(words: Vec<OsString>) -> Result<Args, NoCommand> {
+    fn read(words: &[OsString]) -> Result<Args, NoCommand> {
         let paired = paired(words.iter().cloned());
         let matches = Args::command().try_get_matches_from(&paired);
         matches
             .and_then(|matches| Args::from_arg_matches(&matches))
-            .map_err(|error| NoCommand::new(&error, &words, paired))
+            .map_err(|error| NoCommand::new(&error, words, paired))
     }
 
     /// Whether the answer is JSON.

@@ -36,7 +36,7 @@ fn page(path: &[String], is_long: bool, width: usize) -> String {
 }
 
 fn read(line: &str) -> Result<Args, NoCommand> {
-    Args::read(line.split(' ').map(OsString::from).collect())
+    Args::read(&line.split(' ').map(OsString::from).collect::<Vec<_>>())
 }
 
 fn mistake(line: &str) -> Mistake {

@@ -145,7 +145,8 @@ mod tests {
 
     #[test]
     fn color_follows_the_option_then_variables_then_the_stream() {
-        let table: [(ColorArg, &[(&str, &str)], bool, bool); 11] = [
+        type Case = (ColorArg, &'static [(&'static str, &'static str)], bool, bool);
+        let table: [Case; 11] = [
             (ColorArg::Auto, &[], true, true),
             (ColorArg::Auto, &[], false, false),
             (ColorArg::Auto, &[("TERM", "dumb")], true, false),
