@@ -134,7 +134,7 @@ fn paragraphs_are_short_and_lines_fit() {
         }
         let is_end =
             |line: &&str| line.is_empty() || line.starts_with(['-', '1', '2', '3', '4', '5']);
-        for paragraph in prose.split(|line| is_end(&line)) {
+        for paragraph in prose.split(is_end) {
             let is_decision = name.starts_with("decisions/");
             let count = paragraph.len();
             assert!(is_decision || count <= MOST_PARAGRAPH_LINES, "docs/{name}: {paragraph:#?}");
