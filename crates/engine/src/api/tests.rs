@@ -71,8 +71,14 @@ fn requests_have_defaults_and_refuse_what_they_do_not_know() {
             r#"{"python": {"cells": [{"code": "1", "rest": true}], "cwd": "/"}}"#,
             "unknown field `rest`",
         ),
-        (r#"{"python": {"cells": [], "cwd": "/", "timeout": -1}}"#, "-1 is no time in seconds"),
-        (r#"{"python": {"cells": [], "cwd": "/", "timeout": 1e300}}"#, "is no time in seconds"),
+        (
+            r#"{"python": {"cells": [], "cwd": "/", "timeout": -1}}"#,
+            "-1 is not a number of seconds",
+        ),
+        (
+            r#"{"python": {"cells": [], "cwd": "/", "timeout": 1e300}}"#,
+            "is not a number of seconds",
+        ),
         (r#"{"python": {"cells": []}}"#, "missing field `cwd`"),
         (r#"{"kernel": {"stop": {"cwd": "/", "force": 1}}}"#, "unknown field `force`"),
         (

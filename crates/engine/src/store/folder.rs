@@ -86,7 +86,7 @@ impl Folder {
             Ok(fd) => fd,
             Err(Errno::LOOP) => return Err(refused("a link is where a folder of ours should be")),
             Err(Errno::NOTDIR) => {
-                return Err(refused("a link or a file stands where inkcell needs a folder"));
+                return Err(refused("a link or a file stands where a private folder should be"));
             }
             Err(error) => {
                 return Err(ArtifactError::io(&path, "use the artifact folder")(error.into()));

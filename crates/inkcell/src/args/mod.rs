@@ -246,7 +246,7 @@ pub(crate) struct Read {
     /// Each line has the position, ID, type, execution count, number of lines, first line and outputs of a cell.
     #[arg(long, conflicts_with_all = ["search", "outputs"])]
     pub(crate) outline: bool,
-    /// List stale or failed cells; exit with code 1 if there are any
+    /// List stale or failed cells; exit with code 1 if any exist
     #[arg(long, value_enum, conflicts_with_all = ["cells", "outputs", "search", "pad", "page", "textconv"])]
     pub(crate) check: Option<CheckArg>,
     /// Print only these cells, such as 0,3-5,ab12,-1
@@ -282,7 +282,7 @@ pub(crate) struct Read {
 /// The cells that a check looks for.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum CheckArg {
-    /// Cells whose outputs are out of date
+    /// Cells with outdated outputs
     Stale,
     /// Cells that failed
     Failed,

@@ -161,7 +161,7 @@ pub(crate) struct Run {
     )]
     pub(crate) prepare_only: bool,
     /// Hide the code in the written notebook when Jupyter shows it
-    #[arg(long, help_heading = "Output", conflicts_with = "inspect")]
+    #[arg(long, help_heading = "Output", conflicts_with = "inspect", hide_short_help = true)]
     pub(crate) report_mode: bool,
 }
 

@@ -204,7 +204,9 @@ mod tests {
         let (message, hint) = told(&["nb/gone.ipynb"]);
         assert_eq!(message, "no notebook named nb/gone.ipynb");
         assert!(hint.ends_with("nb has a.ipynb"), "{hint}");
-        assert!(told(&["gone.ipynb"]).1.contains("has no notebooks; make one with inkcell new"));
+        assert!(
+            told(&["gone.ipynb"]).1.contains("has no notebooks; create one with 'inkcell new'")
+        );
         assert!(told(&["no/gone.ipynb"]).1.contains("the folder no does not exist"));
         let (message, hint) = told(&["nb/*.nb"]);
         assert_eq!(message, "no notebook matches nb/*.nb");

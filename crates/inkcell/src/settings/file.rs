@@ -227,7 +227,7 @@ mod tests {
             (
                 "python.shell = 'bash'",
                 "c.toml:1",
-                "python.shell is \"bash\"; it is lite or ipython",
+                "python.shell is \"bash\"; it takes lite or ipython",
             ),
             ("x", "c.toml:1", "not valid TOML: "),
             (
@@ -238,7 +238,7 @@ mod tests {
             (
                 "kernel = {zygote = 'maybe'}",
                 "c.toml:1",
-                "kernel.zygote is \"maybe\"; it is on or off",
+                "kernel.zygote is \"maybe\"; it takes on or off",
             ),
         ];
         for (text, place, problem) in table {

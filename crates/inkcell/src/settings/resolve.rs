@@ -213,7 +213,7 @@ mod tests {
         let variable = |name: &str| (name == "PI_KERNEL_ZYGOTE").then(|| "maybe".to_owned());
         let error = ResolvedSettings::new(&variable, &[]).unwrap_err();
         let Failure::Engine(error) = error else { unreachable!() };
-        assert_eq!(error.to_string(), "PI_KERNEL_ZYGOTE: is \"maybe\"; it is on or off");
+        assert_eq!(error.to_string(), "PI_KERNEL_ZYGOTE: is \"maybe\"; it takes on or off");
     }
 
     #[test]

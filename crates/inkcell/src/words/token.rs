@@ -9,7 +9,7 @@ pub(crate) const READABLE: &str = "other users can read or write it; run 'chmod 
 /// What could not be done, as a part of a sentence.
 pub(crate) const USE_FOLDER: &str = "use the state folder";
 
-pub(crate) const NOT_FOLDER: &str = "a link or a file stands where inkcell needs a folder";
+pub(crate) const NOT_FOLDER: &str = "a link or a file stands where a private folder should be";
 
 pub(crate) const LOOK_AT_FOLDER: &str = "check the state folder";
 

@@ -52,7 +52,7 @@ fn ids_can_be_left_out_of_the_markers() {
     let mut command = env.inkcell();
     command.args(["read", "nb.ipynb"]).env("INKCELL_TEXT_IDS", "maybe");
     let ran = inkcell_testkit::env::finish(command, b"").exits(2);
-    assert_eq!(ran.stderr, "error: INKCELL_TEXT_IDS: is \"maybe\"; it is auto or off\n");
+    assert_eq!(ran.stderr, "error: INKCELL_TEXT_IDS: is \"maybe\"; it takes auto or off\n");
 }
 
 /// B:V-02

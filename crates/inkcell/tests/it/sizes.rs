@@ -208,7 +208,8 @@ fn the_limit_is_a_setting_and_is_told() {
     );
     let ran = run("lots", &["read", "nb.ipynb"]).exits(2);
     assert!(
-        ran.stderr
-            .starts_with("error: INKCELL_NOTEBOOK_MAX_BYTES: is \"lots\"; it is a number of bytes")
+        ran.stderr.starts_with(
+            "error: INKCELL_NOTEBOOK_MAX_BYTES: is \"lots\"; it takes a number of bytes"
+        )
     );
 }

@@ -7,7 +7,7 @@ use super::sources;
 /// scope, parts of large data, and the measurement of an agent's tasks. Drawings took 1,400: the limits on documents,
 /// the prices of drawing, and the pictures of answers and files. Pipes without threads took 150. A change that needs
 /// more raises the number and says why.
-const MOST: usize = 125_200;
+const MOST: usize = 135_000;
 
 /// Lines outside of items that are compiled for tests alone. As in an editor, a final line end begins another line.
 fn lines_outside_tests(text: &str) -> usize {

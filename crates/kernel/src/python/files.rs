@@ -198,7 +198,7 @@ fn must_be_program(path: &Path) -> Result<(), SkipReason> {
     if start.starts_with(b"#!") {
         return match script_runner(path) {
             Some(runner) if !Path::new(&runner).exists() => {
-                wrong(format!("its first line names {runner}, which is not there"))
+                wrong(format!("its first line names {runner}, which does not exist"))
             }
             _ => Ok(()),
         };

@@ -324,7 +324,7 @@ fn probe_environment(search: &Search) -> BTreeMap<String, String> {
 
 fn missing(program: &Path) -> String {
     match std::fs::read_link(program) {
-        Ok(target) => format!("it is a link to {}, which is not there", target.display()),
+        Ok(target) => format!("it is a link to {}, which does not exist", target.display()),
         Err(_) => "no such file".to_owned(),
     }
 }

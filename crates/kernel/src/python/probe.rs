@@ -199,7 +199,7 @@ fn describe(error: &io::Error, program: &Path) -> String {
     match error.kind() {
         // The system reports the same error for a missing program and for a missing interpreter of a script.
         io::ErrorKind::NotFound if program.exists() => match script_runner(program) {
-            Some(runner) => format!("its first line names {runner}, which is not there"),
+            Some(runner) => format!("its first line names {runner}, which does not exist"),
             None => "the loader it needs is not there".to_owned(),
         },
         io::ErrorKind::NotFound => "no such file".to_owned(),

@@ -212,7 +212,7 @@ async fn broken_candidates_are_skipped_and_named() {
     let expected = format!(
         "No working Python interpreter found. Tried: \
          {0}/cwd/.venv/bin/python (exit code 3); \
-         {0}/cwd/venv/bin/python (could not be started: it is a link to /no/such/python3.8, which is not there); \
+         {0}/cwd/venv/bin/python (could not be started: it is a link to /no/such/python3.8, which does not exist); \
          {0}/state/python-env/bin/python (killed by signal 9); \
          {0}/home/.omp/python-env/bin/python (answered something that is not Python's)",
         tree.path("").display().to_string().trim_end_matches('/')

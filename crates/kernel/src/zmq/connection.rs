@@ -254,7 +254,7 @@ mod tests {
         let said = || Connection::read(&path).err().unwrap();
         assert!(said().contains("cannot be read"));
         fs::write(&path, "{}").unwrap();
-        assert!(said().contains("is no connection file: missing field `ip`"), "{}", said());
+        assert!(said().contains("is not a connection file: missing field `ip`"), "{}", said());
         let whole = r#"{"ip": "IP", "transport": "tcp", "signature_scheme": "hmac-md5", "key": "k", "shell_port": 1,
             "iopub_port": 2, "stdin_port": 3, "control_port": 4, "hb_port": 5, "kernel_name": "x"}"#;
         fs::write(&path, whole).unwrap();

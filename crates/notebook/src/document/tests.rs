@@ -197,7 +197,7 @@ fn duplicate_keys_are_kept_or_the_edit_is_refused() {
         let mut notebook = parse(&text);
         assert_eq!(notebook.read_only(), Some(&ReadOnly::DuplicateKey { key }));
         let message = append(&mut notebook).unwrap_err().to_string();
-        assert!(message.contains(&format!("\"{key}\" stands more than once")), "{message}");
+        assert!(message.contains(&format!("\"{key}\" occurs more than once")), "{message}");
         assert_eq!(notebook.to_bytes(), text.as_bytes());
         assert_eq!(notebook.len(), 1, "the last one counts, as in Python");
     }

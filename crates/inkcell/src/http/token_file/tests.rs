@@ -92,7 +92,7 @@ fn an_error_names_the_line_and_not_the_token() {
         (format!("{long}\n{canary}\n"), "line 2: a token has at least 32 characters"),
         (format!("{long}\nname {long}\n"), "line 2 repeats a token"),
         (format!("{canary}%{long}\n"), "line 1: a token is made of letters"),
-        ("# nothing\n".to_owned(), "there is no token in it"),
+        ("# nothing\n".to_owned(), "it has no token"),
     ];
     for (text, wanted) in cases {
         let said = parse(&text).unwrap_err().to_string();

@@ -376,7 +376,7 @@ async fn edit_replaces_text_also_across_cells() {
 
     let given = json!({"path": "nb.ipynb", "old_text": "x", "new_text": "q"});
     let error = desk.error("edit", given).await;
-    assert!(error.message.contains("stands 2 times"), "{error:?}");
+    assert!(error.message.contains("occurs 2 times"), "{error:?}");
     let given = json!({"path": "nb.ipynb", "old_text": "x", "new_text": "q", "all": true});
     desk.good("edit", given).await;
     assert!(desk.good("read", json!({"path": "nb.ipynb"})).await.contains("q = 1\nprint(q)"));

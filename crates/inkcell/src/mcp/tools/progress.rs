@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(teller.due(), began + 2 * HEARTBEAT);
         teller.tell(began + 2 * HEARTBEAT);
         let told = heard.try_recv().unwrap();
-        assert_eq!(told.message, "running cell 2 of 3, 10 s");
+        assert_eq!(told.message, "running 2/3, 10 s");
         assert!((told.done - 10.0).abs() < 0.01);
     }
 }

@@ -212,17 +212,14 @@ fn a_pipe_gets_lines() {
     >>> print(1)
     1
     Notebook insert in a.ipynb cell:2 type:code
-    \
-         ✓ Inserted code at index 2 · 1 line · 3 total
+    ✓ Inserted code at index 2 · 1 line · 3 total
       y = 2
-    [the kernel was restarted; \
-         its variables are gone]
+    [the kernel was restarted; its variables are gone]
     # [2/2]
     >>> work()
     done\u{202e}
     Traceback
-    E: \
-         v
+    E: v
     [… 3 events were not seen …]
     ");
 }

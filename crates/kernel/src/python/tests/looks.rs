@@ -140,7 +140,7 @@ async fn files_tell_what_an_interpreter_is() {
     refused("could not be started: permission denied").await;
     fs::remove_file(&program).unwrap();
     symlink("/no/such/python", &program).unwrap();
-    refused("could not be started: it is a link to /no/such/python, which is not there").await;
+    refused("could not be started: it is a link to /no/such/python, which does not exist").await;
 }
 
 /// A module is searched where the interpreter would search it.

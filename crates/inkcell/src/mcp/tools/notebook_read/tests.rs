@@ -155,7 +155,7 @@ async fn a_diff_tells_what_changed() {
         let mut asked = json!({"path": "nb.ipynb", "against": "HEAD"});
         asked.as_object_mut().unwrap().extend(given.as_object().unwrap().clone());
         let refused = desk.error("notebook_read", asked).await;
-        assert!(refused.message.ends_with("leave it out"), "{given}: {refused:?}");
+        assert!(refused.message.ends_with("remove this"), "{given}: {refused:?}");
     }
     let outside = json!({"path": "nb.ipynb", "against": "../x.ipynb"});
     assert!(desk.error("notebook_read", outside).await.message.contains("outside the allowed"));
