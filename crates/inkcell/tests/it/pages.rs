@@ -107,7 +107,7 @@ fn each_exception_is_of_some_page() {
         for block in blocks(&text) {
             match block {
                 Block::Console(steps, _) => {
-                    commands.extend(steps.into_iter().map(|step| step.command))
+                    commands.extend(steps.into_iter().map(|step| step.command));
                 }
                 Block::Script(script) => _ = commands.insert(script),
             }
