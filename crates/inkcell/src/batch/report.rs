@@ -230,7 +230,7 @@ impl BatchReport {
                     lines.push(bad(format!("{failed}{again}: {name}: {}", trouble.message)));
                 }
                 (Fate::Ok, _) if !again.is_empty() => {
-                    lines.push(plain(format!("ok{again}: {name}")))
+                    lines.push(plain(format!("ok{again}: {name}")));
                 }
                 _ => {}
             }

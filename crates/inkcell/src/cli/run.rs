@@ -294,7 +294,7 @@ fn conduct(
         shows_outputs: args.log_output,
     };
     let stopping = Stopping::listen(life)?;
-    let asked = whom.client.ask(Ask::Run(ask))?;
+    let asked = whom.client.ask(Ask::Run(Box::new(ask)))?;
     stopping.can_cancel(asked.handle());
     let began = Instant::now();
     let (news, heard) = mpsc::channel();

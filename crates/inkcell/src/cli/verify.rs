@@ -284,7 +284,7 @@ impl Desk<'_> {
             detached: Detachment::No,
         };
         let client = client.lock().unwrap_or_else(PoisonError::into_inner);
-        let asked = client.ask(Ask::Run(ask));
+        let asked = client.ask(Ask::Run(Box::new(ask)));
         drop(client);
         let mut asked = asked?;
         let handle = asked.handle();

@@ -77,7 +77,7 @@ pub(super) async fn answer(
         }
         Ask::Run(ask) => {
             let caller = Caller::of(host, surroundings, &ask.kernel)?;
-            run::answer(host, &caller, ask, talk).await.map(|done| Answer::Python(Box::new(done)))
+            run::answer(host, &caller, *ask, talk).await.map(|done| Answer::Python(Box::new(done)))
         }
         Ask::Copies(session) => {
             let caller = Caller::of(host, surroundings, &KernelOptions::default())?;

@@ -78,7 +78,7 @@ impl Hello {
 pub(crate) enum Ask {
     Python(PythonAsk),
     /// Run cells of a notebook.
-    Run(RunAsk),
+    Run(Box<RunAsk>),
     /// Report whether the kernel of a session can be copied. The session runs nothing more from then on.
     Copies(SessionName),
     /// Inspect the names of a session.

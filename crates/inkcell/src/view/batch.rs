@@ -87,7 +87,7 @@ impl Board {
         if self.said.insert(line.to_owned()) && self.following != Following::Quiet {
             match &self.live {
                 Some(_) => {
-                    line.lines().for_each(|line| drop(self.settle(&Line::of(Role::Plain, line))))
+                    line.lines().for_each(|line| drop(self.settle(&Line::of(Role::Plain, line))));
                 }
                 None => output.aside(line),
             }

@@ -294,7 +294,7 @@ impl Asking {
             copied_from: None,
             shows_outputs: false,
         };
-        let asked = self.client()?.ask(Ask::Run(ask));
+        let asked = self.client()?.ask(Ask::Run(Box::new(ask)));
         let asked = match asked {
             Ok(asked) => asked,
             Err(failure) => {

@@ -273,7 +273,7 @@ impl Conductor {
 
     /// Asks, and starts a thread that receives the answer.
     fn ask(&self, ask: RunAsk, task: Task, tell: &Sender<RowEvent>) -> Result<AskHandle, Failure> {
-        let asked = self.client.ask(Ask::Run(ask))?;
+        let asked = self.client.ask(Ask::Run(Box::new(ask)))?;
         let handle = asked.handle();
         let tell = tell.clone();
         let reading = std::thread::Builder::new().name("reader".to_owned());
