@@ -31,7 +31,10 @@ pub(crate) fn committed(commit: &str, shown: &str, path: &Path) -> Result<Vec<u8
         return Ok(said.stdout);
     }
     let reason = String::from_utf8_lossy(&said.stderr).trim().to_owned();
-    Err(words::file::in_no_commit(shown, &reason))
+    Err(match commit {
+        LAST => words::file::in_no_commit(shown, &reason),
+        commit => words::file::not_in_commit(shown, commit, &reason),
+    })
 }
 
 #[cfg(test)]

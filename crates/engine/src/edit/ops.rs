@@ -77,7 +77,10 @@ impl<'a> Fields<'a> {
         };
         let op = string("op", op)?;
         let Some(operation) = OPERATIONS.iter().find(|operation| operation.name == op) else {
-            let hint = suggestion(OPERATIONS.iter().map(|operation| operation.name), &op);
+            let hint = match meant_operation(&op) {
+                Some(name) => format!(" (did you mean {name:?}?)"),
+                None => suggestion(OPERATIONS.iter().map(|operation| operation.name), &op),
+            };
             return Err(format!("op {op:?} is not known{hint}; it is one of {}", names()));
         };
         let given = self.matched(operation)?;
@@ -183,6 +186,15 @@ fn either(words: &[&str]) -> String {
     match quoted.split_last() {
         Some((last, others)) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
         _ => quoted.concat(),
+    }
+}
+
+/// The operation that another common word for it means.
+fn meant_operation(word: &str) -> Option<&'static str> {
+    let is_alias = |operation: &&Operation| operation.command_aliases.contains(&word);
+    match word {
+        "edit" | "modify" | "change" | "write" => Some("replace"),
+        _ => OPERATIONS.iter().find(is_alias).map(|operation| operation.name),
     }
 }
 

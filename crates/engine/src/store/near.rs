@@ -31,7 +31,7 @@ impl Artifacts {
         ArtifactError::Unknown { id: id.clone(), near: self.near(id.as_str(), scope) }
     }
 
-    /// Ids with the given prefix, or else the most similar ones. Folders that cannot be read are skipped: the caller is
+    /// Ids with the given prefix, or else the most similar and the latest ones. Folders that cannot be read are skipped: the caller is
     /// reporting an error already.
     fn near(&self, given: &str, scope: Scope<'_>) -> Vec<Suggestion> {
         let folders = self.folders(scope).unwrap_or_default();
@@ -45,8 +45,12 @@ impl Artifacts {
         if given.len() >= MIN_PREFIX && kept.iter().any(|info| begins(&info)) {
             return kept.iter().filter(begins).take(SUGGESTIONS).map(described).collect();
         }
-        let places = nearest_few(kept.iter().map(|info| info.id.as_str()), &given, SUGGESTIONS);
-        places.into_iter().map(|at| described(&kept[at])).collect()
+        // After those that look like it come the latest: an id is made of random characters.
+        let mut places = nearest_few(kept.iter().map(|info| info.id.as_str()), &given, SUGGESTIONS);
+        let mut others: Vec<usize> = (0..kept.len()).filter(|at| !places.contains(at)).collect();
+        others.sort_by_key(|at| std::cmp::Reverse(kept[*at].created));
+        places.extend(others);
+        places.into_iter().take(SUGGESTIONS).map(|at| described(&kept[at])).collect()
     }
 }
 

@@ -8,7 +8,10 @@ const SLIPS: &[(&str, &str)] = &[
     ("path", "file filename filepath notebook notebookpath notebookfile notebookname nb ipynb"),
     ("notebook_path", "file filename filepath notebook notebookfile notebookname nb ipynb target"),
     ("command", "cmd code script shell bash commandline"),
-    ("code", "source content contents text script python program snippet input body cellsource"),
+    (
+        "code",
+        "source content contents text script python program snippet input body cellsource cmd command commandline",
+    ),
     ("source", "code content contents text script python body value cellsource newcode src"),
     ("new_source", "source code content contents text body value cellsource newcode src"),
     ("content", "contents source newsource code text body value data cellsource newcode src"),

@@ -80,6 +80,10 @@ pub(crate) fn in_no_commit(shown: &str, reason: &str) -> String {
     format!("{shown} is in no commit ({reason})")
 }
 
+pub(crate) fn not_in_commit(shown: &str, commit: &str, reason: &str) -> String {
+    format!("{shown} cannot be read from {commit} ({reason})")
+}
+
 pub(crate) const PIPE_TEXT_IN: &str = "standard input is a terminal; pipe the text in, for example with 'inkcell read A | inkcell \
      write B'";
 

@@ -248,6 +248,7 @@ mod tests {
                 &[
                     ("source", "code"),
                     ("text", "code"),
+                    ("cmd", "code"),
                     ("file", "path"),
                     ("notebook", "path"),
                     ("id", "cell"),
