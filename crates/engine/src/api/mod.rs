@@ -172,6 +172,11 @@ impl CellReport {
         }
     }
 
+    /// Returns whether the cell was given up before its code reached a kernel.
+    pub fn never_began(&self) -> bool {
+        matches!(self.end, Some(EndReport::GivenUp { has_begun: false, .. }))
+    }
+
     /// Returns whether a run that chooses its cells left this one out, because it need not run.
     pub fn is_left_out(&self) -> bool {
         let why = self.notebook.as_ref().and_then(|cell| cell.why.as_ref());

@@ -360,8 +360,17 @@ pub enum EngineError {
         open: inkcell_kernel::Open,
     },
     /// The kernel lacks names that the chosen cells need.
-    #[error("{}, which this kernel does not have; nothing was run, and the outputs are as they were", lacking(.names))]
+    #[error("{}, which this kernel does not have; nothing was run", lacking(.names))]
     Lacks {
+        /// The names, by the cell that needs them.
+        names: Vec<MissingName>,
+    },
+    /// The kernel holds names that the chosen cells need, but another kernel has made them again since.
+    #[error(
+        "{}, which another kernel has run since: this kernel's variables are older than the file; nothing was run",
+        lacking(.names)
+    )]
+    Outdated {
         /// The names, by the cell that needs them.
         names: Vec<MissingName>,
     },

@@ -191,7 +191,7 @@ impl EngineError {
             EngineError::CannotKeep { .. } => NextStep::WriteElsewhere,
             EngineError::OutsideRoots { .. } => NextStep::StayInside,
             EngineError::OpenOnServer { .. } => NextStep::CloseThere,
-            EngineError::Lacks { .. } => NextStep::RunNeeded,
+            EngineError::Lacks { .. } | EngineError::Outdated { .. } => NextStep::RunNeeded,
             EngineError::NoPython(error) if is_short_of_files(error) => NextStep::RaiseOpenFiles,
             EngineError::NoPython(error) if is_of_setting(error) => NextStep::NameOtherPython,
             EngineError::NoPython(_) => NextStep::InstallPython,

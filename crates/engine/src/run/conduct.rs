@@ -177,6 +177,11 @@ impl NotebookRun {
         looked.await.unwrap_or_default()
     }
 
+    /// Returns true if this kernel ran the cell at a position, and another kernel ran it later.
+    pub(super) fn is_outdated(&self, index: usize, kernel: &Generation) -> bool {
+        self.trail.is_outdated(index, kernel)
+    }
+
     /// Records the kernel's answer about a source that will run.
     pub(super) fn learn_names(&mut self, source: &str, names: Option<CodeNames>) {
         self.trail.foresee(source, names);
@@ -287,7 +292,8 @@ impl NotebookRun {
             self.failed.get_or_insert((now.cell.clone(), now.count));
         }
         let ended = (self.rules.clock)();
-        let died = (report.state == State::KernelDied).then_some(ended);
+        let died = report.state == State::KernelDied && !report.never_began();
+        let died = died.then_some(ended);
         let Some(began) = now.started.or(died) else {
             // None of its code ran, so it keeps its outputs.
             return onward;
@@ -384,9 +390,10 @@ impl NotebookRun {
     fn note_overwritten(&mut self, (number, index): (usize, usize), names: Option<&CodeNames>) {
         let (Some((values, given)), Some(names)) = (&mut self.values, names) else { return };
         let is_among = |all: &[Name], name: &str| all.iter().any(|one| one == name);
-        // A cell that reads a parameter before it writes to it has used the caller's value.
-        let is_overwritten =
-            |name: &mut String| is_among(&names.makes, name) && !is_among(&names.uses, name);
+        // A cell that reads a parameter before it writes to it has used the caller's value. One that only writes to it on
+        // some way has not.
+        let is_used = |name: &str| is_among(&names.uses, name) && !is_among(&names.own, name);
+        let is_overwritten = |name: &mut String| is_among(&names.makes, name) && !is_used(name);
         if number > *values {
             let lost = given.extract_if(.., is_overwritten);
             let note = |name| RunNote::Overwritten { name, index };

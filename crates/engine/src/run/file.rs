@@ -260,7 +260,7 @@ impl RunFile {
         let (notebook, sight) = self.sight().filter(|_| self.had_outputs)?;
         let outputs = &self.shown.get(&number)?.outputs;
         let stored = notebook.cell(sight.find(&outputs.cell).place()?)?;
-        Some(outputs.change_from(&stored))
+        outputs.change_from(&stored)
     }
 
     /// Records that no more cells will begin.

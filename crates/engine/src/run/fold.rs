@@ -112,14 +112,17 @@ impl CellOutputs {
         cell.execution_count() == self.count.map(u64::from) && own.is_some() && own == there
     }
 
-    /// Compares the outputs with those that the cell has.
-    pub(super) fn change_from(&self, stored: &CellView<'_>) -> OutputChange {
-        if stored.outputs().is_empty() && !self.outputs.is_empty() {
-            return OutputChange::New;
+    /// Compares the outputs with those that the cell has; `None` if there are none to compare.
+    pub(super) fn change_from(&self, stored: &CellView<'_>) -> Option<OutputChange> {
+        match (stored.outputs().is_empty(), self.outputs.is_empty()) {
+            (true, false) => return Some(OutputChange::New),
+            // Without a count, it never ran, or its outputs were cleared.
+            (true, true) if stored.execution_count().is_none() => return None,
+            _ => {}
         }
         let looks = |both: &Pictures<'_>| Looks::Pixels.difference(both).map(|_| String::new());
         let found = compare_outputs(stored, &self.outputs, &CompareRules::default(), &looks);
-        if found.is_empty() { OutputChange::Same } else { OutputChange::Changed }
+        Some(if found.is_empty() { OutputChange::Same } else { OutputChange::Changed })
     }
 }
 

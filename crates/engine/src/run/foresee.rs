@@ -10,7 +10,7 @@ use inkcell_kernel::{CodeNames, Question};
 use serde::Deserialize;
 
 use super::NotebookRun;
-use super::missing::{found_above, wanted};
+use super::missing::{Wanted, found_above, wanted};
 use crate::call::{Hindrance, Record};
 use crate::error::EngineError;
 use crate::session::{AskEnd, CellEnd, RunEnd, RunOutcome, Session, Turn};
@@ -24,7 +24,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 pub(crate) enum Foresight {
     /// The names of new cells, if the run chooses among them.
     NewNames,
-    /// The names that its cells need, that other cells make, and that the kernel lacks.
+    /// The names that its cells need, that other cells make, and that the kernel lacks or has from an earlier run.
     MissingNames,
 }
 
@@ -81,15 +81,24 @@ async fn start(
     }
 }
 
-/// Refuses a run whose cells need names that other cells make and that the kernel lacks.
+/// Refuses a run whose cells need names that other cells make and that the kernel lacks, or has from before another
+/// kernel ran those cells.
 async fn must_have_run(run: &mut NotebookRun, session: &Session) -> Result<(), EngineError> {
     let planned = with_names(session, run.planned_sources()).await;
-    let wanted = wanted(&planned);
-    let Some(last) = wanted.iter().map(|(user, _)| *user).max() else { return Ok(()) };
+    let (absent, taken) = (wanted(&planned, Wanted::Absent), wanted(&planned, Wanted::Taken));
+    let users = absent.iter().chain(&taken).map(|(user, _)| *user);
+    let Some(last) = users.max() else { return Ok(()) };
     let others = with_names(session, run.other_sources(last).await).await;
-    match found_above(&wanted, &others) {
-        names if names.is_empty() => Ok(()),
-        names => Err(EngineError::Lacks { names }),
+    let missing = found_above(&absent, &others);
+    if !missing.is_empty() {
+        return Err(EngineError::Lacks { names: missing });
+    }
+    let Some(kernel) = session.state().generation else { return Ok(()) };
+    let mut outdated = found_above(&taken, &others);
+    outdated.retain(|found| run.is_outdated(found.maker, &kernel));
+    match outdated.is_empty() {
+        true => Ok(()),
+        false => Err(EngineError::Outdated { names: outdated }),
     }
 }
 

@@ -1,4 +1,5 @@
-//! The names that chosen cells need, that other cells of the notebook make, and that the kernel does not hold.
+//! The names that chosen cells need and that other cells of the notebook make: those that the kernel does not hold, and
+//! those that it may hold from an earlier run.
 //!
 //! Owns that comparison. It is pure: the kernel has said which names of a cell are absent, so code that ran at a prompt
 //! counts as well. A name counts as missing only if that is certain.
@@ -9,17 +10,30 @@ use inkcell_kernel::{CodeNames, Name};
 
 use crate::error::MissingName;
 
+/// Which names of the cells of a run are meant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Wanted {
+    /// Those that the kernel does not hold.
+    Absent,
+    /// All that a cell takes from before it.
+    Taken,
+}
+
 /// Names that no earlier cell of the run makes, each with the position of the cell that needs it. `planned` holds the
 /// cells of the run in order, with their names if they are known.
-pub(super) fn wanted(planned: &[(usize, Option<CodeNames>)]) -> Vec<(usize, &Name)> {
+pub(super) fn wanted(planned: &[(usize, Option<CodeNames>)], which: Wanted) -> Vec<(usize, &Name)> {
     let mut made: HashSet<&Name> = HashSet::new();
     let mut wanted = Vec::new();
     for (user, names) in planned {
         // Such a cell may make every name that a later one needs.
         let Some(names) = names else { break };
-        wanted.extend(
-            names.absent.iter().filter(|name| !made.contains(name)).map(|name| (*user, name)),
-        );
+        let meant = match which {
+            Wanted::Absent => &names.absent,
+            Wanted::Taken => &names.uses,
+        };
+        let is_own = |name: &Name| which == Wanted::Taken && names.own.contains(name);
+        let is_meant = |name: &&Name| !made.contains(*name) && !is_own(name);
+        wanted.extend(meant.iter().filter(is_meant).map(|name| (*user, name)));
         made.extend(&names.makes);
     }
     wanted
@@ -99,7 +113,7 @@ mod tests {
         ];
         for (planned, others, missing) in table {
             let planned_cells = cells(planned);
-            let found = found_above(&wanted(&planned_cells), &cells(others));
+            let found = found_above(&wanted(&planned_cells, Wanted::Absent), &cells(others));
             let found: Vec<(&str, usize, usize)> =
                 found.iter().map(|one| (one.name.as_str(), one.maker, one.user)).collect();
             assert_eq!(found, *missing, "{planned:?} {others:?}");

@@ -253,6 +253,7 @@ pub(crate) fn prepare(
     let known: Vec<RanCell> = past.cells.into_iter().filter(is_there).collect();
     let records = standing::with_noted(&source.notebook, &known).unwrap_or_else(|| known.clone());
     let trail = Trail::new(choosing, records, past.held, &source.notebook);
+    let trail = trail.with_earlier(past.earlier);
     let trail = if request.start == RunStart::Copied { trail.in_copy() } else { trail };
     let name = || SessionName(opened.path.display().to_string());
     let report = NotebookReport {

@@ -24,7 +24,7 @@ use super::standing::Records;
 use crate::api::CellReport;
 use crate::files::{file_key, private_folder};
 use crate::run::staleness::{ExecutionTrace, KernelNames};
-use crate::types::State;
+use crate::types::{Generation, State};
 
 /// A larger record is rewritten when a run begins.
 const ROOMY_BYTES: u64 = 1 << 20;
@@ -90,6 +90,12 @@ impl RanCell {
         }
     }
 
+    /// Returns true if it ran to its end in this kernel.
+    pub fn is_made_in(&self, kernel: &Generation) -> bool {
+        let trace = self.trace.as_ref().filter(|_| self.state == State::Done);
+        trace.is_some_and(|trace| trace.kernel == *kernel)
+    }
+
     /// Returns true if this source is the one that ran.
     pub fn ran(&self, source: &str) -> bool {
         self.source == SourceDigest::of(source)
@@ -137,6 +143,8 @@ pub struct LastRuns {
     pub is_ahead: bool,
     /// The latest record of each cell.
     pub cells: Vec<RanCell>,
+    /// Records that another kernel's run of the same cell has replaced.
+    pub earlier: Vec<RanCell>,
     /// The cell that is running now.
     pub running: Option<OpenCell>,
     /// The cell that was running when its host died.
@@ -155,6 +163,8 @@ impl LastRuns {
 pub(crate) struct RunHistory {
     /// The latest record of each cell.
     pub(crate) cells: Vec<RanCell>,
+    /// Records that another kernel's run of the same cell has replaced.
+    pub(crate) earlier: Vec<RanCell>,
     /// Indexes in `cells` that belong to the last run.
     pub(crate) last: BTreeSet<usize>,
     /// The cell of the last run that has begun and not ended.
@@ -205,7 +215,8 @@ impl RunHistory {
                 cells.put(cell);
             }
         }
-        RunHistory { cells: cells.cells, last: original.last, open: None, held: original.held }
+        let RunHistory { last, held, earlier, .. } = original;
+        RunHistory { cells: cells.cells, earlier, last, open: None, held }
     }
 }
 
@@ -345,13 +356,13 @@ impl Look {
                 file.seek(SeekFrom::Start(0)).and_then(|_| read(&mut file, Reading::Glance));
             past = again.unwrap_or(past);
         }
-        let RunHistory { mut cells, open, .. } = past;
+        let RunHistory { mut cells, earlier, open, .. } = past;
         let is_ahead = is_held || places.journal.exists();
         match open.is_some() && is_held {
-            true => LastRuns { is_ahead, cells, running: open, cut_off: None },
+            true => LastRuns { is_ahead, cells, earlier, running: open, cut_off: None },
             false => {
                 cut(&mut cells, open.as_ref());
-                LastRuns { is_ahead, cells, running: None, cut_off: open }
+                LastRuns { is_ahead, cells, earlier, running: None, cut_off: open }
             }
         }
     }
@@ -397,16 +408,21 @@ impl Latest {
 
     /// Sets the latest record of a cell and returns its place.
     pub(crate) fn put(&mut self, cell: RanCell) -> usize {
+        self.replace(cell).0
+    }
+
+    /// Sets the latest record of a cell and returns its place, and the record before.
+    fn replace(&mut self, cell: RanCell) -> (usize, Option<RanCell>) {
         let place = (cell.id.is_none() || cell.is_twin).then_some(cell.index);
         match self.at.entry((cell.id.clone(), place)) {
             Entry::Occupied(known) => {
-                self.cells[*known.get()] = cell;
-                *known.get()
+                let old = std::mem::replace(&mut self.cells[*known.get()], cell);
+                (*known.get(), Some(old))
             }
             Entry::Vacant(new) => {
                 new.insert(self.cells.len());
                 self.cells.push(cell);
-                self.cells.len() - 1
+                (self.cells.len() - 1, None)
             }
         }
     }

@@ -29,6 +29,8 @@ pub(crate) enum Choosing {
 pub(crate) struct Trail {
     choosing: Choosing,
     records: Latest,
+    /// Records that another kernel's run of the same cell has replaced.
+    earlier: Vec<RanCell>,
     /// Place of the record for each number of results.
     by_made: HashMap<u64, usize>,
     /// The cells that can run, by id and position, as the run began.
@@ -104,6 +106,20 @@ impl Trail {
             began,
             ..Trail::default()
         }
+    }
+
+    /// Takes the records that runs in other kernels have replaced.
+    pub(crate) fn with_earlier(self, earlier: Vec<RanCell>) -> Trail {
+        Trail { earlier, ..self }
+    }
+
+    /// Returns true if this kernel ran the cell at a position, and another kernel ran it later.
+    pub(crate) fn is_outdated(&self, index: usize, kernel: &Generation) -> bool {
+        let named = self.order.iter().find(|(_, at)| *at == index);
+        let Some(id) = named.map(|(id, _)| id.as_deref()) else { return false };
+        let trace = self.records.of(id, index).and_then(|latest| latest.trace.as_ref());
+        trace.is_some_and(|trace| trace.kernel != *kernel)
+            && self.earlier.iter().any(|ran| ran.is_of(id, index) && ran.is_made_in(kernel))
     }
 
     /// Continues in a copy of the last run's kernel.

@@ -4,6 +4,7 @@ use inkcell_engine::api::{
     CellChoice, CellKernel, EndReport, KernelStep, NeededCells, Problem, PythonReport, RunRequest,
     RunStart, State,
 };
+use inkcell_engine::registry::SessionName;
 use inkcell_engine::session::CallNote;
 use inkcell_engine::{Kind, StaleReason};
 
@@ -56,8 +57,7 @@ async fn a_cell_is_not_run_without_what_it_needs() {
     let chosen = |list| only(&rig, list, NeededCells::MustHaveRun);
     let refused = rig.run(in_new_kernel(chosen("4"))).await;
     let problem = refusal(&refused);
-    let message = "cell 4 needs y of cell 2, which this kernel does not have; nothing was run, and the outputs are as \
-                   they were";
+    let message = "cell 4 needs y of cell 2, which this kernel does not have; nothing was run";
     assert_eq!((problem.kind, problem.message.as_str()), (Kind::Invalid, message));
     assert_eq!(problem.step, Some(KernelStep::RunNeeded));
     let refused = rig.run(chosen("3-4")).await;
@@ -76,6 +76,50 @@ async fn a_cell_is_not_run_without_what_it_needs() {
     let run = rig.run(in_new_kernel(only(&rig, "4", NeededCells::LeaveOut))).await;
     assert_eq!((run.state, rig.shown(4)), (State::Error, vec!["NameError".to_owned()]));
     rig.desk.engine.shutdown().await;
+}
+
+/// A kernel whose variables are older than the file does not overwrite a good output with them.
+#[tokio::test]
+async fn a_cell_is_not_run_on_variables_of_an_earlier_run() {
+    let (rig, _) = after_a_run(&["x = 1", "print(x)"]).await;
+    set(&rig, 0, "x = 2");
+    let session = Some(SessionName("other".to_owned()));
+    let other = rig.run(RunRequest { session, ..rig.request() }).await;
+    assert_eq!((other.state, rig.shown(1)), (State::Done, vec!["2\n".to_owned()]));
+    let chosen = |needed| only(&rig, "1", needed);
+    let refused = rig.run(chosen(NeededCells::MustHaveRun)).await;
+    let problem = refusal(&refused);
+    let message = "cell 1 needs x of cell 0, which another kernel has run since: this kernel's variables are older than \
+                   the file; nothing was run";
+    assert_eq!((problem.message.as_str(), problem.step), (message, Some(KernelStep::RunNeeded)));
+    assert_eq!(rig.shown(1), ["2\n"]);
+    assert_eq!(rig.run(chosen(NeededCells::LeaveOut)).await.state, State::Done);
+    assert_eq!(rig.shown(1), ["1\n"]);
+    let run = rig.run(chosen(NeededCells::RunFirst)).await;
+    assert_eq!((ran(&run).len(), rig.shown(1)), (2, vec!["2\n".to_owned()]));
+    assert_eq!(rig.run(chosen(NeededCells::MustHaveRun)).await.state, State::Done);
+    rig.desk.engine.shutdown().await;
+}
+
+/// A call that is given up before its code reaches a kernel leaves the file as it is.
+#[tokio::test]
+async fn a_cell_that_never_began_keeps_its_output() {
+    let (rig, report) = after_a_run(&["print('precious')"]).await;
+    // How many deaths in a row are too many is the session's affair.
+    for deaths in 1..6 {
+        for _ in 0..deaths {
+            let died = at_prompt(&rig, &report, "import os; os._exit(1)").await;
+            assert_eq!(died.state, State::KernelDied, "{died:?}");
+        }
+        let before = rig.file("a.ipynb");
+        let run = rig.run(rig.request()).await;
+        if matches!(run.cells[0].end, Some(EndReport::GivenUp { has_begun: false, .. })) {
+            assert_eq!(rig.file("a.ipynb"), before);
+            assert!(run.cells[0].never_began());
+            return rig.desk.engine.shutdown().await;
+        }
+    }
+    panic!("no call was given up");
 }
 
 /// Only what is certain to fail is refused.

@@ -111,12 +111,15 @@ async fn overwritten_values_are_told() {
         ("names.append(region)", json!({})),
         ("year = 2000", json!({})),
         ("region = region + 1\nyear = 3", json!({})),
+        ("if year:\n    month = 4\nif day:\n    day = 5", json!({})),
     ]);
-    let parameters = values(&[("year", 2024), ("region", 1)]);
+    let parameters = values(&[("year", 2024), ("region", 1), ("month", 1), ("day", 1)]);
     let report = rig.run(RunRequest { parameters, ..rig.request() }).await;
     assert_eq!(report.state, State::Done, "{report:?}");
-    let name = "year".to_owned();
-    assert_eq!(notes(&report), [RunNote::Overwritten { name, index: 3 }]);
+    let overwritten = |name: &str, index| RunNote::Overwritten { name: name.to_owned(), index };
+    // A cell that writes to it on some way is named, too, unless it has used it.
+    let notes = notes(&report);
+    assert_eq!(notes[1..], [overwritten("year", 3), overwritten("month", 5)], "{notes:?}");
     rig.desk.engine.shutdown().await;
 }
 

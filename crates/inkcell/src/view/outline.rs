@@ -4,7 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use inkcell_engine::api::State;
-use inkcell_engine::notebook::{Hit, OutlineCell, OutputDigest, visible_line};
+use inkcell_engine::notebook::{CellView, Hit, OutlineCell, OutputDigest, visible_line};
 use inkcell_engine::{
     Freshness, Generation, LastRuns, OpenCell, OpenNotebook, RanCell, Records, RunningRun, outlined,
 };
@@ -266,14 +266,23 @@ fn cut(text: &str, length: usize) -> String {
 /// The cells that one of these kernels has run to their end, by position; `None` without a kernel.
 fn held(opened: &OpenNotebook, runs: &LastRuns, kernels: &[Generation]) -> Option<Vec<usize>> {
     let records = runs.by_cell();
-    let is_held = |ran: &RanCell| {
-        let trace = ran.trace.as_ref().filter(|_| ran.state == State::Done);
-        trace.is_some_and(|trace| kernels.contains(&trace.kernel))
-    };
+    let is_held = |ran: &RanCell| kernels.iter().any(|kernel| ran.is_made_in(kernel));
     let cells = opened.notebook.cells();
     let held =
         cells.filter(|cell| records.of(cell.id().as_deref(), cell.index()).is_some_and(is_held));
     (!kernels.is_empty()).then(|| held.map(|cell| cell.index()).collect())
+}
+
+/// The cells that one of these kernels has run, and another kernel later.
+fn outdated(opened: &OpenNotebook, runs: &LastRuns, kernels: &[Generation]) -> Vec<usize> {
+    let records = runs.by_cell();
+    let is_in = |ran: &RanCell| kernels.iter().any(|kernel| ran.is_made_in(kernel));
+    let is_outdated = |cell: &CellView<'_>| {
+        let (id, index) = (cell.id(), cell.index());
+        let is_earlier = |ran: &RanCell| ran.is_of(id.as_deref(), index) && is_in(ran);
+        runs.earlier.iter().any(is_earlier) && !records.of(id.as_deref(), index).is_some_and(is_in)
+    };
+    opened.notebook.cells().filter(is_outdated).map(|cell| cell.index()).collect()
 }
 
 /// The remark on the first line about the kernels of the notebook. Empty if no cell is known to have run.
@@ -282,7 +291,8 @@ pub(crate) fn in_kernel(opened: &OpenNotebook, runs: &LastRuns, kernels: &[Gener
         return String::new();
     }
     let list = held(opened, runs, kernels).map(|cells| ranges(&cells));
-    words::freshness::in_kernel(list.as_deref())
+    let older = ranges(&outdated(opened, runs, kernels));
+    words::freshness::in_kernel(list.as_deref(), &older)
 }
 
 /// Positions as a list of cells takes them: `0-3,5`.

@@ -47,9 +47,16 @@ pub(crate) fn why(why: &StaleReason) -> String {
 }
 
 /// The remark on the first line of an outline: which cells the kernel of the notebook's session has run. `cells` is a
-/// list of positions; `None` without a kernel.
-pub(crate) fn in_kernel(cells: Option<&str>) -> String {
+/// list of positions; `None` without a kernel. Another kernel has run the `older` ones since.
+pub(crate) fn in_kernel(cells: Option<&str>, older: &str) -> String {
     match cells {
+        Some("") if !older.is_empty() => format!(
+            "  (its kernel ran earlier versions of cells {older}: its variables are older than the file)"
+        ),
+        Some(cells) if !older.is_empty() => format!(
+            "  (its kernel has the variables of cells {cells}, and of cells {older} those of earlier versions, which \
+             are older than the file)"
+        ),
         None => "  (no kernel: the marks are about outputs, no variables are there)".to_owned(),
         Some("") => "  (its kernel has run none of these cells: no variables are there)".to_owned(),
         Some(cells) => format!("  (its kernel has the variables of cells {cells})"),

@@ -154,7 +154,7 @@ fn note(note: &RunNote) -> String {
         }
         RunNote::Recovered { cells } => recovered(*cells),
         RunNote::Overwritten { name, index } => format!(
-            "cell {index} overwrites the parameter {name}: below it the given value does not count"
+            "cell {index} assigns to the parameter {name}: below it the given value may not count"
         ),
     }
 }

@@ -145,6 +145,7 @@ pub(super) fn read(file: &mut File, reading: Reading) -> io::Result<RunHistory> 
     let mut text = Vec::with_capacity(size as usize + 1);
     file.take(MAX_BYTES).read_to_end(&mut text)?;
     let mut cells = Latest::with_capacity(text.len() / SHORT_BYTES);
+    let mut earlier = Vec::new();
     // The latest record of a cell in the last run is the latest of all.
     let mut last = BTreeSet::new();
     // Cells that ran again since have made values that other cells saw, too.
@@ -188,7 +189,12 @@ pub(super) fn read(file: &mut File, reading: Reading) -> io::Result<RunHistory> 
                 if let (Reading::Whole, Some(trace)) = (reading, &cell.trace) {
                     held.take(trace);
                 }
-                let at = cells.put(cell);
+                let kernel = cell.trace.as_ref().map(|trace| trace.kernel.clone());
+                let (at, old) = cells.replace(cell);
+                let is_of_other = |old: &RanCell| {
+                    old.trace.as_ref().is_some_and(|trace| Some(&trace.kernel) != kernel.as_ref())
+                };
+                earlier.extend(old.filter(is_of_other));
                 ended_since.push(at);
                 if reading == Reading::Whole {
                     last.insert(at);
@@ -200,7 +206,7 @@ pub(super) fn read(file: &mut File, reading: Reading) -> io::Result<RunHistory> 
         apart = None;
     }
     let open = begun.and_then(|line| open_cell(line, &ended_since, &cells));
-    Ok(RunHistory { cells: cells.cells, last, open, held })
+    Ok(RunHistory { cells: cells.cells, earlier, last, open, held })
 }
 
 /// The cell that began with this line, unless it has ended since.
