@@ -3,6 +3,7 @@
 //! Owns the sessions, the calls and the artifacts of one host. It must not know terminals, protocols or
 //! arguments.
 
+mod held_text;
 mod inspect;
 mod resolve;
 mod results;
@@ -31,6 +32,7 @@ use crate::session::{Policy, Session};
 use crate::store::{ArtifactOwner, Artifacts, ArtifactsConfig};
 use crate::types::{ExecutionId, Generation, Keep, OwnerId, SessionKey, SessionName, Suggestion};
 
+pub use held_text::part_of_text;
 pub use resolve::Resolution;
 pub use submit::{Assignment, CallOptions, Request};
 

@@ -124,7 +124,9 @@ pub use edit::{
     IdEdited, IfMissing, IndexEditRequest, IndexEditResult, KernelDefaults, KernelMetadata, Mode,
     Notebooks, OpenNotebook, SaveOptions, SavedBytes, SavedChange, parse_notebook, parse_ops,
 };
-pub use engine::{Assignment, CallOptions, Engine, EngineConfig, Request, Resolution};
+pub use engine::{
+    Assignment, CallOptions, Engine, EngineConfig, Request, Resolution, part_of_text,
+};
 pub use error::{
     CellDifference, CellFate, EngineError, InspectError, MissingName, NextStep, SessionError,
 };

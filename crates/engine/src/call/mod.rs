@@ -499,6 +499,7 @@ impl Call {
             output.counts.total_bytes = preview.total_bytes;
             output.counts.total_lines = preview.total_lines;
             output.counts.open_bytes = preview.open_bytes;
+            (output.counts.cleared_bytes, output.counts.cleared_lines) = preview.cleared;
             (output.counts.output_bytes, output.counts.output_lines) = (shown.bytes, shown.lines());
             output.parts = vec![Part::Text(preview.text)];
             output.artifact = preview.artifact;

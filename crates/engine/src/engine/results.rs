@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use inkcell_kernel::{ExecEvent, StreamName};
 use inkcell_notebook::{Form, LineRange, PageLimits};
 
 use crate::api::{
@@ -12,15 +13,35 @@ use crate::api::{
 };
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::output::{Excerpt, ModelOutput, Notice, OutputSink, Spill};
 use crate::store::{
     Artifact, ArtifactError, ArtifactState, GrepHit, GrepLimits, JsonFound, JsonPath, LinesRead,
     Piece, Scope, SearchPattern,
 };
 
 /// The limits of one answer to a search: the matching lines, and the bytes of each.
-const GREP: GrepLimits = GrepLimits { max_hits: 200, max_hit_bytes: 500 };
+pub(super) const GREP: GrepLimits = GrepLimits { max_hits: 200, max_hit_bytes: 500 };
 
 impl Engine {
+    /// Makes the excerpt of a stored text again, for a reader that wants more of it, or its end.
+    pub fn excerpt_of(&self, id: &str, excerpt: Excerpt) -> Result<ModelOutput, EngineError> {
+        let found = self.artifacts().find_reference(id, Scope::All)?;
+        let limits = self.shared.config.output.excerpt(excerpt);
+        let mut sink = OutputSink::new(limits, Spill::none());
+        found.cleaned().pass::<ArtifactError>(&mut |piece| {
+            let data = piece.as_bytes().to_vec().into();
+            sink.push(&ExecEvent::Stream { name: StreamName::Stdout, data });
+            Ok(())
+        })?;
+        let mut output = sink.finish();
+        for notice in &mut output.notices {
+            if let Notice::Truncated { artifact, .. } = notice {
+                *artifact = Some(found.info().id.to_string());
+            }
+        }
+        Ok(output)
+    }
+
     /// Returns a call in its current state, or a part of stored output.
     pub async fn stored(&self, request: ResultRequest) -> Result<ResultReport, EngineError> {
         match request {
@@ -155,7 +176,7 @@ fn lines_piece(piece: Piece) -> LinesPiece {
 }
 
 /// The lines around these hits, without overlaps; none without context.
-fn around(hits: &[GrepHit], context: u64) -> Vec<LineRange> {
+pub(super) fn around(hits: &[GrepHit], context: u64) -> Vec<LineRange> {
     let mut ranges: Vec<LineRange> = Vec::new();
     for hit in hits.iter().filter(|_| context > 0) {
         let place = |line: u64| usize::try_from(line).unwrap_or(usize::MAX);

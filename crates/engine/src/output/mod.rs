@@ -18,7 +18,7 @@ pub(crate) use limits::CallBudget;
 pub use limits::{Excerpt, OutputLimits, TextLimit};
 pub use model::{
     ArtifactRef, Counts, ImageItem, JsonItem, Mark, ModelOutput, Notice, Part, RichItem, RichKind,
-    Truncation, guarded, size,
+    Truncation, guarded, size, without_ranges,
 };
 pub use record::{DisplayChange, ExecutionOutputs, OutputRecorder, SizePolicy};
 pub use rich::RichLimits;

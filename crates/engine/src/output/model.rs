@@ -165,6 +165,9 @@ pub struct Counts {
     pub elided_lines: u64,
     /// Bytes that the program itself removed or replaced.
     pub cleared_bytes: u64,
+    /// Line ends in them.
+    #[serde(default)]
+    pub cleared_lines: u64,
     /// Sequences that were not UTF-8 and are marked by U+FFFD.
     pub invalid: u64,
     /// Bytes cut off by the limit for one line.
@@ -286,6 +289,20 @@ impl fmt::Display for Notice {
     }
 }
 
+/// The text with notices that name no lines, for a reader who gets still less of it.
+pub fn without_ranges(text: &str) -> String {
+    const BEGINNING: &str = "[Showing lines ";
+    let plain = |line: &str| {
+        let (ranges, rest) = line.strip_prefix(BEGINNING)?.split_once(" of ")?;
+        let is_range = |c: char| c.is_ascii_digit() || matches!(c, '-' | ' ') || "and".contains(c);
+        let digits = rest.find(|c: char| !c.is_ascii_digit()).filter(|at| *at > 0)?;
+        let (total, rest) = rest.split_at(digits);
+        ranges.chars().all(is_range).then(|| format!("[Showing a part of {total} lines{rest}"))
+    };
+    let lines = text.split('\n').map(|line| plain(line).unwrap_or_else(|| line.to_owned()));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// The output of one execution for a reader.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct ModelOutput {
@@ -343,7 +360,7 @@ fn is_like_ours(line: &str) -> bool {
     });
     let is_end = line.strip_prefix("Cell ").is_some_and(|rest| {
         let rest = &rest[number(rest)..];
-        let ends = [" failed (exit", " aborted:", " was not run:", " was interrupted from outside"];
+        let ends = [" failed (exit", " aborted:", " was not run:", " was interrupted; there is"];
         ends.iter().any(|word| rest.starts_with(word))
     });
     is_heading || is_end || OWN_LINES.iter().any(|own| line.starts_with(own))

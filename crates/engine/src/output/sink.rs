@@ -32,6 +32,8 @@ pub struct Preview {
     pub open_bytes: u64,
     /// Lines of the text so far, shown or not.
     pub total_lines: u64,
+    /// Bytes and line ends that the program itself removed or replaced.
+    pub cleared: (u64, u64),
     /// Number of rich items so far.
     pub rich: u64,
     /// The artifact with the text, if it does not fit.
@@ -315,6 +317,7 @@ impl OutputSink {
             total_bytes: self.text.total().bytes,
             open_bytes: pending.len() as u64,
             total_lines: total.lines(),
+            cleared: (window.cleared().bytes, window.cleared().feeds),
             rich: self.rich.count(),
             artifact,
             elided,
@@ -376,6 +379,7 @@ impl OutputSink {
             elided_bytes: kept.elided.bytes + kept.left_out.bytes,
             elided_lines: kept.elided.feeds + kept.left_out.feeds,
             cleared_bytes: kept.cleared.bytes,
+            cleared_lines: kept.cleared.feeds,
             invalid: self.cleaners.iter().map(Cleaner::invalid).sum(),
             dropped_bytes: self.text.cap.dropped.bytes,
             dropped_lines: self.text.cap.dropped_lines,

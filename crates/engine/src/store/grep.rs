@@ -48,6 +48,23 @@ impl SearchPattern {
         SearchPattern { ranges, ..self }
     }
 
+    /// The matching lines of a text in memory.
+    pub(crate) fn find_in(
+        &self,
+        text: &str,
+        limits: GrepLimits,
+    ) -> Result<GrepRead, ArtifactError> {
+        let mut hits = Vec::new();
+        let mut walk = Walk::new(self);
+        let mut hit = |hit: Hit<'_>| {
+            hits.extend((hits.len() < limits.max_hits).then(|| hit.shown(limits.max_hit_bytes)));
+            Ok::<(), ArtifactError>(())
+        };
+        walk.feed(text.as_bytes(), &mut hit)?;
+        walk.finish(&mut hit)?;
+        Ok(walk.totals(hits, text.len() as u64))
+    }
+
     fn covers(&self, line: u64) -> bool {
         let is_in = |range: &LineRange| {
             range.start as u64 <= line && range.end.is_none_or(|end| line <= end as u64)
