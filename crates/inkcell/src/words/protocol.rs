@@ -23,6 +23,8 @@ pub(crate) const OPEN_TO_OTHERS: &str = "warning: this server accepts connection
 /// The kinds of resources, as clients describe them to a model.
 pub(crate) const ARTIFACT: &str = "All of an output, by the id that an answer names";
 
+pub(crate) const EXECUTION: &str = "A call that went on after its answer, as it is now";
+
 pub(crate) const CELL: &str = "A cell of a notebook with its outputs, by its id or position";
 
 pub(crate) const TOKEN_UNKNOWN: &str = "this token is not known";

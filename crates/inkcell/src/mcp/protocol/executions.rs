@@ -1,7 +1,7 @@
 //! Calls that go on after their answer, as resources: `execution://ID`.
 //!
-//! Owns the notification at their end: the client has no request that waits for it, so it gets one without a
-//! subscription. The text is that of `result`.
+//! Owns the notification at their end. The caller of such a call counts as a subscriber, since it has no request that
+//! waits for the end; other clients subscribe. The text is that of `result`.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,6 +19,9 @@ use crate::view::reply;
 /// The scheme of their addresses.
 pub(super) const SCHEME: &str = "execution://";
 
+/// The form of these addresses.
+pub(super) const TEMPLATE: &str = "execution://{id}";
+
 /// The most calls that one client is notified of at a time. It hears nothing of further ones.
 const MOST: usize = 256;
 
@@ -27,6 +30,12 @@ const MOST: usize = 256;
 pub(super) struct EndWatch(Arc<Mutex<HashSet<ExecutionId>>>);
 
 impl EndWatch {
+    /// Tells a client no more of the end of this call.
+    pub(super) fn forget(&self, id: &str) {
+        let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        watched.remove(&ExecutionId(id.to_owned()));
+    }
+
     /// Tells the client once when this call is over, unless everything ends before.
     pub(super) fn tell_end(
         &self,
@@ -48,7 +57,12 @@ impl EndWatch {
                     let uri = format!("{SCHEME}{}", id.0);
                     // A client that is gone needs no notification.
                     let told = ResourceUpdatedNotificationParam::new(uri);
-                    let _ = client.notify_resource_updated(told).await;
+                    let is_wanted = |watched: &Mutex<HashSet<ExecutionId>>| {
+                        watched.lock().unwrap_or_else(PoisonError::into_inner).contains(&id)
+                    };
+                    if is_wanted(&watched) {
+                        let _ = client.notify_resource_updated(told).await;
+                    }
                 }
                 () = ending.cancelled() => {}
             }
@@ -57,9 +71,14 @@ impl EndWatch {
     }
 }
 
+/// The call at this address.
+pub(super) fn find(desk: &Desk, id: &str) -> Result<CallHandle, EngineError> {
+    desk.engine.find_call(&ExecutionId(id.to_owned()))
+}
+
 /// The call at this address in its current state, in the words of `result`.
 pub(super) fn read(desk: &Desk, id: &str) -> Result<ResourceContents, EngineError> {
-    let report = desk.engine.find_call(&ExecutionId(id.to_owned()))?.report();
+    let report = find(desk, id)?.report();
     let room = reply::Room {
         max_bytes: desk.settings.calls(desk.exposure.profile()).call_bytes,
         is_end: false,

@@ -15,6 +15,7 @@ use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 
 use super::answer::cleaned;
 use super::cells::{self, CellAddress};
+use super::executions;
 use crate::mcp::desk::{Desk, weight};
 use crate::mcp::exposure::Exposure;
 use crate::mcp::tools::files::notebooks;
@@ -98,8 +99,10 @@ fn resource(info: &ArtifactInfo) -> Resource {
 pub(super) fn templates() -> Vec<ResourceTemplate> {
     let artifact = ResourceTemplate::new("artifact://{id}", "artifact");
     let cell = ResourceTemplate::new(cells::TEMPLATE, "cell").with_mime_type("text/plain");
+    let execution = ResourceTemplate::new(executions::TEMPLATE, "execution");
     vec![
         artifact.with_description(words::protocol::ARTIFACT),
+        execution.with_mime_type("text/plain").with_description(words::protocol::EXECUTION),
         cell.with_description(words::protocol::CELL),
     ]
 }
@@ -107,7 +110,8 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 /// The content of a cell, or of one artifact: all of it, or the beginning of a text.
 pub(super) fn read(desk: &Desk, uri: &str) -> Result<ResourceContents, ResourceError> {
     if let Some(cell) = CellAddress::parse(uri) {
-        let text = cell.read(&notebooks(desk), MOST_BYTES)?;
+        let most = desk.settings.calls(desk.exposure.profile()).call_bytes.min(MOST_BYTES);
+        let text = cell.read(&notebooks(desk), most)?;
         return Ok(ResourceContents::text(text, uri));
     }
     let id = ArtifactId::from_reference(uri).map_err(EngineError::from)?;

@@ -16,7 +16,7 @@ use rmcp::model::{
     GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
     ProgressNotificationParam, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-    ServerCapabilities, ServerConfig, Tool,
+    ServerCapabilities, ServerConfig, SubscribeRequestParams, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use serde_json::Value;
@@ -179,6 +179,7 @@ impl ServerHandler for Server {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()
             .enable_resources()
+            .enable_resources_subscribe()
             .enable_prompts()
             .build();
         ServerConfig::new(capabilities)
@@ -244,6 +245,33 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
+    }
+
+    /// Only a call changes; what else there is can be subscribed to and is never told of.
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if let Some(id) = request.uri.strip_prefix(executions::SCHEME) {
+            let missing = |error| ErrorData::resource_not_found(answer::cleaned(error), None);
+            let call = executions::find(&self.desk, id).map_err(missing)?;
+            if !call.report().state.is_end() {
+                self.ends.tell_end(call, context.peer, self.calls.ending.clone());
+            }
+        }
+        Ok(())
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        if let Some(id) = request.uri.strip_prefix(executions::SCHEME) {
+            self.ends.forget(id);
+        }
+        Ok(())
     }
 
     async fn read_resource(
