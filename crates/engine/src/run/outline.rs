@@ -5,7 +5,7 @@
 
 use inkcell_notebook::{CellKind, CellView, OutlineCell, OutputDigest};
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::moved;
 use super::record::{LastRuns, RanCell, RunPlaces, RunRecord};
@@ -57,22 +57,38 @@ pub enum CellFilter<'a> {
     Failed,
     /// Markdown cells with a heading.
     Headings,
-    /// Cells that make a name for the notebook.
+    /// Cells that make one of these names for the notebook.
     Makes(&'a str),
-    /// Cells that use a name of the notebook.
+    /// Cells that use one of these names of the notebook.
     Uses(&'a str),
 }
 
 impl<'a> CellFilter<'a> {
-    /// Parses `stale`, `failed`, `headings`, `makes:NAME` or `uses:NAME`.
-    pub fn parse(word: &'a str) -> Option<CellFilter<'a>> {
+    /// Parses a filter, or several with commas between them; empty if the text is no filter.
+    pub fn parse_all(text: &'a str) -> Vec<CellFilter<'a>> {
+        if let Some(filter) = CellFilter::parse(text) {
+            return vec![filter];
+        }
+        let filters: Option<Vec<_>> = text.split(',').map(CellFilter::parse).collect();
+        filters.unwrap_or_default()
+    }
+
+    /// The cells that one of the filters picks, in order.
+    pub fn pick_all(filters: &[Self], opened: &OpenNotebook, runs: &LastRuns) -> Vec<usize> {
+        let cells = filters.iter().flat_map(|filter| filter.pick(opened, runs));
+        cells.collect::<BTreeSet<usize>>().into_iter().collect()
+    }
+
+    /// Parses `stale`, `failed`, `headings`, `makes:NAME` or `uses:NAME`. Names have commas between them.
+    fn parse(word: &'a str) -> Option<CellFilter<'a>> {
         match word.trim() {
             "stale" => Some(CellFilter::Stale),
             "failed" => Some(CellFilter::Failed),
             "headings" => Some(CellFilter::Headings),
             word => match word.split_once(':')? {
-                ("makes", name) => Some(CellFilter::Makes(name.trim())),
-                ("uses", name) => Some(CellFilter::Uses(name.trim())),
+                (_, names) if names.split(',').any(|name| name.trim().is_empty()) => None,
+                ("makes", names) => Some(CellFilter::Makes(names)),
+                ("uses", names) => Some(CellFilter::Uses(names)),
                 _ => None,
             },
         }
@@ -84,7 +100,7 @@ impl<'a> CellFilter<'a> {
     }
 
     /// The cells that the filter picks, in order.
-    pub fn pick(self, opened: &OpenNotebook, runs: &LastRuns) -> Vec<usize> {
+    fn pick(self, opened: &OpenNotebook, runs: &LastRuns) -> Vec<usize> {
         let marks = match self.needs_runs() {
             true => cell_marks(opened, runs),
             false => HashMap::new(),
@@ -93,22 +109,60 @@ impl<'a> CellFilter<'a> {
             let outputs = cell.outline().outputs;
             outputs.iter().any(|output| matches!(output, OutputDigest::Error { .. }))
         };
-        let is_heading = |line: &str| {
-            let text = line.trim_start_matches('#');
-            text.len() < line.len() && (text.is_empty() || text.starts_with(' '))
-        };
         let fits = |cell: &CellView<'_>| match (self, marks.get(&cell.index())) {
             (CellFilter::Stale, mark) => mark.is_some_and(|mark| *mark != Freshness::Fresh),
             (CellFilter::Failed, mark) => mark == Some(&Freshness::Failed) || shows_error(cell),
             (CellFilter::Headings, _) => {
-                cell.kind() == Some(CellKind::Markdown)
-                    && cell.source().text.lines().any(is_heading)
+                cell.kind() == Some(CellKind::Markdown) && has_heading(&cell.source().text)
             }
-            (CellFilter::Makes(name), _) => cell.name_use(name).makes,
-            (CellFilter::Uses(name), _) => cell.name_use(name).uses,
+            (CellFilter::Makes(names), _) => {
+                names.split(',').any(|name| cell.name_use(name.trim()).makes)
+            }
+            (CellFilter::Uses(names), _) => {
+                names.split(',').any(|name| cell.name_use(name.trim()).uses)
+            }
         };
         opened.notebook.cells().filter(fits).map(|cell| cell.index()).collect()
     }
+}
+
+/// Returns true if a Markdown text has a heading, outside its blocks of code.
+fn has_heading(text: &str) -> bool {
+    let (mut fence, mut is_paragraph) = (None, false);
+    for line in text.lines() {
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        let line = line.trim();
+        let mark = line.chars().next().filter(|mark| matches!(mark, '`' | '~'));
+        let marks = mark.map_or(0, |mark| line.chars().take_while(|c| *c == mark).count());
+        match fence {
+            Some((open, least)) => {
+                let is_end = mark == Some(open) && marks >= least && line.len() == marks;
+                fence = fence.filter(|_| !is_end);
+                continue;
+            }
+            None if marks >= 3 && indent < 4 => {
+                fence = mark.map(|mark| (mark, marks));
+                is_paragraph = false;
+                continue;
+            }
+            None => {}
+        }
+        if indent >= 4 && !is_paragraph {
+            continue;
+        }
+        let level = line.len() - line.trim_start_matches('#').len();
+        let rest = &line[level..];
+        let is_of = |mark: char| !line.is_empty() && line.chars().all(|c| c == mark);
+        let is_underline = is_of('=') || is_of('-');
+        if (1..=6).contains(&level) && (rest.is_empty() || rest.starts_with(' ')) {
+            return true;
+        }
+        if is_paragraph && is_underline && indent < 4 {
+            return true;
+        }
+        is_paragraph = !line.is_empty() && !line.starts_with(['>', '-', '*', '+', '|']);
+    }
+    false
 }
 
 /// Outlines these cells, each with its freshness if it can run.
@@ -128,4 +182,44 @@ pub fn outlined(
         (cell, mark)
     };
     cells.into_iter().map(with_mark).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_heading_is_one_outside_code() {
+        for (text, wanted) in [
+            ("# Title", true),
+            ("text\n## Part\n", true),
+            ("Title\n=====", true),
+            ("Title\n-----", true),
+            ("```python\n# code\n```", false),
+            ("~~~\n# code\n```\n# more\n~~~\n", false),
+            ("```\ncode\n```\n# Title", true),
+            ("    # code", false),
+            ("#hashtag", false),
+            ("a\n\n---\n", false),
+            ("", false),
+        ] {
+            assert_eq!(has_heading(text), wanted, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn filters_take_several_names_and_stand_beside_each_other() {
+        use CellFilter::{Failed, Makes, Stale, Uses};
+        for (text, wanted) in [
+            ("makes:df,x", vec![Makes("df,x")]),
+            (" stale , failed", vec![Stale, Failed]),
+            ("uses:a", vec![Uses("a")]),
+            ("makes:", vec![]),
+            ("uses:a,", vec![]),
+            ("stale,0", vec![]),
+            ("0-3", vec![]),
+        ] {
+            assert_eq!(CellFilter::parse_all(text), wanted, "{text:?}");
+        }
+    }
 }

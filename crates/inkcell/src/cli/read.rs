@@ -34,18 +34,19 @@ pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Resu
     if selector.form == Form::Raw {
         return raw(path, &selector, settings, output);
     }
-    let filter = args.cells.as_deref().and_then(CellFilter::parse);
+    let filters = args.cells.as_deref().map(CellFilter::parse_all).unwrap_or_default();
+    let needs_runs = filters.iter().any(|filter| filter.needs_runs());
     let is_outline = args.outline && args.search.is_none();
-    let (opened, runs) = if is_outline || filter.is_some_and(CellFilter::needs_runs) {
+    let (opened, runs) = if is_outline || needs_runs {
         read_with_runs(&settings.notebooks, path)?
     } else {
         (settings.notebooks.read(path)?, LastRuns::default())
     };
     report::tell_recovered(&opened, output);
-    let cells = match (filter, &args.cells) {
-        (Some(filter), _) => filter.pick(&opened, &runs),
-        (None, Some(list)) => pick_cells(&opened, list)?,
-        (None, None) => (0..opened.notebook.len()).collect(),
+    let cells = match &args.cells {
+        Some(_) if !filters.is_empty() => CellFilter::pick_all(&filters, &opened, &runs),
+        Some(list) => pick_cells(&opened, list)?,
+        None => (0..opened.notebook.len()).collect(),
     };
     let written = if let Some(pattern) = &args.search {
         search(path, pattern, outputs, &opened, &cells, output)?

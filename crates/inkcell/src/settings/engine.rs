@@ -112,8 +112,12 @@ fn list(setting: &Setting) -> Option<Vec<String>> {
 
 /// The bytes of output in an answer of this size: headings and remarks need the others.
 pub(crate) fn output_bytes(answer_bytes: usize) -> usize {
-    answer_bytes / 6 * 5
+    let notices = answer_bytes / 8 + NOTICE_BYTES;
+    (answer_bytes / 6 * 5).min(answer_bytes.saturating_sub(notices))
 }
+
+/// Bytes of the mark and the notice about output that is left out.
+const NOTICE_BYTES: usize = 220;
 
 fn output(read: &SettingsReader<'_>, profile: Profile) -> OutputLimits {
     let kept = match profile {

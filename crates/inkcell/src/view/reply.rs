@@ -32,6 +32,10 @@ pub(crate) struct Reply {
     pub(crate) text: String,
     /// True if the code failed. inkcell itself did not fail.
     pub(crate) is_error: bool,
+    /// True if the room was too small for all of it.
+    pub(crate) is_cut: bool,
+    /// True if that is so of an exception.
+    pub(crate) is_error_cut: bool,
 }
 
 /// Shows nothing until the end of the call.
@@ -85,8 +89,13 @@ pub(crate) fn of_report_with(report: &PythonReport, terms: Terms) -> Reply {
     // Outputs are clean. The program chose titles, exceptions and the kernel's last words, so they need the
     // filter.
     let visible = |block: Block| block.map(|text| visible_controls(text).into_owned());
-    let text = fit::joined(blocks.into_iter().map(visible).collect(), room);
-    Reply { text: text.trim_start_matches('\n').trim_end().to_owned(), is_error }
+    let (text, is_cut) = fit::joined(blocks.into_iter().map(visible).collect(), room);
+    let text = text.trim_start_matches('\n').trim_end().to_owned();
+    let is_long = |cell: &CellReport| {
+        error_text(cell, terms).is_some_and(|error| error.len() > terms.error_bytes)
+    };
+    let is_error_cut = cells.iter().any(is_long);
+    Reply { text, is_error, is_cut, is_error_cut }
 }
 
 /// Bytes of all tracebacks together, and the least for a single one.
@@ -230,15 +239,9 @@ fn output(cell: &CellReport, note: Option<&str>, terms: CellTerms) -> String {
         text.push_str(&placeholder);
     }
     let rich = cell.output.rich.iter().filter_map(|item| rich(item, terms));
-    let error = shown_error(cell).map(|error| {
-        let whole = without_colours(error);
-        let error = match terms.is_whole {
-            true => Cow::Borrowed(&*whole),
-            false => traceback::folded(&whole),
-        };
-        // The mark is ours, so it is set after the guard. An exception's message may be as long as its data.
-        cut(guarded(&error), Room { max_bytes: terms.error_bytes, is_end: false })
-    });
+    // The mark is ours, so it is set after the guard. An exception's message may be as long as its data.
+    let error = error_text(cell, terms)
+        .map(|error| cut(error, Room { max_bytes: terms.error_bytes, is_end: false }));
     for more in rich.chain(error) {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
@@ -246,6 +249,16 @@ fn output(cell: &CellReport, note: Option<&str>, terms: CellTerms) -> String {
         text.push_str(&more);
     }
     without_blank_edges(&text)
+}
+
+/// The exception of a cell as text, however long it is.
+fn error_text(cell: &CellReport, terms: CellTerms) -> Option<String> {
+    let whole = without_colours(shown_error(cell)?);
+    let error = match terms.is_whole {
+        true => Cow::Borrowed(&*whole),
+        false => traceback::folded(&whole),
+    };
+    Some(guarded(&error))
 }
 
 /// The exception that a reply has. A cancelled cell has none, since the caller knows why it stopped.

@@ -95,8 +95,8 @@ pub(crate) fn note(note: &CallNote) -> String {
             format!("the code ran again from the start: the first kernel {}", died(death))
         }
         CallNote::Kernel(said) => said.clone(),
-        CallNote::Interrupted => "the code was interrupted from outside: by a person with inkcell \
-                                  interrupt, or by another client of the session"
+        CallNote::Interrupted => "the code was interrupted: by kernel interrupt, by a person with \
+                                  inkcell interrupt, or by another client of the session"
             .to_owned(),
         CallNote::MadeRoom { session, reason } => {
             let what = match reason {
@@ -183,13 +183,37 @@ pub(crate) const NO_NEW_OUTPUT: &str = "(no new output)";
 /// Why a mark is refused.
 pub(crate) fn not_since(given: &str) -> String {
     format!(
-        "since: {given:?} is not a valid mark; give the one from the last answer, such as 0:1234"
+        "since: {given:?} is not a valid mark; give the one from the last answer, such as 0:1234:56789:0"
     )
 }
 
 /// Why a part of a call's output cannot be read.
-pub(crate) fn nothing_stored(id: &str) -> String {
-    format!("execution {id} has no stored output: what it wrote is short")
+pub(crate) fn nothing_written(id: &str) -> String {
+    format!("execution {id} has no text of which a part could be read")
+}
+
+/// Why a piece of a call's output is refused.
+pub(crate) fn no_such_piece(id: &str, piece: &str, cells: usize) -> String {
+    let piece = visible_line(piece);
+    format!("id: execution {id} has no {piece:?}; give {id}/1 to {id}/{cells}, or {id}/error")
+}
+
+/// The heading of the output of one of several cells. `id` reads it alone.
+pub(crate) fn piece_heading(id: &str, title: &str) -> String {
+    match title {
+        "" => format!("[{id}]"),
+        title => format!("[{id}: {}]", visible_line(title)),
+    }
+}
+
+/// The remark about cells for which an answer has no room.
+pub(crate) fn further_pieces(cells: usize, next: &str) -> String {
+    format!("[{} more; id: \"{next}\" shows the next one]", count(cells, "cell"))
+}
+
+/// The remark about cells without the lines that are asked for.
+pub(crate) fn empty_pieces(cells: usize) -> String {
+    format!("[no such lines in {}]", count(cells, "cell"))
 }
 
 /// The next step for it.

@@ -125,6 +125,18 @@ pub(crate) const ONLY_FOR_ALL: &str =
 
 pub(crate) const RUN_OF_ONE: &str = "run: give the path of one notebook";
 
+pub(crate) fn not_field_of_insert(name: &str) -> String {
+    format!("`{name}` is not a field of insert: use `before`")
+}
+
+pub(crate) const PLACE_OF_INSERT: &str =
+    "give before or after with a cell, such as before: 2, or at: \"start\" or \"end\"";
+
+/// The title where none of the notebooks took the edit.
+pub(crate) fn all_refused(refused: usize, all: usize) -> String {
+    format!("Error: nothing was replaced: {refused} of {all} notebooks refused the edit")
+}
+
 /// The title of an edit of several notebooks.
 pub(crate) fn replaced_in(places: &str, changed: usize, all: usize) -> String {
     format!("✓ Replaced in {places}, in {changed} of {all} notebooks")

@@ -49,7 +49,7 @@ pub(crate) fn left_out(left_out: &str) -> String {
 
 /// The mark in place of whole parts of an answer.
 pub(crate) fn blocks_left_out(number: usize) -> String {
-    format!("[… {} of the answer left out; max_bytes shows more …]", count(number, "part"))
+    format!("[… {} of the answer left out …]", count(number, "part"))
 }
 
 /// Where a model finds all of a value that is shown in part.

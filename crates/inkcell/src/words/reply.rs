@@ -53,16 +53,26 @@ pub(crate) fn folded(id: &str) -> String {
     format!("… library code left out; result with id {id} and raw: true shows it …")
 }
 
+/// The remark on an exception that is too long. `id` reads all of it.
+pub(crate) fn error_cut(id: &str) -> String {
+    format!("… the error is cut; result with id {id} shows all of it …")
+}
+
+/// The remark on an answer that is over and too long.
+pub(crate) fn answer_cut(id: &str) -> String {
+    format!("… parts are left out; result with id {id} and max_bytes shows more …")
+}
+
 /// The words for a cell that did not end well.
 pub(crate) fn ending(cell: &CellReport, run: State) -> Option<String> {
     Some(match cell.state {
         State::Error if cell.exit_status().is_some() => "ended the run: it called exit.".to_owned(),
-        State::Error if is_interrupted(cell) => "was interrupted from outside.".to_owned(),
+        State::Error if is_interrupted(cell) => "was interrupted.".to_owned(),
         // The run went on, so an option or the notebook allows this failure.
         State::Error | State::InputRefused if run == State::Done => {
             "failed, as allowed.".to_owned()
         }
-        State::KernelDied if never_began(cell) => {
+        State::KernelDied if cell.never_began() => {
             "was not run: the kernels before it had died.".to_owned()
         }
         State::KernelDied => {
@@ -90,11 +100,6 @@ pub(crate) fn is_interrupted(cell: &CellReport) -> bool {
     cell.notes.contains(&CallNote::Interrupted)
 }
 
-/// Whether a cell was given up before its code reached a kernel.
-fn never_began(cell: &CellReport) -> bool {
-    matches!(cell.end, Some(EndReport::GivenUp { has_begun: false, .. }))
-}
-
 /// The line after a cell with which the kernel was given up.
 pub(crate) fn given_up(number: usize, has_begun: bool) -> String {
     let fate = if has_begun { "did not finish" } else { "was not run: earlier kernels had died" };
@@ -103,7 +108,7 @@ pub(crate) fn given_up(number: usize, has_begun: bool) -> String {
 
 /// The line after a cell that someone else interrupted.
 pub(crate) fn interrupted(number: usize) -> String {
-    format!("Cell {number} was interrupted from outside; there is nothing in it to fix.")
+    format!("Cell {number} was interrupted; there is nothing in it to fix.")
 }
 
 /// The line after a cell that failed. `rest` is the advice, after a space.
@@ -133,6 +138,9 @@ pub(crate) fn no_cell_to_run(skipped: &str) -> String {
 
 /// The words in place of an output that a run has not changed.
 pub(crate) const SAME_OUTPUT: &str = "same output as before";
+
+/// The words in the heading of an output where there was none before the run.
+pub(crate) const NEW_OUTPUT: &str = "new output";
 
 /// The words in the heading of an output that differs from the one before the run.
 pub(crate) const OUTPUT_CHANGED: &str = "output changed";

@@ -298,7 +298,7 @@ fn an_interrupted_command_leaves_its_session() {
     let ended = running.end();
     assert_eq!(ended.status.signal(), Some(2), "{ended:?}");
     assert!(ended.stderr.contains("KeyboardInterrupt"), "{ended:?}");
-    let note = "note: the code was interrupted from outside: by a person with inkcell interrupt";
+    let note = "note: the code was interrupted: by kernel interrupt";
     assert!(!ended.stderr.contains(note), "its own caller did: {ended:?}");
     assert_eq!(hosted.run(&["py", "kept"]).ok().stdout, "1\n");
     // It works from another folder, too.

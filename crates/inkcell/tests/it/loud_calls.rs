@@ -286,6 +286,88 @@ fn a_running_call_tells_only_what_is_new() {
     assert!(wrong.is_error() && wrong.text().contains("0:1234"), "{wrong:?}");
 }
 
+/// Parts are read of all cells of a call, whether they run, and whether what they wrote is stored.
+#[test]
+fn parts_of_a_call_come_from_all_of_its_cells() {
+    let env = env();
+    let mut client = client(&env, &[], &[]);
+    let wait = "import os, time\nprint('C1')\nwhile not os.path.exists('gate'): time.sleep(0.01)";
+    let loud = "for n in range(20_000): print('row', n)";
+    let cells = json!([{"code": "print('A1\\nA2')"}, {"code": loud}, {"code": wait}]);
+    let begun = client.ok("python", json!({"cells": cells, "wait": 1})).text();
+    let id = id_after(&begun, "execution ");
+    let mut part = client.ok("result", json!({"id": id, "lines": "1-2"})).text();
+    while !part.contains("C1") {
+        part = client.ok("result", json!({"id": id, "lines": "1-2"})).text();
+    }
+    for wanted in [
+        format!("[{id}/1]\nA1\nA2\n"),
+        format!("[{id}/2]\nrow 0\nrow 1\n"),
+        format!("[{id}/3]\nC1"),
+    ] {
+        assert!(part.contains(&wanted), "{wanted}: {part}");
+    }
+    env.put("gate", "");
+    client.ok("result", json!({"id": id, "wait": 60}));
+    let found = client.ok("result", json!({"id": id, "grep": "(A2|row 1500)$"})).text();
+    assert!(found.contains("2: A2\n") && found.contains("1501: row 1500\n"), "{found}");
+    assert!(found.contains("[no such lines in 1 cell]"), "{found}");
+    let one = client.ok("result", json!({"id": format!("{id}/1"), "lines": "2"})).text();
+    assert!(one.starts_with("A2\n"), "{one}");
+    let wrong = client.call("result", json!({"id": format!("{id}/7"), "lines": "2"}));
+    assert!(wrong.is_error() && wrong.text().contains(&format!("{id}/error")), "{wrong:?}");
+
+    // A call that is over is told again in as many bytes as its caller wants.
+    let wide = client.ok("result", json!({"id": id, "max_bytes": 60_000})).text();
+    assert!((40_000..=60_000).contains(&wide.len()), "{}", wide.len());
+    let end = client.ok("result", json!({"id": id, "max_bytes": 2000, "tail": true})).text();
+    assert!(end.len() <= 2000 && end.contains("row 19999"), "{end}");
+    assert!(!end.contains("row 0\n"), "{end}");
+    let range =
+        json!({"id": format!("{id}/2"), "lines": "100-19000", "max_bytes": 1000, "tail": true});
+    let end = client.ok("result", range).text();
+    assert!(end.len() <= 1000 && end.contains("row 18999\n"), "{end}");
+    let wide = json!({"id": format!("{id}/2"), "grep": "row 1[05]00$", "context": 1_000_000});
+    assert!(client.ok("result", wide).text().len() <= DEFAULT_BYTES);
+}
+
+/// A client is told of the end of a call that it subscribes to.
+#[test]
+fn a_call_is_a_resource_with_subscribers() {
+    let env = env();
+    let mut client = client(&env, &[], &[]);
+    let code = "import os, time\nwhile not os.path.exists('gate'): time.sleep(0.01)";
+    let begun = client.ok("python", json!({"code": code, "wait": 0})).text();
+    let uri = format!("execution://{}", id_after(&begun, "execution "));
+    let templates = client.ask("resources/templates/list", json!({}));
+    assert!(templates.to_string().contains("execution://{id}"), "{templates}");
+    for method in ["resources/subscribe", "resources/unsubscribe", "resources/subscribe"] {
+        let answer = client.ask(method, json!({"uri": uri}));
+        assert!(answer["result"].is_object(), "{method}: {answer}");
+    }
+    let unknown = client.ask("resources/subscribe", json!({"uri": "execution://zzz"}));
+    assert!(unknown["error"].is_object(), "{unknown}");
+    env.put("gate", "");
+    let note = client.note(|note| note["method"] == "notifications/resources/updated");
+    assert_eq!(note["params"]["uri"], uri.as_str());
+}
+
+/// An exception that is too long for an answer is read like other output.
+#[test]
+fn all_of_a_long_exception_can_be_read() {
+    let env = env();
+    let mut client = client(&env, &[], &[]);
+    let failed = client.call("python", json!({"code": "raise ValueError('x' * 100_000 + 'end')"}));
+    let text = failed.text();
+    let id = id_after(&text, "result with id ");
+    assert!(text.contains(&format!("result with id {id}/error shows all of it")), "{text:.300}");
+    let given = json!({"id": format!("{id}/error"), "offset": 90_000});
+    let rest = client.ok("result", given).text();
+    assert!(rest.contains("xend"), "{rest:.300}");
+    let found = client.ok("result", json!({"id": id, "grep": "^ValueError: x"})).text();
+    assert!(found.contains("[1 of "), "{found:.300}");
+}
+
 /// Cells that are over were told with the answer before.
 #[test]
 fn a_running_run_tells_only_new_cells() {

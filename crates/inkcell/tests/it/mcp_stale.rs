@@ -120,7 +120,7 @@ fn an_overwritten_parameter_is_told() {
     let mut client = Client::start(&env, &[]);
     let run = json!({"path": "a.ipynb", "parameters": {"year": 2024}});
     let text = client.ok("notebook_run", run).text();
-    assert!(text.contains("[cell 2 overwrites the parameter year: "), "{text}");
+    assert!(text.contains("[cell 2 assigns to the parameter year: "), "{text}");
 }
 
 /// The outline tells outputs that are up to date from variables in the kernel of the session.
@@ -153,4 +153,32 @@ fn the_outline_says_what_the_kernel_has() {
     assert!(head(&mut other).ends_with(none), "{}", head(&mut other));
     let text = other.ok("notebook_read", view.clone()).text();
     assert!(text.contains(" fresh "), "the outputs are up to date: {text}");
+}
+
+/// Where another process ran the notebook later, the outline says that this kernel's variables are older.
+#[test]
+fn the_outline_says_that_variables_are_older_than_the_file() {
+    let env = env();
+    env.put("a.ipynb", notebook(&["x = 1", "print(x)"]));
+    let mut client = Client::start(&env, &[]);
+    client.ok("notebook_run", json!({"path": "a.ipynb"}));
+    let edit = json!({"path": "a.ipynb", "cell": "c0", "source": "x = 2"});
+    client.ok("notebook_edit", edit);
+    let mut other = Client::start(&env, &[]);
+    other.ok("notebook_run", json!({"path": "a.ipynb"}));
+    let outline = client.ok("notebook_read", json!({"path": "a.ipynb", "view": "outline"})).text();
+    let older =
+        "(its kernel ran earlier versions of cells 0-1: its variables are older than the file)";
+    assert!(outline.contains(older), "{outline}");
+    let refused = client.call("notebook_run", json!({"path": "a.ipynb", "cells": "1"}));
+    assert!(refused.is_error(), "{refused:?}");
+    assert!(
+        refused.text().contains("cell 1 needs x of cell 0, which another kernel"),
+        "{refused:?}"
+    );
+    let edit = json!({"path": "a.ipynb", "cell": "c1", "source": "print(x, x)", "run": "changed"});
+    let refused = client.call("notebook_edit", edit);
+    let facts = &refused.result["structuredContent"]["edit"];
+    assert!(facts.is_object() && refused.text().contains("1 output was cleared"), "{refused:?}");
+    assert!(!refused.text().contains("outputs are as they were"), "{refused:?}");
 }

@@ -109,6 +109,12 @@ fn of(reply: &ToolReply) -> usize {
         + 2 * AROUND
 }
 
+/// The form without the largest fields, which it names, if it is larger than `most`.
+pub(crate) fn lightened(form: &mut Value, most: usize) {
+    let mut weight = of_json(form);
+    lighten(form, &mut weight, most);
+}
+
 /// Takes the largest fields out, and names them.
 fn lighten(form: &mut Value, weight: &mut usize, most: usize) {
     let Value::Object(fields) = form else { return };

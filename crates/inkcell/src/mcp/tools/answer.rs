@@ -14,6 +14,7 @@ use super::details::{self, Language};
 use super::facts::Facts;
 use super::news::Since;
 use super::pictures::{Pictures, link};
+use super::result::pieces::error_id;
 use super::running::CallProgress;
 use super::{Content, Desk, Fault, ToolError, ToolReply, weight};
 use crate::view::reply::{self, Afterwards, Reply, Room, Terms, cut};
@@ -79,13 +80,18 @@ fn make(desk: &Desk, followed: CallProgress, readers: Readers) -> Result<ToolRep
     let kernel = kernel_after(desk, &report);
     let is_whole = wanted.is_raw || readers != Readers::Model;
     let terms = Terms { kernel, room: most, told, is_whole };
-    let Reply { mut text, is_error } = reply::of_report_with(&report, terms);
+    let Reply { mut text, is_error, is_cut, is_error_cut } = reply::of_report_with(&report, terms);
     if text.is_empty() && since.is_some() {
         text.push_str(words::call::NO_NEW_OUTPUT);
     }
     let can_ask_again = desk.exposure.can_ask_again();
     if can_ask_again && !is_whole && reply::is_folded(&report.cells[told..]) {
         asides.push(words::reply::folded(&report.execution.0));
+    }
+    if can_ask_again && is_error_cut {
+        asides.push(words::reply::error_cut(&error_id(&report.execution.0)));
+    } else if can_ask_again && is_cut && report.state.is_end() {
+        asides.push(words::reply::answer_cut(&report.execution.0));
     }
     let facts = Facts::of(&report, told, is_error);
     let (structured, details) = match readers {

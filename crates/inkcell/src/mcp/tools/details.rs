@@ -8,12 +8,19 @@ use inkcell_engine::artifact::{ArtifactError, Scope};
 use inkcell_engine::output::{ModelOutput, Notice, RichKind};
 use serde_json::{Map, Value, json};
 
-use super::Desk;
 use super::facts::{Facts, TruncationFacts};
+use super::{Desk, weight};
 use crate::view::fold::cell::Status;
+use crate::view::reply::{Room, cut};
+
+/// The most bytes of the form for programs.
+const MOST_BYTES: usize = 100 << 10;
 
 /// How much of a truncated output is in the details themselves.
-const MAX_FULL_BYTES: u64 = 256 << 10;
+const MAX_FULL_BYTES: u64 = MOST_BYTES as u64;
+
+/// The least that is left of the output and of the code of a cell.
+const LEAST_CELL_BYTES: usize = 128;
 
 /// What a tool calls the language of its cells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,12 +50,57 @@ pub(crate) fn of(desk: &Desk, report: &PythonReport, facts: &Facts, language: La
     if let (Some(output), Value::Object(details)) = (truncated, &mut details) {
         add_truncation(desk, output, details);
     }
+    bounded(&mut details);
     details
+}
+
+/// Makes the form as small as the text of a call may be. What is left out is named, and stored elsewhere.
+fn bounded(details: &mut Value) {
+    let Value::Object(fields) = details else { return };
+    let name = "jsonOutputs";
+    if weight::of_json(fields) > MOST_BYTES && fields.shift_remove(name).is_some() {
+        note_left_out(fields, name);
+    }
+    let cells = details["cells"].as_array().map_or(0, Vec::len);
+    let mut each = MOST_BYTES / cells.max(1);
+    while weight::of_json(details) > MOST_BYTES && each > LEAST_CELL_BYTES {
+        let records = details["cells"].as_array_mut().into_iter().flatten();
+        for text in records.flat_map(|record| record.as_object_mut()).flat_map(texts) {
+            *text = cut(std::mem::take(text), Room { max_bytes: each, is_end: false });
+        }
+        each /= 2;
+    }
+    // The facts of more cells than fit are not worth an answer that a client refuses.
+    let mut over = weight::of_json(details).saturating_sub(MOST_BYTES);
+    let Value::Object(fields) = details else { return };
+    let Some(Value::Array(records)) = fields.get_mut("cells").filter(|_| over > 0) else { return };
+    while over > 0
+        && let Some(record) = records.pop()
+    {
+        over = over.saturating_sub(weight::of_json(&record));
+    }
+    note_left_out(fields, "cells");
+}
+
+/// The texts of a cell's record that may be long.
+fn texts(record: &mut Map<String, Value>) -> impl Iterator<Item = &mut String> {
+    let is_long = |name: &str| matches!(name, "output" | "code");
+    record.iter_mut().filter(move |(name, _)| is_long(name)).filter_map(|(_, value)| match value {
+        Value::String(text) => Some(text),
+        _ => None,
+    })
+}
+
+fn note_left_out(fields: &mut Map<String, Value>, name: &str) {
+    match fields.get_mut("leftOut") {
+        Some(Value::Array(names)) => names.push(name.into()),
+        _ => drop(fields.insert("leftOut".to_owned(), json!([name]))),
+    }
 }
 
 /// The fields that tell of output that did not fit.
 pub(crate) fn add_truncation(desk: &Desk, output: &ModelOutput, details: &mut Map<String, Value>) {
-    details.insert("truncation".to_owned(), json!(TruncationFacts::of(output)));
+    details.insert("truncation".to_owned(), json!(TruncationFacts::as_counted(output)));
     let notices: Vec<String> = output.notices.iter().map(Notice::to_string).collect();
     details.insert("notice".to_owned(), notices.join("\n").into());
     let Some(stored) = &output.artifact else { return };
@@ -62,8 +114,11 @@ pub(crate) fn add_truncation(desk: &Desk, output: &ModelOutput, details: &mut Ma
         text.push_str(piece);
         Ok(())
     });
-    if read.is_ok() {
-        details.insert("fullOutput".to_owned(), text.into());
+    let has_room = weight::of_text(&text) + weight::of_json(details) <= MOST_BYTES;
+    match has_room {
+        true if read.is_ok() => drop(details.insert("fullOutput".to_owned(), text.into())),
+        true => {}
+        false => note_left_out(details, "fullOutput"),
     }
 }
 
@@ -128,4 +183,28 @@ fn images(output: &ModelOutput) -> Vec<Value> {
         _ => None,
     });
     images.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However many cells there are and whatever they wrote, the form is no larger than a call may be.
+    #[test]
+    fn a_form_that_is_too_large_is_cut() {
+        for (cells, bytes) in [(1, 500_000), (30, 50_000), (3000, 100), (20_000, 0)] {
+            let text = "x\n".repeat(bytes / 2);
+            let cell = json!({"index": 0, "output": text, "code": text, "status": "complete"});
+            let mut form = json!({
+                "isError": false, "cells": vec![cell; cells], "jsonOutputs": [text],
+            });
+            bounded(&mut form);
+            let size = weight::of_json(&form);
+            assert!(size <= MOST_BYTES + 100, "{size} bytes of {cells} cells");
+            assert!(form["cells"][0]["status"] == "complete", "{cells}");
+        }
+        let mut small = json!({"cells": [{"output": "x"}], "jsonOutputs": [1]});
+        bounded(&mut small);
+        assert_eq!(small, json!({"cells": [{"output": "x"}], "jsonOutputs": [1]}));
+    }
 }

@@ -3,14 +3,16 @@
 //! Owns the names of the fields. `details.rs` adds what the source documents want besides, and `answer.rs` decides
 //! where an answer has them.
 
-use inkcell_engine::api::{CellReport, NotebookReport, PythonReport, State};
+use inkcell_engine::api::{CellReport, NotebookReport, OutputChange, PythonReport, State};
 use inkcell_engine::kernel::PyError;
-use inkcell_engine::output::ModelOutput;
+use inkcell_engine::output::{ModelOutput, Notice};
 use serde::Serialize;
 
+use super::result::pieces::error_id;
 use super::weight;
 use crate::view::ending::{exception, status};
 use crate::view::reply::without_colours;
+use crate::words::reply::is_interrupted;
 
 /// The most bytes of the text of an exception and of a line of its traceback: both may be as long as the data.
 const TEXT_BYTES: usize = 2 << 10;
@@ -50,6 +52,9 @@ struct CellFacts {
     #[serde(skip_serializing_if = "Option::is_none")]
     execution_count: Option<u32>,
     duration_ms: u64,
+    /// The outputs of a notebook's cell in comparison with those before the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    change: Option<OutputChange>,
     #[serde(flatten)]
     error: Option<ErrorFacts>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,10 +71,14 @@ struct StopFacts {
 }
 
 #[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
 struct ErrorFacts {
     ename: String,
     evalue: String,
     traceback: Vec<String>,
+    /// Set if not all of it is here: the id with which it is read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_id: Option<String>,
 }
 
 /// Where the outputs of a notebook's cells are.
@@ -95,36 +104,46 @@ pub(crate) struct TruncationFacts {
 impl Facts {
     /// The facts of a call whose answer is an error or not, without the first cells, which were told before.
     pub(crate) fn of(report: &PythonReport, told: usize, is_error: bool) -> Facts {
+        let cells = report.cells.iter().enumerate();
         Facts {
             session: report.session.0.clone(),
             execution: report.execution.0.clone(),
             state: status(report.state),
             is_error,
-            stop: StopFacts::of(report.state),
+            stop: match report.cells.iter().find(|cell| is_interrupted(cell)) {
+                Some(cell) => StopFacts::of_cell(cell),
+                None => StopFacts::of(report.state),
+            },
             notebook: report.notebook.as_ref().map(NotebookFacts::of),
-            cells: report.cells.iter().enumerate().skip(told).map(CellFacts::of).collect(),
+            cells: cells.skip(told).map(|cell| CellFacts::of(cell, &report.execution.0)).collect(),
         }
     }
 }
 
 impl CellFacts {
-    fn of((index, cell): (usize, &CellReport)) -> CellFacts {
+    fn of((index, cell): (usize, &CellReport), execution: &str) -> CellFacts {
         let place = cell.notebook.as_ref();
         CellFacts {
             index,
             cell_index: place.map(|place| place.index),
             cell_id: place.and_then(|place| place.id.clone()),
             state: status(cell.state),
-            stop: StopFacts::of(cell.state),
+            stop: StopFacts::of_cell(cell),
             execution_count: cell.count,
             duration_ms: u64::try_from(cell.duration.as_millis()).unwrap_or(u64::MAX),
-            error: exception(cell).map(ErrorFacts::of),
+            change: place.and_then(|place| place.change),
+            error: exception(cell).map(|error| ErrorFacts::of(error, execution)),
             truncation: cell.output.is_truncated.then(|| TruncationFacts::of(&cell.output)),
         }
     }
 }
 
 impl StopFacts {
+    fn of_cell(cell: &CellReport) -> StopFacts {
+        let facts = StopFacts::of(cell.state);
+        StopFacts { cancelled: facts.cancelled || is_interrupted(cell), ..facts }
+    }
+
     fn of(state: State) -> StopFacts {
         let timed_out = state == State::TimedOut;
         StopFacts { cancelled: timed_out || state == State::Cancelled, timed_out }
@@ -132,7 +151,7 @@ impl StopFacts {
 }
 
 impl ErrorFacts {
-    fn of(error: &PyError) -> ErrorFacts {
+    fn of(error: &PyError, execution: &str) -> ErrorFacts {
         let text = without_colours(error);
         let mut room = TRACEBACK_BYTES;
         let kept = text.lines().rev().map_while(|line| {
@@ -142,7 +161,11 @@ impl ErrorFacts {
         });
         let mut traceback: Vec<String> = kept.collect();
         traceback.reverse();
-        ErrorFacts { ename: beginning(&error.name), evalue: beginning(&error.value), traceback }
+        let (ename, evalue) = (beginning(&error.name), beginning(&error.value));
+        let shown: usize = traceback.iter().map(|line| line.len() + 1).sum();
+        let is_cut = evalue.len() < error.value.len() || shown < text.trim_end().len();
+        let error_id = is_cut.then(|| error_id(execution));
+        ErrorFacts { ename, evalue, traceback, error_id }
     }
 }
 
@@ -157,11 +180,22 @@ impl NotebookFacts {
 }
 
 impl TruncationFacts {
+    /// With the number of lines as the source documents count them (B:O-04).
+    pub(crate) fn as_counted(output: &ModelOutput) -> TruncationFacts {
+        let total_lines = output.counts.total_lines;
+        TruncationFacts { total_lines, ..TruncationFacts::of(output) }
+    }
+
     pub(crate) fn of(output: &ModelOutput) -> TruncationFacts {
         let counts = &output.counts;
+        // The same number as in the notice: a line end at the end of the text begins no other line.
+        let told = output.notices.iter().find_map(|notice| match notice {
+            Notice::Truncated { truncation, .. } => Some(truncation.total_lines),
+            _ => None,
+        });
         TruncationFacts {
             truncated: true,
-            total_lines: counts.total_lines,
+            total_lines: told.unwrap_or(counts.total_lines),
             total_bytes: counts.total_bytes,
             output_lines: counts.output_lines,
             output_bytes: counts.output_bytes,
@@ -253,11 +287,12 @@ mod tests {
         let facts = facts(State::Error, vec![cell(State::Error, Some(end))]);
         assert!(weight::of_json(&facts) < 40 << 10, "{}", weight::of_json(&facts));
         let told = &facts["cells"][0];
+        assert_eq!(told["errorId"], "x1/error");
         assert!(told["evalue"].as_str().unwrap().starts_with("zzz"));
         let traceback = told["traceback"].as_array().unwrap();
         assert!(traceback.last().unwrap().as_str().unwrap().starts_with("zzz"));
         error.traceback = vec!["\u{1b}[31mValueError\u{1b}[0m: no".to_owned()];
         error.plain.clear();
-        assert_eq!(ErrorFacts::of(&error).traceback, ["ValueError: no"]);
+        assert_eq!(ErrorFacts::of(&error, "x1").traceback, ["ValueError: no"]);
     }
 }

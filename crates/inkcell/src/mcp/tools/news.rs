@@ -1,146 +1,251 @@
 //! What is new in the answer to a call that its caller has asked about before.
 //!
-//! Owns the mark `since`: the first cell that was not over, and how many bytes of its text were told. A line that the
-//! program is still writing may change, so it is told again.
+//! Owns the mark `since`: the first cell that was not over, and the place in its text that was told. A program may change
+//! what it has shown: lines keep their numbers then, so the mark counts them. A line that the program is still writing
+//! goes on only behind the text that was told; if it has changed, it is told again.
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use inkcell_engine::api::{PythonReport, State};
-use inkcell_engine::output::{Mark, ModelOutput, Part};
+use inkcell_engine::api::{CellReport, PythonReport, State};
+use inkcell_engine::output::{Counts, Mark, ModelOutput, Notice, Part};
 
 use super::ToolError;
 use crate::words;
 
+/// The most bytes before the mark by which a line that was open is known again.
+const KNOWN_BYTES: usize = 64;
+
 /// How far a caller has been told.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Since {
     /// The position of the first cell that was not over.
     pub(crate) cell: usize,
-    /// Bytes of its text, without the line that may still change.
+    /// Whole lines of its text.
+    lines: u64,
+    /// Bytes of its text, with the line that was open.
     bytes: u64,
+    /// Notes of all cells.
+    notes: usize,
+    /// The end of the line that was open.
+    open: Option<LineEnd>,
+}
+
+/// The end of a text, to know it again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct LineEnd {
+    bytes: usize,
+    digest: u32,
 }
 
 impl fmt::Display for Since {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.cell, self.bytes)
+        write!(f, "{}:{}:{}:{}", self.cell, self.lines, self.bytes, self.notes)?;
+        match self.open {
+            Some(LineEnd { bytes, digest }) => write!(f, ":{bytes}:{digest}"),
+            None => Ok(()),
+        }
     }
 }
 
 impl Since {
     /// The mark as an earlier answer gave it.
     pub(crate) fn parse(given: &str) -> Result<Since, ToolError> {
-        let parsed = given.trim().split_once(':');
-        let parsed =
-            parsed.and_then(|(cell, bytes)| Some((cell.parse().ok()?, bytes.parse().ok()?)));
-        let (cell, bytes) =
-            parsed.ok_or_else(|| ToolError::argument(words::call::not_since(given)))?;
-        Ok(Since { cell, bytes })
+        Since::parts(given).ok_or_else(|| ToolError::argument(words::call::not_since(given)))
+    }
+
+    fn parts(given: &str) -> Option<Since> {
+        let mut parts = given.trim().split(':');
+        let cell = parts.next()?.parse().ok()?;
+        let (lines, bytes) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        let notes = parts.next()?.parse().ok()?;
+        let open = match (parts.next(), parts.next(), parts.next()) {
+            (None, ..) => None,
+            (Some(bytes), Some(digest), None) => {
+                Some(LineEnd { bytes: bytes.parse().ok()?, digest: digest.parse().ok()? })
+            }
+            _ => return None,
+        };
+        Some(Since { cell, lines, bytes, notes, open })
     }
 
     /// The mark for the next question.
     pub(crate) fn after(report: &PythonReport) -> Since {
         let cell = report.cells.iter().position(|cell| !cell.state.is_end());
         let cell = cell.unwrap_or(report.cells.len());
-        let bytes = report.cells.get(cell).map_or(0, |cell| cell.output.counts.total_bytes);
-        Since { cell, bytes }
+        let notes = report.cells.iter().map(|cell| cell.notes.len()).sum();
+        match report.cells.get(cell) {
+            Some(CellReport { output, .. }) => {
+                let extent = Extent::of(&output.counts);
+                let open = open_line(output).map(LineEnd::of);
+                Since { cell, lines: extent.lines, bytes: extent.bytes, notes, open }
+            }
+            None => Since { cell, notes, ..Since::default() },
+        }
     }
 
-    /// Removes what its caller knows from the cell of the mark.
+    /// Removes what its caller knows: notes, and text of the cell of the mark.
     pub(crate) fn apply(self, report: &mut PythonReport) {
+        let mut told = self.notes;
+        for cell in &mut report.cells {
+            let known = told.min(cell.notes.len());
+            cell.notes.drain(..known);
+            told -= known;
+        }
         let Some(cell) = report.cells.get_mut(self.cell).filter(|_| self.bytes > 0) else { return };
-        leave_out(&mut cell.output, self.bytes);
+        if let Some(place) = &mut cell.notebook {
+            // Its new lines are told, also where they are as before.
+            place.change = None;
+        }
+        self.leave_out(&mut cell.output);
         let is_silent = cell.output.parts.is_empty() && cell.output.rich.is_empty();
         if is_silent && matches!(cell.state, State::Running | State::Done) {
             cell.output.parts.push(Part::Text(words::call::NO_NEW_OUTPUT.to_owned()));
         }
     }
-}
 
-/// Leaves out the bytes of a text that were told. The notices stay if the rest is not there as a whole, either.
-fn leave_out(output: &mut ModelOutput, told: u64) {
-    let all = output.counts.total_bytes + output.counts.open_bytes;
-    let mut new = all.saturating_sub(told);
-    let mut kept = Vec::new();
-    let mut is_cut = false;
-    while let Some(part) = output.parts.pop() {
-        match part {
-            Part::Text(text) if text.len() as u64 > new => {
-                let start = text.ceil_char_boundary(text.len() - new as usize);
-                kept.push(Part::Text(text[start..].to_owned()));
-                new = 0;
-                break;
-            }
-            Part::Text(text) => {
-                new -= text.len() as u64;
-                kept.push(Part::Text(text));
-            }
-            Part::Mark(Mark::Elided { .. }) if new == 0 => break,
-            Part::Mark(mark) => {
-                if let Mark::Elided { bytes, .. } = mark {
-                    new = new.saturating_sub(bytes);
-                    is_cut = true;
-                }
-                kept.push(Part::Mark(mark));
+    /// Leaves out the text that was told. The notices stay if the rest is not there as a whole, either.
+    fn leave_out(&self, output: &mut ModelOutput) {
+        let now = Extent::of(&output.counts);
+        let parts = std::mem::take(&mut output.parts);
+        let News { parts, is_whole } = match self.in_open_line(&parts, now) {
+            Some(news) => news,
+            None => self.in_lines(parts, now),
+        };
+        output.parts = parts;
+        output.parts.retain(|part| *part != Part::Text(String::new()));
+        if is_whole {
+            output.notices.retain(|notice| !matches!(notice, Notice::Truncated { .. }));
+            output.is_truncated = false;
+            return;
+        }
+        for notice in &mut output.notices {
+            if let Notice::Truncated { truncation, .. } = notice {
+                let next = self.lines + 1;
+                let head = truncation.head.filter(|(_, last)| *last >= next);
+                truncation.head = head.map(|(first, last)| (first.max(next), last));
             }
         }
     }
-    kept.retain(|part| *part != Part::Text(String::new()));
-    kept.reverse();
-    output.parts = kept;
-    if new == 0 && !is_cut {
-        output.notices.clear();
-        output.is_truncated = false;
+
+    /// What follows the told part of a line that was open, if that part is still there.
+    fn in_open_line(&self, parts: &[Part], now: Extent) -> Option<News> {
+        let mut new = usize::try_from(now.bytes.checked_sub(self.bytes)?).ok()?;
+        let LineEnd { bytes, digest } = self.open?;
+        let mut kept = Vec::new();
+        for part in parts.iter().rev() {
+            let text = match part {
+                Part::Text(text) => text,
+                Part::Mark(Mark::Elided { .. } | Mark::Repeated { .. }) => return None,
+                Part::Mark(mark) => {
+                    kept.push(Part::Mark(mark.clone()));
+                    continue;
+                }
+            };
+            if text.len() < new {
+                new -= text.len();
+                kept.push(Part::Text(text.clone()));
+                continue;
+            }
+            let at = text.len() - new;
+            let before = text.get(at.checked_sub(bytes)?..at)?;
+            if LineEnd::of(before).digest != digest {
+                return None;
+            }
+            kept.push(Part::Text(text[at..].to_owned()));
+            kept.reverse();
+            return Some(News { parts: kept, is_whole: true });
+        }
+        None
+    }
+
+    /// The lines after those that were told.
+    fn in_lines(&self, mut parts: Vec<Part>, now: Extent) -> News {
+        // With fewer lines than were told, it is another text.
+        let told = Some(self.lines).filter(|told| *told <= now.lines).unwrap_or(0);
+        let mut left = now.lines - told;
+        let mut room = now.bytes.saturating_sub(self.bytes);
+        let (mut kept, mut is_whole, mut is_found) = (Vec::new(), true, false);
+        while !is_found && let Some(part) = parts.pop() {
+            match part {
+                Part::Text(text) => {
+                    let nth = usize::try_from(left).unwrap_or(usize::MAX);
+                    let start = text.rmatch_indices('\n').nth(nth).map(|(at, _)| at + 1);
+                    is_found = start.is_some();
+                    left = left.saturating_sub(text.matches('\n').count() as u64);
+                    let text = text[start.unwrap_or(0)..].to_owned();
+                    room = room.saturating_sub(text.len() as u64);
+                    kept.push(Part::Text(text));
+                }
+                Part::Mark(Mark::Elided { bytes, lines }) => {
+                    is_found = lines > left;
+                    let (bytes, lines) = match is_found {
+                        true => (bytes.min(room), left),
+                        false => (bytes, lines),
+                    };
+                    (left, room) = (left - lines, room.saturating_sub(bytes));
+                    if bytes > 0 {
+                        is_whole = false;
+                        kept.push(Part::Mark(Mark::Elided { bytes, lines }));
+                    }
+                }
+                Part::Mark(Mark::Repeated { times }) => {
+                    is_found = times > left;
+                    let shown = times.min(left);
+                    left -= shown;
+                    if shown > 0 {
+                        kept.push(Part::Mark(Mark::Repeated { times: shown }));
+                    }
+                }
+                Part::Mark(mark) => kept.push(Part::Mark(mark)),
+            }
+        }
+        kept.reverse();
+        // The beginning of the news is missing, too, if the text begins behind the mark.
+        News { parts: kept, is_whole: is_whole && (is_found || told == 0) }
+    }
+}
+
+/// The part of an output that its reader does not know.
+struct News {
+    parts: Vec<Part>,
+    /// Whether nothing is missing in it.
+    is_whole: bool,
+}
+
+/// A text as it is now, without what the program has removed or replaced.
+#[derive(Clone, Copy)]
+struct Extent {
+    /// Line ends.
+    lines: u64,
+    bytes: u64,
+}
+
+impl Extent {
+    fn of(counts: &Counts) -> Extent {
+        let bytes = counts.total_bytes + counts.open_bytes;
+        Extent {
+            lines: counts.total_lines.saturating_sub(1).saturating_sub(counts.cleared_lines),
+            bytes: bytes.saturating_sub(counts.cleared_bytes),
+        }
+    }
+}
+
+/// The line at the end of the text, as far as it is shown, unless it is over.
+fn open_line(output: &ModelOutput) -> Option<&str> {
+    let Some(Part::Text(text)) = output.parts.last() else { return None };
+    let line = text.rsplit_once('\n').map_or(text.as_str(), |(_, line)| line);
+    (!line.is_empty()).then_some(line)
+}
+
+impl LineEnd {
+    fn of(text: &str) -> LineEnd {
+        let end = &text[text.ceil_char_boundary(text.len().saturating_sub(KNOWN_BYTES))..];
+        let mut hasher = DefaultHasher::new();
+        end.hash(&mut hasher);
+        LineEnd { bytes: end.len(), digest: hasher.finish() as u32 }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use inkcell_engine::output::Counts;
-
-    use super::*;
-
-    fn text(text: &str) -> Part {
-        Part::Text(text.to_owned())
-    }
-
-    fn after(parts: Vec<Part>, (total_bytes, open_bytes): (u64, u64), told: u64) -> Vec<Part> {
-        let counts = Counts { total_bytes, open_bytes, ..Counts::default() };
-        let mut output = ModelOutput { parts, counts, ..ModelOutput::default() };
-        leave_out(&mut output, told);
-        output.parts
-    }
-
-    #[test]
-    fn only_text_after_the_mark_is_left() {
-        let elided = || Part::Mark(Mark::Elided { bytes: 90, lines: 9 });
-        let table = [
-            (vec![text("one\ntwo\n")], (8, 0), 4, vec![text("two\n")]),
-            (vec![text("one\ntwo\n")], (8, 0), 8, vec![]),
-            (vec![text("one\n10%")], (4, 3), 4, vec![text("10%")]),
-            // A line that shrank, and a mark that is too large.
-            (vec![text("one\n")], (4, 0), 9, vec![]),
-            // Only the end of a long text is there.
-            (vec![text("two\n")], (100, 0), 4, vec![text("two\n")]),
-            (vec![text("a\n"), elided(), text("z\n")], (94, 0), 92, vec![text("z\n")]),
-            (vec![text("a\n"), elided(), text("z\n")], (94, 0), 2, vec![elided(), text("z\n")]),
-            (
-                vec![text("a\n"), elided(), text("z\n")],
-                (94, 0),
-                1,
-                vec![text("\n"), elided(), text("z\n")],
-            ),
-        ];
-        for (parts, bytes, told, wanted) in table {
-            assert_eq!(after(parts.clone(), bytes, told), wanted, "{parts:?} after {told}");
-        }
-    }
-
-    #[test]
-    fn a_mark_is_read_as_it_is_written() {
-        let since = Since { cell: 2, bytes: 1234 };
-        assert_eq!(Since::parse(&since.to_string()).unwrap(), since);
-        for wrong in ["", "12", "a:1", "1:-1"] {
-            assert!(Since::parse(wrong).is_err(), "{wrong}");
-        }
-    }
-}
+mod tests;

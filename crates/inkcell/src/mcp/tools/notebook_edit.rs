@@ -26,7 +26,8 @@ use super::notebook_run::{OnErrorArg, needed, on_error};
 use super::running::LONGEST_WAIT;
 use super::seconds::Seconds;
 use super::shown::Portion;
-use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec, decode, lean};
+use super::{Alias, CallContext, Desk, Fault, Hints, Order, ToolError, ToolReply, ToolSpec};
+use super::{decode, lean};
 use crate::mcp::exposure::Exposure;
 use crate::output::count;
 use crate::view::report;
@@ -180,6 +181,7 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
     let aliases = |field: &'static Field| field.aliases.iter().map(|alias| (*alias, field.name));
     let aliases: Vec<Alias> =
         ALIASES.into_iter().chain(inline_fields().flat_map(aliases)).collect();
+    refuse_index_of_insert(&given)?;
     let mut args: Args = decode(given, &aliases)?;
     if by_mode {
         as_by_id(&mut args.inline.0);
@@ -218,7 +220,7 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
     })
     .await?;
     match run {
-        RunArg::None => Ok(edited.reply),
+        RunArg::None => Ok(shown.fitted(desk, edited.reply)),
         _ => after::run(desk, (request, shown), edited, context).await,
     }
 }
@@ -263,13 +265,14 @@ fn edit_all(
     if !matches!(change, Change::Ops(ops) if ops.iter().all(is_for_all)) || options.base.is_some() {
         return Err(ToolError::argument(words::edit::ONLY_FOR_ALL));
     }
-    let (mut lines, mut rows, mut total) = (Vec::new(), Vec::new(), 0);
+    let (mut lines, mut rows, mut total, mut refused) = (Vec::new(), Vec::new(), 0, 0);
     for path in paths {
         let saved = notebooks.change(path, options, |notebook, base| change.apply(notebook, base));
         let saved = match saved {
             Ok(saved) => saved,
             Err(error) if is_without(&error) => continue,
             Err(error) => {
+                refused += 1;
                 lines.push(format!("  {error}"));
                 continue;
             }
@@ -284,12 +287,18 @@ fn edit_all(
         lines.push(format!("  {shown}: {places}  version {}", saved.version));
         rows.push(report::brief_json(&saved));
     }
-    let title = words::edit::replaced_in(&count(total, "place"), rows.len(), paths.len());
+    let is_error = rows.is_empty() && refused > 0;
+    let title = match is_error {
+        true => words::edit::all_refused(refused, paths.len()),
+        false => words::edit::replaced_in(&count(total, "place"), rows.len(), paths.len()),
+    };
     lines.insert(0, title);
     if options.mode == Mode::DryRun {
         lines.push(words::edit::NOTHING_WRITTEN.to_owned());
     }
     let reply = ToolReply::text(joined(&lines)).with_structured(json!({"notebooks": rows}));
+    let fault = is_error.then_some(Fault::Kind(Kind::Invalid));
+    let reply = ToolReply { is_error, fault, ..reply };
     Ok(EditResult { reply, cells: None })
 }
 
@@ -302,6 +311,17 @@ fn is_without(error: &EngineError) -> bool {
         problem,
         OpError::NoMatchAnywhere { .. } | OpError::Rename(RenameError::NotMade { .. })
     )
+}
+
+/// An insert has a place, and no cell that it changes.
+fn refuse_index_of_insert(given: &Value) -> Result<(), ToolError> {
+    let is_insert = given.get("op").is_some_and(|op| op == "insert");
+    let wrong = ["index", "idx", "position"].into_iter().find(|name| given.get(name).is_some());
+    match wrong.filter(|_| is_insert) {
+        Some(name) => Err(ToolError::argument(words::edit::not_field_of_insert(name))
+            .with_next(words::edit::PLACE_OF_INSERT)),
+        None => Ok(()),
+    }
 }
 
 /// An insert in those words goes behind the cell that is named, or to the start (B:N-37).

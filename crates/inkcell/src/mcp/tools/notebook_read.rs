@@ -95,16 +95,20 @@ impl From<OutputsArg> for Outputs {
 async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolReply, ToolError> {
     let args: Args = decode(given, ALIASES)?;
     let (notebooks, ids) = (files::notebooks(desk), desk.settings.marker_ids);
-    let reader = Reader::at(desk, Portion::of(args.max_bytes, args.tail)?);
+    let portion = Portion::of(args.max_bytes, args.tail)?;
+    let reader = Reader::at(desk, portion);
+    let this = desk;
     let desk = desk.clone();
-    on_disk(&context, move || match &args.search {
+    let reply = on_disk(&context, move || match &args.search {
         Some(pattern) => match files::matching_notebooks(&desk.cwd, &args.path)? {
             Some(paths) => search_all(&args, pattern, &notebooks, &paths, reader),
             None => read(&args, &notebooks, &desk, (ids, reader)),
         },
         None => read(&args, &notebooks, &desk, (ids, reader)),
     })
-    .await
+    .await?;
+    // Code takes the text as a whole.
+    Ok(if reader == Reader::Code { reply } else { portion.fitted(this, reply) })
 }
 
 /// The hits of each notebook that has some, with their number.
@@ -157,16 +161,17 @@ fn read(
         // Cells can be chosen in a diff, too.
         not_given(&by_cell(args)[1..], words::file::NOT_IN_DIFF)?;
     }
-    let filter = args.cells.as_deref().and_then(CellFilter::parse);
+    let filters = args.cells.as_deref().map(CellFilter::parse_all).unwrap_or_default();
+    let needs_runs = filters.iter().any(|filter| filter.needs_runs());
     let is_outline = args.view == View::Outline && args.search.is_none();
-    let (opened, runs) = match is_outline || filter.is_some_and(CellFilter::needs_runs) {
+    let (opened, runs) = match is_outline || needs_runs {
         true => read_with_runs(notebooks, path)?,
         false => (notebooks.read(path)?, LastRuns::default()),
     };
-    let cells = match (filter, &args.cells) {
-        (Some(filter), _) => filter.pick(&opened, &runs),
-        (None, Some(list)) => opened.pick_cells(list)?,
-        (None, None) => (0..opened.notebook.len()).collect(),
+    let cells = match &args.cells {
+        Some(_) if !filters.is_empty() => CellFilter::pick_all(&filters, &opened, &runs),
+        Some(list) => opened.pick_cells(list)?,
+        None => (0..opened.notebook.len()).collect(),
     };
     let mut head = outline::head(path, &opened);
     if let Some(cells) = opened.recovered {

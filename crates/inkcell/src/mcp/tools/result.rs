@@ -2,20 +2,23 @@
 //!
 //! Owns the meaning of the arguments and the form of parts. The engine reads them.
 
+pub(crate) mod pieces;
+
 use futures_util::FutureExt;
 use inkcell_engine::api::{
-    ArtifactForm, ArtifactFound, ArtifactPart, ArtifactReport, ExecutionId, LineHit, LinesPiece,
-    ResultReport, ResultRequest,
+    ArtifactForm, ArtifactFound, ArtifactPart, ArtifactReport, Excerpt, ExecutionId, LineHit,
+    LinesPiece, PythonReport, ResultReport, ResultRequest,
 };
 use inkcell_engine::artifact::{ArtifactId, Scope, is_text_kind};
 use inkcell_engine::notebook::{Form, LineRange, split_selector};
-use inkcell_engine::output::{SVG, size};
-use inkcell_engine::{EngineError, Kind};
+use inkcell_engine::output::{ModelOutput, Notice, SVG, size};
+use inkcell_engine::{EngineError, Kind, part_of_text};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use self::pieces::{Piece, Source};
 use super::answer::Readers;
 use super::news::Since;
 use super::pictures::Pictures;
@@ -42,9 +45,9 @@ const ALIASES: [Alias; 3] = [("execution", "id"), ("artifact", "id"), ("pattern"
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// Execution id, or artifact://ID.
+    /// Execution id, ID/2 for its second cell, or artifact://ID.
     id: String,
-    /// Lines of an artifact: 10-20, 3+4, 50-.
+    /// Lines of output: 10-20, 3+4, 50-.
     lines: Option<String>,
     /// Lines that match this regex.
     grep: Option<String>,
@@ -80,21 +83,30 @@ enum PartChoice {
 async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolReply, ToolError> {
     let arguments: Arguments = decode(given, &ALIASES)?;
     let (id, selector) = split_selector(arguments.id.trim()).map_err(EngineError::from)?;
-    let mut id = id.to_owned();
-    if is_execution(desk, &id) {
+    let id = id.to_owned();
+    let (call, piece) = pieces::split(&id);
+    let is_call = is_execution(desk, call);
+    if is_call {
         let Arguments { lines, grep, json_path, offset, context: around, .. } = &arguments;
         let is_part = lines.is_some() || grep.is_some() || json_path.is_some();
-        let is_part = is_part || offset.is_some() || around.is_some();
+        let is_part = is_part || offset.is_some() || around.is_some() || piece.is_some();
         if !is_part && selector.ranges.is_empty() {
             return execution(desk, &id, &arguments, context).await;
         }
-        id = artifact_of(desk, &id)?;
     }
     let shown = Portion::of(arguments.max_bytes, arguments.tail)?;
     let is_raw = arguments.raw || selector.form == Form::Raw;
     let form = if is_raw { ArtifactForm::Raw } else { ArtifactForm::Clean };
     let wanted = wanted(&arguments, selector.ranges)?;
-    artifact(desk, &id, wanted, (form, shown)).await
+    let reply = match is_call {
+        true => {
+            let report = desk.engine.find_call(&ExecutionId(call.to_owned()))?.report();
+            let pieces = pieces::of_call(&report, piece)?;
+            parts_of_call(desk, &pieces, &wanted, (form, shown)).await?
+        }
+        false => artifact(desk, &id, &wanted, (form, shown)).await?,
+    };
+    Ok(shown.fitted(desk, reply))
 }
 
 /// Whether a reference names a call. Calls have short names, so that only what looks like neither is left to
@@ -118,19 +130,76 @@ async fn execution(
     let wanted = Portion { is_raw: arguments.raw, ..shown };
     let id = ExecutionId(id.to_owned());
     let call = desk.engine.find_call(&id)?;
-    let report = running::follow(&call, until, GivenUp::GoesOn, context).await;
+    let mut report = running::follow(&call, until, GivenUp::GoesOn, context).await;
+    if report.state.is_end() && shown != Portion::default() && since.is_none() {
+        let desk = desk.clone();
+        report = answer::off_thread(move || cut_again(&desk, report, shown)).await?;
+    }
     let followed = CallProgress { report, asides: Vec::new(), wanted, since };
     answer::of(desk, followed, Readers::Model).await
 }
 
-/// The artifact from which a part of a call's output is read: that of the last cell that has one.
-fn artifact_of(desk: &Desk, id: &str) -> Result<String, ToolError> {
-    let report = desk.engine.find_call(&ExecutionId(id.to_owned()))?.report();
-    let stored = report.cells.iter().rev().find_map(|cell| cell.output.artifact.as_ref());
-    stored.map(|stored| stored.id.clone()).ok_or_else(|| {
-        let problem = words::call::nothing_stored(id);
-        ToolError::argument(problem).with_next(words::call::LEAVE_PART_OUT)
-    })
+/// The report with as much of the stored outputs as its reader wants to see.
+fn cut_again(desk: &Desk, mut report: PythonReport, shown: Portion) -> PythonReport {
+    let excerpt = shown.excerpt();
+    let is_cut = |output: &ModelOutput| output.is_truncated && output.artifact.is_some();
+    let outputs = || report.cells.iter().map(|cell| &cell.output);
+    let cut = outputs().filter(|output| is_cut(output)).count();
+    let others = outputs().filter(|output| !is_cut(output)).map(|output| output.text().len());
+    let others: usize = others.sum();
+    let each = excerpt.max_bytes.map(|most| most.saturating_sub(others) / cut.max(1));
+    let each = Excerpt { max_bytes: each.map(|each| each.max(LEAST_PART_BYTES)), ..excerpt };
+    for cell in &mut report.cells {
+        let output = &mut cell.output;
+        let Some(stored) = output.artifact.as_ref().filter(|_| output.is_truncated) else {
+            continue;
+        };
+        // What was removed from the store meanwhile is shown as it was told.
+        let Ok(again) = desk.engine.excerpt_of(&stored.id, each) else { continue };
+        output.parts = again.parts;
+        output.is_truncated = again.is_truncated;
+        output.notices.retain(|notice| !matches!(notice, Notice::Truncated { .. }));
+        output.notices.splice(..0, again.notices);
+        output.counts.output_bytes = again.counts.output_bytes;
+        output.counts.output_lines = again.counts.output_lines;
+        output.counts.output_chars = again.counts.output_chars;
+    }
+    report
+}
+
+/// A part of the output of each of these cells, under a heading where there are several.
+async fn parts_of_call(
+    desk: &Desk,
+    pieces: &[Piece],
+    wanted: &PartChoice,
+    (form, shown): (ArtifactForm, Portion),
+) -> Result<ToolReply, ToolError> {
+    let mut left = shown.page_bytes(desk);
+    let mut text = String::new();
+    let mut empty = 0;
+    for (at, piece) in pieces.iter().enumerate() {
+        if left < LEAST_PART_BYTES {
+            let rest = words::call::further_pieces(pieces.len() - at, &piece.id);
+            text.push_str(&format!("\n{rest}\n"));
+            break;
+        }
+        let part = part_of(desk, &piece.source, wanted, (form, left, shown.is_end)).await?;
+        if part.is_empty && pieces.len() > 1 {
+            empty += 1;
+            continue;
+        }
+        if pieces.len() > 1 {
+            let gap = if text.is_empty() { "" } else { "\n" };
+            text.push_str(&format!("{gap}{}\n", piece.heading()));
+        }
+        text.push_str(part.text.trim_end_matches('\n'));
+        text.push('\n');
+        left = left.saturating_sub(part.text.len() + piece.heading().len());
+    }
+    if empty > 0 {
+        text.push_str(&format!("\n{}", words::call::empty_pieces(empty)));
+    }
+    Ok(ToolReply::text(text.trim_matches('\n')))
 }
 
 fn wanted(arguments: &Arguments, selected: Vec<LineRange>) -> Result<PartChoice, ToolError> {
@@ -175,66 +244,118 @@ fn ranges(lines: &str, selected: &[LineRange]) -> Result<Vec<LineRange>, ToolErr
 async fn artifact(
     desk: &Desk,
     id: &str,
-    wanted: PartChoice,
+    wanted: &PartChoice,
     (form, shown): (ArtifactForm, Portion),
 ) -> Result<ToolReply, ToolError> {
-    let max_bytes = shown.page_bytes(desk);
-    let mut left = max_bytes;
+    if let PartChoice::Whole = wanted {
+        let is_text = form == ArtifactForm::Raw || shown.is_end;
+        if let Some(reply) = not_text(desk, id, is_text).await? {
+            return Ok(reply);
+        }
+    }
+    let source = Source::Stored(id.to_owned());
+    let how = (form, shown.page_bytes(desk), shown.is_end);
+    Ok(ToolReply::text(part_of(desk, &source, wanted, how).await?.text))
+}
+
+/// The part of a text that is wanted, in this many bytes at most.
+async fn part_of(
+    desk: &Desk,
+    source: &Source,
+    wanted: &PartChoice,
+    (form, max_bytes, is_end): (ArtifactForm, usize, bool),
+) -> Result<PartText, ToolError> {
+    let how = (form, max_bytes);
     let parts = match wanted {
         PartChoice::Whole => {
-            let is_text = form == ArtifactForm::Raw || shown.is_end;
-            if let Some(reply) = not_text(desk, id, is_text).await? {
-                return Ok(reply);
-            }
-            let start =
-                if shown.is_end { last_page(desk, id, (form, max_bytes)).await? } else { 1 };
+            let start = if is_end { last_page(desk, source, how).await? } else { 1 };
             vec![ArtifactPart::Lines { start, end: None }]
         }
-        PartChoice::Lines(ranges) => {
-            let part = |LineRange { start, end }| ArtifactPart::Lines { start, end };
-            ranges.into_iter().map(part).collect()
-        }
-        PartChoice::Part(part) => vec![part],
+        PartChoice::Lines(ranges) => match &**ranges {
+            [range] if is_end => vec![end_of(desk, source, *range, how).await?],
+            ranges => {
+                let part =
+                    |range: &LineRange| ArtifactPart::Lines { start: range.start, end: range.end };
+                ranges.iter().map(part).collect()
+            }
+        },
+        PartChoice::Part(part) => vec![part.clone()],
     };
-    let mut text = String::new();
+    let mut all = PartText { text: String::new(), is_full: false, is_empty: true };
+    let mut left = max_bytes;
     for part in parts {
-        if !text.is_empty() {
-            text.push('\n');
+        if !all.text.is_empty() {
+            all.text.push('\n');
         }
-        let shown = part_text(&stored(desk, id, part, (form, left)).await?)?;
-        text.push_str(&shown.text);
+        let shown = part_text(&read(desk, source, part, (form, left)).await?)?;
+        all.text.push_str(&shown.text);
+        all.is_empty &= shown.is_empty;
         left = left.saturating_sub(shown.text.len());
         if shown.is_full || left < LEAST_PART_BYTES {
             break;
         }
     }
-    Ok(ToolReply::text(text))
+    Ok(all)
 }
 
-async fn stored(
+async fn read(
     desk: &Desk,
-    id: &str,
+    source: &Source,
     part: ArtifactPart,
     (form, max_bytes): (ArtifactForm, usize),
 ) -> Result<ArtifactReport, ToolError> {
-    let (id, max_bytes) = (id.to_owned(), Some(max_bytes));
+    let id = match source {
+        Source::Held(text) => return Ok(part_of_text(text, &part, max_bytes)?),
+        Source::Stored(id) => id.clone(),
+    };
+    let max_bytes = Some(max_bytes);
     match desk.engine.stored(ResultRequest::Artifact { id, part, form, max_bytes }).await? {
         ResultReport::Artifact(report) => Ok(*report),
         ResultReport::Execution(_) => Err(ToolError::argument(words::artifact::NO_ARTIFACT)),
     }
 }
 
+/// The last lines of a range, as many as fit. Each look doubles or halves the number of lines that are tried.
+async fn end_of(
+    desk: &Desk,
+    source: &Source,
+    range: LineRange,
+    how: (ArtifactForm, usize),
+) -> Result<ArtifactPart, ToolError> {
+    let count = ArtifactPart::Lines { start: usize::MAX, end: None };
+    let total = match read(desk, source, count, how).await?.found {
+        ArtifactFound::Lines { total_lines, .. } => total_lines,
+        _ => 0,
+    };
+    let total = usize::try_from(total).unwrap_or(usize::MAX);
+    let end = range.end.unwrap_or(total).min(total).max(range.start);
+    let most = end - range.start + 1;
+    // This many lines fit, and so many do not.
+    let (mut fits, mut too_many) = (0, most + 1);
+    let mut tried = most;
+    while tried > fits && tried < too_many {
+        let part = ArtifactPart::Lines { start: end + 1 - tried, end: Some(end) };
+        let found = read(desk, source, part, how).await?.found;
+        match found {
+            ArtifactFound::Lines { cut: None, next_line: None, .. } => fits = tried,
+            _ => too_many = tried,
+        }
+        tried = fits + (too_many - fits) / 2;
+    }
+    Ok(ArtifactPart::Lines { start: end + 1 - fits.max(1), end: Some(end) })
+}
+
 /// The first line of the last page. The text without escape sequences is never longer than the bytes.
 async fn last_page(
     desk: &Desk,
-    id: &str,
+    source: &Source,
     (form, max_bytes): (ArtifactForm, usize),
 ) -> Result<usize, ToolError> {
     let count = ArtifactPart::Lines { start: usize::MAX, end: None };
-    let report = stored(desk, id, count, (form, max_bytes)).await?;
+    let report = read(desk, source, count, (form, max_bytes)).await?;
     let ArtifactFound::Lines { total_lines, .. } = report.found else { return Ok(1) };
     let offset = report.total_bytes.saturating_sub(max_bytes as u64);
-    let end = stored(desk, id, ArtifactPart::Whole { offset }, (form, max_bytes)).await?;
+    let end = read(desk, source, ArtifactPart::Whole { offset }, (form, max_bytes)).await?;
     let ArtifactFound::Bytes { bytes, .. } = end.found else { return Ok(1) };
     let lines = bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
     // These bytes may begin in the middle of a line, which is not counted.
@@ -248,13 +369,15 @@ struct PartText {
     text: String,
     /// Whether an answer holds no more than this.
     is_full: bool,
+    /// Whether the text has nothing of what is wanted.
+    is_empty: bool,
 }
 
 fn part_text(report: &ArtifactReport) -> Result<PartText, ToolError> {
     let mut text = String::new();
     let mut notes: Vec<String> =
         report.problem.iter().map(|problem| format!("[{problem}]")).collect();
-    let mut is_full = false;
+    let (mut is_full, mut is_empty) = (false, false);
     match &report.found {
         ArtifactFound::Lines { pieces, total_lines, cut, next_line } => {
             for LinesPiece { bytes, .. } in pieces {
@@ -273,7 +396,10 @@ fn part_text(report: &ArtifactReport) -> Result<PartText, ToolError> {
                         notes.push(shown.replace(".]", "]"));
                     }
                 }
-                _ => notes.push(format!("[There are {total_lines} lines.]")),
+                _ => {
+                    is_empty = true;
+                    notes.push(format!("[There are {total_lines} lines.]"));
+                }
             }
             is_full = next_line.is_some();
             if let Some(cut) = cut {
@@ -297,6 +423,7 @@ fn part_text(report: &ArtifactReport) -> Result<PartText, ToolError> {
                     hits.len()
                 }
             };
+            is_empty = *matching_lines == 0;
             let shown = match u64::try_from(shown) {
                 Ok(shown) if shown < *matching_lines => words::artifact::first_shown(&shown),
                 _ => String::new(),
@@ -341,7 +468,7 @@ fn part_text(report: &ArtifactReport) -> Result<PartText, ToolError> {
         }
         text.push_str(&format!("\n{}", notes.join("\n")));
     }
-    Ok(PartText { text: text.trim_start_matches('\n').to_owned(), is_full })
+    Ok(PartText { text: text.trim_start_matches('\n').to_owned(), is_full, is_empty })
 }
 
 /// Matches among the lines around them, marked as `grep` marks them.

@@ -4,7 +4,7 @@
 //! stand where something is left out. The engine has bounded outputs before; titles, tracebacks and large numbers of
 //! cells are bounded here.
 
-use inkcell_engine::output::size;
+use inkcell_engine::output::{size, without_ranges};
 
 use crate::words;
 
@@ -53,21 +53,26 @@ const LEAST_BYTES: usize = 200;
 const MARK_BYTES: usize = 80;
 const GAP: &str = "\n\n";
 
-/// The blocks as one text of the room's size at most.
-pub(super) fn joined(blocks: Vec<Block>, room: Room) -> String {
+/// The blocks as one text of the room's size at most, and whether that left anything out.
+pub(super) fn joined(blocks: Vec<Block>, room: Room) -> (String, bool) {
     let mut blocks: Vec<Block> = blocks.into_iter().filter(|one| !one.text.is_empty()).collect();
     let bytes =
         |blocks: &[Block]| blocks.iter().map(|one| one.text.len() + GAP.len()).sum::<usize>();
-    if bytes(&blocks) > room.max_bytes {
+    let is_cut = bytes(&blocks) > room.max_bytes;
+    if is_cut {
         blocks = fewer(blocks, (room.max_bytes / LEAST_BYTES).max(1));
         let gaps = blocks.len() * GAP.len();
         let level = level(&blocks, room.max_bytes.saturating_sub(gaps));
         for block in &mut blocks {
             let most = level.saturating_mul(block.shares);
-            block.text = cut(std::mem::take(&mut block.text), Room { max_bytes: most, ..room });
+            if block.text.len() > most {
+                // The notice in it tells of lines that are left out now.
+                let text = without_ranges(&block.text);
+                block.text = cut(text, Room { max_bytes: most, ..room });
+            }
         }
     }
-    blocks.into_iter().map(|one| one.text).collect::<Vec<_>>().join(GAP)
+    (blocks.into_iter().map(|one| one.text).collect::<Vec<_>>().join(GAP), is_cut)
 }
 
 /// The bytes of one share, so that all blocks together have `most`: a short block leaves its share to the others.
@@ -166,7 +171,7 @@ mod tests {
         let blocks = vec![Block::output("a".to_owned()), Block::output(String::new())];
         assert_eq!(
             joined([blocks, vec![Block::remark("b".to_owned())]].concat(), room(100)),
-            "a\n\nb"
+            ("a\n\nb".to_owned(), false)
         );
     }
 
@@ -184,8 +189,21 @@ mod tests {
     fn a_failure_keeps_its_end_beside_loud_cells() {
         let loud = || Block::output("out\n".repeat(5000));
         let error = Block::remark(format!("{}ValueError: no", "frame\n".repeat(100)));
-        let shown = joined(vec![loud(), loud(), error.clone(), loud()], room(4000));
-        assert!(shown.contains(&error.text), "{shown}");
+        let (shown, is_cut) = joined(vec![loud(), loud(), error.clone(), loud()], room(4000));
+        assert!(is_cut && shown.contains(&error.text), "{shown}");
+    }
+
+    /// A notice does not name lines that its block lost after the notice was made.
+    #[test]
+    fn a_notice_names_no_lines_that_are_left_out() {
+        let notice = "[Showing lines 1-200 and 300-500 of 500 (8.0KB limit). Read artifact://x for full output]";
+        let loud = Block::output(format!("{}\n{notice}", "line\n".repeat(400)));
+        let (whole, _) = joined(vec![loud.clone()], room(10_000));
+        assert!(whole.ends_with(notice), "{whole}");
+        let (shown, is_cut) = joined(vec![loud], room(1000));
+        let notice =
+            "[Showing a part of 500 lines (8.0KB limit). Read artifact://x for full output]";
+        assert!(is_cut && shown.ends_with(notice), "{shown}");
     }
 
     #[test]
@@ -195,7 +213,7 @@ mod tests {
             .collect();
         blocks[250] = Block::remark("Cell 250 failed".to_owned());
         blocks.push(Block::remark("[250 of 500 cells ran]".to_owned()));
-        let shown = joined(blocks, room(3000));
+        let (shown, _) = joined(blocks, room(3000));
         assert!(
             shown.starts_with("[cell 0]") && shown.ends_with("[250 of 500 cells ran]"),
             "{shown}"
@@ -221,7 +239,7 @@ mod tests {
                 })
                 .collect();
             blocks.push(Block::remark("[the end]".to_owned()));
-            let shown = joined(blocks, Room { max_bytes, is_end });
+            let (shown, _) = joined(blocks, Room { max_bytes, is_end });
             prop_assert!(shown.len() <= max_bytes, "{} of {max_bytes}", shown.len());
             prop_assert!(shown.ends_with("[the end]"));
         }

@@ -10,7 +10,7 @@ use super::{CellTerms, annotation, of_state, output};
 use crate::output::count;
 use crate::view::run::{is_blocked, reason};
 use crate::words;
-use crate::words::reply::{OUTPUT_CHANGED, SAME_OUTPUT, ending};
+use crate::words::reply::{NEW_OUTPUT, OUTPUT_CHANGED, SAME_OUTPUT, ending};
 use crate::words::run::{cell_name, notes};
 
 /// The least number of cells in a row without news that share one line.
@@ -32,7 +32,10 @@ pub(super) fn cells(report: &PythonReport, terms: CellTerms) -> Vec<Block> {
     });
     let told: Vec<CellText<'_>> = told.collect();
     let mut blocks = Vec::new();
-    for group in told.chunk_by(|one, two| one.is_one_of_many() && two.is_one_of_many()) {
+    let is_group = |one: &CellText<'_>, two: &CellText<'_>| {
+        one.is_one_of_many() && two.is_one_of_many() && one.was_known() == two.was_known()
+    };
+    for group in told.chunk_by(is_group) {
         match group {
             [first, .., last] if group.len() >= MANY => {
                 let (first, last) = (cell_name(first.cell), cell_name(last.cell));
@@ -61,6 +64,11 @@ impl CellText<'_> {
         !has_news && reason(self.cell).is_none()
     }
 
+    /// Whether its output was compared with one before the run.
+    fn was_known(&self) -> bool {
+        self.cell.notebook.as_ref().is_some_and(|place| place.change.is_some())
+    }
+
     /// Whether it ended well without anything to show.
     fn is_silent(&self) -> bool {
         let CellText { cell, output, .. } = self;
@@ -72,7 +80,8 @@ impl CellText<'_> {
         match self.cell.notebook.as_ref()?.change? {
             OutputChange::Changed => Some(OUTPUT_CHANGED),
             OutputChange::Same if !self.is_spared && !self.is_silent() => Some(SAME_OUTPUT),
-            OutputChange::Same | OutputChange::New => None,
+            OutputChange::New => Some(NEW_OUTPUT),
+            OutputChange::Same => None,
         }
     }
 
@@ -158,7 +167,8 @@ fn over(report: &PythonReport, run: &NotebookReport) -> String {
     if cells.is_empty() {
         return words::reply::no_cell_to_run(&skipped);
     }
-    let not_run = cells.iter().filter(|cell| cell.state == State::NeverRun).count();
+    let is_not_run = |cell: &&CellReport| cell.state == State::NeverRun || cell.never_began();
+    let not_run = cells.iter().filter(is_not_run).count();
     let failed = cells.iter().filter(|cell| !matches!(cell.state, State::Done | State::NeverRun));
     let failed: Vec<String> =
         failed.map(|cell| cell_name(cell).trim_start_matches("cell ").to_owned()).collect();

@@ -210,12 +210,12 @@ fn code_that_was_interrupted_from_outside_says_so() {
         let notes = vec![CallNote::Interrupted];
         CellReport { notes, ..ended(EndReport::Exception(error), cell(State::Error, "")) }
     };
-    let by = "[the code was interrupted from outside: by a person with inkcell interrupt, or by another client of \
-              the session]";
+    let by = "[the code was interrupted: by kernel interrupt, by a person with inkcell interrupt, or by another \
+              client of the session]";
     let wanted = format!("KeyboardInterrupt\n\nCommand exited with code 1\n\n{by}");
     assert_eq!(text(vec![interrupted()]), wanted);
     let said = text(vec![cell(State::Done, "a"), interrupted(), cell(State::NeverRun, "")]);
-    let line = "Cell 2 was interrupted from outside; there is nothing in it to fix.";
+    let line = "Cell 2 was interrupted; there is nothing in it to fix.";
     assert!(said.ends_with(&format!("\n\n{line}\n\n{by}")) && !said.contains("failed"), "{said}");
 }
 
@@ -346,7 +346,7 @@ fn nothing_is_forged_and_columns_stay() {
         "[2/2]",
         "Cell 2 failed (exit code 1). Fix only cell 2.",
         "Cell 2 aborted: Command aborted",
-        "Cell 2 was interrupted from outside; there is nothing in it to fix.",
+        "Cell 2 was interrupted; there is nothing in it to fix.",
         "Command exited with code 1",
     ];
     for line in forged {
@@ -408,4 +408,53 @@ fn a_cell_chosen_alone_shows_the_output_it_had_before() {
     let stale = StaleReason::Marked(Freshness::Changed);
     let stale = text(vec![as_before(1, "six\n", Some(stale))]);
     assert!(stale.contains("(same output as before)") && !stale.contains("six"), "{stale}");
+}
+
+/// A call that was given up before its code ran has run no cell.
+#[test]
+fn a_cell_that_never_began_is_not_counted() {
+    let mut report = samples::call(State::KernelDied, vec![given_up(None, false)]);
+    report.cells[0].notebook = Some(NotebookCell {
+        index: 0,
+        id: None,
+        outputs: 0,
+        written: WriteBack::NotYet,
+        may_fail: false,
+        last_took: None,
+        why: None,
+        change: None,
+    });
+    report.notebook = Some(NotebookReport {
+        path: "a.ipynb".to_owned(),
+        written: "a.ipynb".to_owned(),
+        cells: 1,
+        version: None,
+        skipped: Vec::new(),
+        fresh: Vec::new(),
+        resumed: Vec::new(),
+        notes: Vec::new(),
+    });
+    let said = of_report(&report).text;
+    assert!(said.ends_with("[0 of 1 cell ran]"), "{said}");
+}
+
+/// A reply says that the room was too small for an exception, and for the rest.
+#[test]
+fn what_is_cut_is_told() {
+    let room = Room { max_bytes: 4000, is_end: false };
+    let reply = |cell: CellReport| {
+        let report = samples::call(cell.state, vec![cell]);
+        let terms = Terms { kernel: Afterwards::There, room, told: 0, is_whole: false };
+        let reply = of_report_with(&report, terms);
+        (reply.is_cut, reply.is_error_cut)
+    };
+    assert_eq!(reply(cell(State::Done, "short")), (false, false));
+    assert_eq!(reply(cell(State::Done, &"long ".repeat(1000))), (true, false));
+    let error = PyError {
+        name: "ValueError".into(),
+        plain: vec!["x".repeat(10_000)],
+        ..PyError::default()
+    };
+    let failed = ended(EndReport::Exception(error), cell(State::Error, ""));
+    assert_eq!(reply(failed), (false, true));
 }

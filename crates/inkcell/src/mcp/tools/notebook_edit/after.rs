@@ -11,9 +11,12 @@ use inkcell_engine::notebook::{Action, CellKind, CellView, EditNote, EditReport,
 use super::super::answer::{self, Readers};
 use super::super::running;
 use super::super::shown::Portion;
-use super::super::{CallContext, Content, Desk, ToolError, ToolReply};
+use super::super::{CallContext, Content, Desk, ToolError, ToolReply, weight};
 use super::{EditResult, RunArg};
 use crate::words;
+
+/// The edit gets one part of the text at most, if the text is divided into so many.
+const EDIT_SHARE: usize = 4;
 
 /// The cells to run now; none when the edit changed nothing that can be run.
 pub(super) fn chosen(saved: &SavedChange<EditReport>, run: RunArg) -> Option<CellChoice> {
@@ -77,6 +80,11 @@ pub(super) async fn run(
     context: CallContext,
 ) -> Result<ToolReply, ToolError> {
     let EditResult { reply, cells } = edited;
+    // The run gets most of the answer.
+    let all = shown.room(desk).max_bytes;
+    let reply = Portion { spent: all - all / EDIT_SHARE, ..shown }.fitted(desk, reply);
+    let spent = reply.content.iter().map(weight::of_content).sum();
+    let shown = Portion { spent, ..shown };
     let Some(cells) = cells else {
         let mut reply = ToolReply { structured: None, ..reply };
         add(&mut reply.content, &format!("\n\n{}", words::edit::NOTHING_RUN));
@@ -98,7 +106,11 @@ pub(super) async fn run(
             add(&mut content, &format!("\n\n{}", words::edit::NOT_RUN));
             let told = error.into_reply();
             content.extend(told.content);
-            ToolReply { content, ..told }
+            let edit = reply.structured.unwrap_or_default();
+            let mut facts = told.structured.unwrap_or_default();
+            // Clients show this in place of the text, so it says what became of the edit, too.
+            facts["edit"] = edit;
+            ToolReply { content, structured: Some(facts.clone()), details: Some(facts), ..told }
         }
     })
 }

@@ -207,6 +207,47 @@ async fn a_pattern_edits_several_notebooks() {
     }
 }
 
+/// An edit that every notebook refuses is an error, and no list of changes is longer than an answer.
+#[tokio::test]
+async fn an_edit_of_many_is_bounded_and_a_refusal_of_all_is_an_error() {
+    let desk = TestDesk::on_files();
+    desk.put("a.ipynb", "{");
+    let reply =
+        desk.call("notebook_edit", json!({"path": "*.ipynb", "old": "x", "new": "y"})).await;
+    let [Content::Text(text)] = &*reply.content else { panic!("{reply:?}") };
+    assert!(reply.is_error && text.starts_with("Error: nothing was replaced: 1 of 1"), "{text}");
+
+    let cell = |at: usize| {
+        json!({"cell_type": "code", "id": format!("c{at:05}"), "metadata": {}, "outputs": [],
+               "execution_count": null, "source": "value = 1\nvalue"})
+    };
+    let cells: Vec<Value> = (0..3000).map(cell).collect();
+    let many = json!({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5});
+    desk.put("many.ipynb", many.to_string());
+    for op in ["sub", "rename"] {
+        let given = json!({"path": "many.ipynb", "op": op, "old": "value", "new": "other", "dry_run": true});
+        let text = desk.good("notebook_edit", given.clone()).await;
+        assert!(text.len() <= 24 << 10 && text.contains("left out"), "{} bytes", text.len());
+        let mut small = given;
+        small["max_bytes"] = json!(600);
+        let text = desk.good("notebook_edit", small).await;
+        assert!(text.len() <= 600, "{} bytes", text.len());
+    }
+}
+
+/// An insert has a place instead of an index.
+#[tokio::test]
+async fn an_index_of_an_insert_is_answered_with_its_place() {
+    let desk = TestDesk::on_files();
+    desk.put("nb.ipynb", small());
+    let given = json!({"path": "nb.ipynb", "op": "insert", "index": 2, "source": "x"});
+    let error = desk.error("notebook_edit", given).await;
+    assert_eq!(error.message, "`index` is not a field of insert: use `before`");
+    let edit = json!({"path": "nb.ipynb", "ops": [{"op": "edit", "cell": 1, "source": "x"}]});
+    let error = desk.error("notebook_edit", edit).await;
+    assert!(error.message.contains("did you mean \"replace\"?"), "{error:?}");
+}
+
 /// A dry run shows each cell that would change, and neither writes nor runs anything.
 #[tokio::test]
 async fn a_dry_run_says_what_would_change() {
