@@ -115,7 +115,7 @@ fn check(
         refuse_mixed(args, &selector, Outputs::None)?;
         let (opened, runs) = read_with_runs(&settings.notebooks, path)?;
         report::tell_recovered(&opened, output);
-        let cells = filter.pick(&opened, &runs);
+        let cells = CellFilter::pick_all(&[filter], &opened, &runs);
         found += cells.len();
         let kernels = hosts::kernels_of(&opened.path, settings);
         if output.is_json() {
