@@ -19,6 +19,7 @@ mod help;
 mod hosts;
 mod jupyter;
 mod mistake;
+mod notebook;
 mod operations;
 mod page;
 mod parameters;
@@ -86,7 +87,7 @@ pub(crate) fn command() -> clap::Command {
 impl Args {
     /// What this process was told.
     pub(crate) fn of_process() -> Result<Args, NoCommand> {
-        Args::read(&std::env::args_os().collect::<Vec<_>>())
+        Args::read(&notebook::opened(std::env::args_os()))
     }
 
     fn read(words: &[OsString]) -> Result<Args, NoCommand> {

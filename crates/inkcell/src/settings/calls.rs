@@ -190,6 +190,18 @@ impl Settings {
         SettingsReader { resolved: &self.resolved, profile: Profile::Default }.time(Key::HostIdle)
     }
 
+    /// The word for the background of code in the notebook view.
+    pub(crate) fn screen_ground(&self) -> &'static str {
+        let read = SettingsReader { resolved: &self.resolved, profile: Profile::CommandLine };
+        read.word(Key::ScreenGround)
+    }
+
+    /// The word for the characters that draw pictures.
+    pub(crate) fn screen_glyphs(&self) -> &'static str {
+        let read = SettingsReader { resolved: &self.resolved, profile: Profile::CommandLine };
+        read.word(Key::ScreenGlyphs)
+    }
+
     pub(crate) fn log(&self, profile: Profile) -> LogSettings {
         let read = SettingsReader { resolved: &self.resolved, profile };
         let traced = |key| if read.is_on(key) { TraceSwitch::Yes } else { TraceSwitch::No };

@@ -59,6 +59,8 @@ pub(crate) enum Key {
     NotebookMaxBytes,
     NotebookTextIds,
     NotebookRoots,
+    ScreenGround,
+    ScreenGlyphs,
     LogLevel,
     LogFile,
     DebugStartup,

@@ -162,10 +162,16 @@ fn source_rows(kind: Option<CellKind>, source: &str, area: Area) -> Vec<Line> {
         Some(CellKind::Markdown) => (markdown::lines(lines.iter(), width), Wrap::Words),
         _ => (lines.iter().map(|text| text_line(Role::Plain, text)).collect(), Wrap::Anywhere),
     };
-    let rows: Vec<Line> = shown.iter().flat_map(|line| wrap(line, width, how)).collect();
+    let mut rows: Vec<Line> = Vec::new();
+    let mut hidden = 0;
+    for line in &shown {
+        rows.extend(wrap(line, width, how));
+        // A line that is cut counts as hidden.
+        hidden += u64::from(rows.len() > PREVIEW);
+    }
     let mut rows = indented(rows, margin);
-    if area.expansion == Expansion::Collapsed && rows.len() > PREVIEW {
-        let hidden = rows.split_off(PREVIEW).len();
+    if area.expansion == Expansion::Collapsed && hidden > 0 {
+        rows.truncate(PREVIEW);
         rows.extend(more(hidden, EXPANDS, area.width));
     }
     rows

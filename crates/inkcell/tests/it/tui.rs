@@ -80,7 +80,7 @@ fn a_notebook_is_edited_and_what_was_done_is_undone() {
     assert_eq!(sources(&env), ["x = 1", "z = 3\ny = 2"]);
     pty.send("b");
     pty.wait_for("inserted");
-    pty.send("K");
+    pty.send("<");
     pty.wait_for("moved");
     pty.send("kdd");
     pty.wait_for("deleted");
@@ -92,6 +92,32 @@ fn a_notebook_is_edited_and_what_was_done_is_undone() {
     assert_eq!(env.get("a.ipynb"), before, "to the byte");
     pty.send("z");
     pty.wait_for("nothing to undo");
+    quit(pty);
+}
+
+/// Issue 24, 12: a cell is cut and pasted with its outputs, and the file gets back every byte.
+#[test]
+fn a_cell_is_cut_and_pasted_as_in_jupyter() {
+    let env = env();
+    put(&env, &[("aaaa", "print(6 * 7)"), ("bbbb", "y = 2")]);
+    let mut pty = tui(&env);
+    pty.send("\x12");
+    pty.wait_for("[1] ✓");
+    let before = env.get("a.ipynb");
+    pty.send("x");
+    pty.wait_for("cut");
+    pty.send("v");
+    pty.wait_for("pasted");
+    assert_eq!(sources(&env), ["y = 2", "print(6 * 7)"]);
+    let pasted = cells(&env)[1].to_string();
+    assert!(pasted.contains("42") && pasted.contains("\"execution_count\":1"), "{pasted}");
+    pty.send("z");
+    pty.wait_for("undone: pasted");
+    pty.send("z");
+    pty.wait_for("undone: cut");
+    assert_eq!(env.get("a.ipynb"), before, "to the byte");
+    pty.send("s");
+    pty.wait_for("every change is saved already");
     quit(pty);
 }
 
@@ -116,16 +142,16 @@ fn what_others_change_is_seen_and_never_harmed() {
     pty.wait_for("changed on disk");
     pty.send("\x1b");
     // Not for words that were there before the key: with the next key, it would be Alt-b.
-    pty.wait_for("put yours below");
+    pty.wait_for("insert yours below");
     assert_eq!(sources(&env), ["new = 0", "x = 9", "y = 22"]);
     pty.send("b");
-    pty.wait_for("put beside");
+    pty.wait_for("inserted yours below");
     assert_eq!(sources(&env), ["new = 0", "x = 9", "# # x = 1", "y = 22"]);
     // Undo reverts our own change, and not their later one.
     env.run(&["edit", "a.ipynb", "replace", "bbbb", "--source", "theirs"]).ok();
     pty.wait_for("theirs");
     pty.send("z");
-    pty.wait_for("the notebook has changed on disk");
+    pty.wait_for("the notebook changed on disk since");
     assert_eq!(sources(&env), ["new = 0", "x = 9", "# # x = 1", "theirs"]);
     quit(pty);
 }
@@ -137,6 +163,7 @@ fn cells_are_run_and_their_outputs_are_in_the_file() {
     let code = "print(x * 7, 'log' in globals())";
     put(&env, &[("aaaa", "x = 6"), ("bbbb", code), ("cccc", "1/0"), ("dddd", "x")]);
     let mut pty = tui(&env);
+    pty.wait_for("no kernel");
     pty.send("R");
     pty.wait_for("[1] ✓");
     pty.send("R");
@@ -144,14 +171,15 @@ fn cells_are_run_and_their_outputs_are_in_the_file() {
     pty.wait_for("42");
     let outputs = cells(&env)[1]["outputs"].to_string();
     assert!(outputs.contains("42 False"), "{outputs}");
-    pty.send("gA");
-    pty.wait_for("ZeroDivisionError");
+    pty.send("ggT");
+    pty.wait_for("stopped at cell 2 (cccc): ZeroDivisionError: division by zero; 1 cell did not");
+    pty.wait_for("#2 · 4 cells");
     pty.wait_for("✗");
-    pty.wait_gone("waiting");
+    pty.wait_gone("queued");
     pty.send("00");
-    pty.wait_for("the kernel is a new one");
-    pty.send("Gx");
-    pty.wait_for("NameError");
+    pty.wait_for("the kernel was restarted");
+    pty.send("G\x12");
+    pty.wait_for("cell 3 (dddd) failed: NameError");
     quit(pty);
 }
 
@@ -160,18 +188,21 @@ fn code_that_runs_is_seen_and_interrupted() {
     let env = env();
     put(&env, &[("aaaa", "import time\nprint('begun')\nwhile True: time.sleep(0.01)")]);
     let mut pty = tui(&env);
-    pty.send("x");
+    pty.send("\x12");
     pty.wait_until("the output", |screen| {
         screen.contents().lines().any(|line| line.trim_end().ends_with("  begun"))
     });
     pty.wait_for("[*]");
+    pty.wait_for("busy ");
     pty.send("q");
-    pty.wait_for("code still runs");
+    pty.wait_for("code is running");
     pty.send("n");
     pty.send("\x03");
     pty.wait_for("✗");
+    pty.wait_for("interrupted at cell 0 (aaaa)");
+    pty.wait_for("  idle");
     pty.wait_gone("[*]");
-    pty.wait_gone("waiting");
+    pty.wait_gone("queued");
     quit(pty);
 }
 
@@ -205,6 +236,69 @@ fn what_somebody_else_runs_is_seen_as_it_happens() {
     let mut stop = host(env.inkcell());
     stop.args(["host", "stop"]);
     inkcell_testkit::env::finish(stop, b"").ok();
+}
+
+/// Issue 24, 12: split and merge change no byte of another cell, and undo restores every byte.
+#[test]
+fn a_cell_is_split_and_merged_and_others_keep_their_bytes() {
+    let env = env();
+    let odd = r#"{"cell_type":   "code", "id": "odd1", "metadata": {"n": 1.50}, "source": ["y \u003d 2\n",   "z"], "outputs": [ ], "execution_count": null}"#;
+    let text = format!(
+        r#"{{"cells": [{{"cell_type": "code", "id": "aaaa", "metadata": {{}}, "source": ["a = 1\n", "b = 2"], "outputs": [], "execution_count": null}},
+{odd}], "metadata": {{}},   "nbformat": 4, "nbformat_minor": 5}}"#
+    );
+    env.put("a.ipynb", &text);
+    let mut pty = tui(&env);
+    pty.send("\r\x1b[B");
+    pty.wait_for("editing");
+    // Ctrl-Shift-Minus, as terminals send it.
+    pty.send("\x1f");
+    pty.wait_for("#2 odd1");
+    assert_eq!(sources(&env), ["a = 1", "b = 2", "y = 2\nz"]);
+    let has_odd = || String::from_utf8_lossy(&env.get("a.ipynb")).contains(odd);
+    assert!(has_odd());
+    pty.send("\x1b");
+    pty.wait_gone("editing");
+    pty.send("kM");
+    pty.wait_for("merged");
+    assert_eq!(sources(&env), ["a = 1\n\nb = 2", "y = 2\nz"]);
+    assert!(has_odd());
+    pty.send("zz");
+    pty.wait_for("undone: split");
+    assert_eq!(String::from_utf8_lossy(&env.get("a.ipynb")), text);
+    quit(pty);
+}
+
+/// Issue 24, 12: Tab completes from the kernel, as at the prompt.
+#[test]
+fn tab_completes_from_the_kernel() {
+    let env = env();
+    put(&env, &[("aaaa", "import math"), ("bbbb", "")]);
+    let mut pty = tui(&env);
+    pty.send("R");
+    pty.wait_for("[1] ✓");
+    pty.wait_for("  idle");
+    pty.send("\r");
+    pty.wait_for("editing");
+    pty.send("r = math.sqr\t");
+    pty.wait_for("r = math.sqrt");
+    pty.send("(9)\x12");
+    pty.wait_for("[2] ✓");
+    assert_eq!(sources(&env)[1], "r = math.sqrt(9)");
+    quit(pty);
+}
+
+/// Issue 24, 12: a notebook alone opens it.
+#[test]
+fn a_notebook_in_place_of_a_command_opens_it() {
+    let env = env();
+    put(&env, &[("aaaa", "x = 1")]);
+    let mut command = env.inkcell();
+    command.args(["a.ipynb", "--no-host"]);
+    let mut pty = Pty::start(command, USUAL);
+    pty.wait_for("? keys");
+    pty.wait_for("x = 1");
+    quit(pty);
 }
 
 /// The terminal is restored, whatever ends the program.
@@ -272,8 +366,13 @@ fn the_screen_follows_its_size_and_the_mouse() {
 fn without_a_terminal_it_says_so() {
     let env = env();
     put(&env, &[("aaaa", "x = 1")]);
-    let ran = env.run(&["tui", "a.ipynb"]).exits(2);
-    assert!(ran.stderr.contains("inkcell read"), "{}", ran.stderr);
+    // Issue 24, 12: the same without the command.
+    for args in [["tui", "a.ipynb"].as_slice(), &["a.ipynb"]] {
+        let ran = env.run(args).exits(2);
+        let wanted = "hint: show it as text with 'inkcell read a.ipynb'";
+        assert!(ran.stderr.contains(wanted), "{args:?}: {}", ran.stderr);
+    }
+    env.run(&["read", "a.ipynb"]).ok();
     let ran = env.run(&["tui", "none.ipynb"]);
     assert_ne!(ran.code, Some(0));
 }

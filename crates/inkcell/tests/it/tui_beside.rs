@@ -31,7 +31,7 @@ fn edits_are_seen_by_whoever_watches() {
     let hosted = Hosted::new();
     put(&hosted, &json!([]));
     let mut pty = tui(hosted.command(&["tui", "a.ipynb"]), USUAL);
-    pty.send("x");
+    pty.send("\x12");
     pty.wait_for("[1] ✓");
     let mut watching = Running::start(hosted.command(&["attach", "a.ipynb", "--json"]));
     // Read lines on a thread, so that a missing line is a failure and not a hang.
@@ -80,14 +80,14 @@ fn tui_beside_a_stopped_agent_names_it() {
     agent.ok("notebook_run", json!({"path": "a.ipynb"}));
     let stopped = Stopped::new(i32::try_from(agent.pid()).expect("a process"));
     let mut pty = tui(hosted.command(&["tui", "a.ipynb"]), USUAL);
-    pty.send("x");
+    pty.send("\x12");
     pty.wait_for(&format!("the host of an agent (process {}) is stopped", agent.pid()));
     pty.send("q");
     assert_eq!(pty.end().code(), Some(0));
     drop(stopped);
 }
 
-/// B:T-17: pictures reach the terminal in a form that it can draw: half blocks, or its own protocol, once and if
+/// B:T-17: pictures reach the terminal in a form that it can draw: characters, or its own protocol, once and if
 /// there is room for all of it.
 #[test]
 fn pictures_reach_the_terminal() {
@@ -99,7 +99,13 @@ fn pictures_reach_the_terminal() {
         &json!([{"output_type": "display_data", "metadata": {}, "data": {"image/png": png}}]),
     );
     let mut pty = tui(hosted.command(&["tui", "a.ipynb", "--no-host"]), USUAL);
-    pty.wait_for("▀");
+    // Two columns of one colour each.
+    pty.wait_until("the picture", |screen| {
+        let cells = (0..24).flat_map(|row| (0..80).map(move |column| (row, column)));
+        let mut cells = cells.filter_map(|(row, column)| screen.cell(row, column));
+        let colours = (vt100::Color::Idx(196), vt100::Color::Idx(21));
+        cells.any(|cell| cell.contents() == "▌" && (cell.fgcolor(), cell.bgcolor()) == colours)
+    });
     pty.send("q");
     assert_eq!(pty.end().code(), Some(0));
     let mut command = hosted.command(&["tui", "a.ipynb", "--no-host"]);
@@ -136,10 +142,10 @@ fn long_output_is_read_by_pages() {
     let code = "for n in range(20000): print('row', n)";
     hosted.run(&["edit", "a.ipynb", "replace", "aaaa", "--source", code]).ok();
     let mut pty = tui(hosted.command(&["tui", "a.ipynb"]), USUAL);
-    pty.send("x");
+    pty.send("\x12");
     pty.wait_for("[1] ✓");
     pty.wait_for("row 19999");
-    pty.send("o");
+    pty.send("O");
     pty.wait_for("Lines 19501-20000 of 20000");
     pty.send("[");
     pty.wait_for("Lines 19001-19500 of 20000");
@@ -147,8 +153,60 @@ fn long_output_is_read_by_pages() {
     assert_eq!(pty.end().code(), Some(0));
     // A later client shows the outputs in the file.
     let mut pty = tui(hosted.command(&["tui", "a.ipynb", "--no-host"]), USUAL);
-    pty.send("o");
+    pty.send("O");
     pty.wait_for("Lines 19501-20000 of 20000");
+    pty.send("q");
+    assert_eq!(pty.end().code(), Some(0));
+}
+
+/// Issue 24, 12: a key opens the picture in the desktop's viewer. Without a desktop, its file is named.
+#[test]
+fn a_picture_is_opened_outside() {
+    let hosted = Hosted::new();
+    let png = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR4nGP4zwAE/xkgFAAb8gP91pbyKwAAAABJRU5ErkJggg==";
+    put(
+        &hosted,
+        &json!([{"output_type": "display_data", "metadata": {}, "data": {"image/png": png}}]),
+    );
+    let wanted = base64::prelude::BASE64_STANDARD.decode(png).expect("base64");
+    let command = |display: &str| {
+        let mut command = hosted.command(&["tui", "a.ipynb", "--no-host"]);
+        command.env("DISPLAY", display).env_remove("WAYLAND_DISPLAY");
+        command
+    };
+    let wide = Size { rows: 24, columns: 200 };
+    let mut pty = tui(command(""), wide);
+    pty.send("w");
+    pty.wait_for("its file: ");
+    let text = pty.text();
+    let (_, file) = text.split_once("its file: ").expect("a file");
+    let file = file.split_whitespace().next().expect("a path");
+    assert_eq!(std::fs::read(file).expect("the picture"), wanted);
+    pty.send("q");
+    assert_eq!(pty.end().code(), Some(0));
+    if cfg!(target_os = "macos") {
+        return;
+    }
+    let seen = hosted.env.path("seen.png");
+    let bin = hosted.env.path("bin");
+    std::fs::create_dir_all(&bin).expect("a folder");
+    let viewer = bin.join("xdg-open");
+    std::fs::write(&viewer, format!("#!/bin/sh\ncp \"$1\" '{}'\n", seen.display()))
+        .expect("a script");
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&viewer, executable).expect("permissions");
+    let mut command = command(":7");
+    let path = std::env::var("PATH").unwrap_or_default();
+    command.env("PATH", format!("{}:{path}", bin.display()));
+    let mut pty = tui(command, wide);
+    pty.send("w");
+    pty.wait_for("opened ");
+    // The viewer is another program, and writes nothing to the screen.
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while std::fs::read(&seen).map_or(true, |found| found != wanted) {
+        assert!(std::time::Instant::now() < until, "the viewer got no picture");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
     pty.send("q");
     assert_eq!(pty.end().code(), Some(0));
 }
@@ -164,9 +222,9 @@ fn what_the_file_holds_is_what_is_shown() {
     let older = std::fs::read(hosted.env.path("a.ipynb")).expect("the notebook");
     for (count, is_checkout) in [(1, false), (2, true)] {
         let mut pty = tui(hosted.command(&["tui", "a.ipynb"]), USUAL);
-        pty.send("x");
+        pty.send("\x12");
         pty.wait_for(&format!("[{count}] ✓"));
-        pty.send("o");
+        pty.send("O");
         pty.wait_for("Lines 19501-20000 of 20000");
         if is_checkout {
             hosted.env.put("a.ipynb", &older);
@@ -175,14 +233,14 @@ fn what_the_file_holds_is_what_is_shown() {
         }
         pty.wait_until("a cell that has not run", |screen| {
             let shown = screen.contents();
-            shown.contains("[ ]  #0") && !shown.contains("row 1") && !shown.contains("Lines")
+            shown.contains("[ ]") && !shown.contains("row 1") && !shown.contains("Lines")
         });
         pty.send("q");
         assert_eq!(pty.end().code(), Some(0));
     }
     let mut pty = tui(hosted.command(&["tui", "a.ipynb"]), USUAL);
     // It learns of the runs, which may be visible for a moment.
-    pty.send("x");
+    pty.send("\x12");
     pty.wait_for("[3] ✓");
     hosted.run(&["clean", "a.ipynb"]).ok();
     pty.wait_until("cells that have not run", |screen| !screen.contents().contains("row 1"));
@@ -200,13 +258,14 @@ fn the_selection_stays_on_the_screen() {
     hosted.env.put("a.ipynb", crate::notebook_runs::notebook(&sources));
     let mut pty = tui(hosted.command(&["tui", "a.ipynb", "--no-host"]), USUAL);
     pty.send("jjjjjjj");
-    pty.wait_for("8/12 cells");
+    pty.wait_for("#7 · 12 cells");
     for (columns, rows) in [(20, 6), (200, 50), (20, 6), (80, 24)] {
         pty.resize(Size { columns, rows });
         pty.wait_until("the selected cell", |screen| {
             let shown = screen.contents();
             let below = shown.lines().nth(usize::from(rows) - 1).unwrap_or_default();
-            below.starts_with("? keys") && shown.contains("▌ [ ]  #7")
+            let is_selected = |row: &str| row.starts_with('▌') && row.contains("#7");
+            below.starts_with("? keys") && shown.lines().any(is_selected)
         });
     }
     pty.send("q");

@@ -59,7 +59,7 @@ static PY: Override = Override {
     ],
 };
 
-pub(crate) static TABLE: [Row; 50] = [
+pub(crate) static TABLE: [Row; 52] = [
     row(
         Key::PythonInterpreter,
         "python.interpreter",
@@ -448,6 +448,22 @@ pub(crate) static TABLE: [Row; 50] = [
          limit.",
     )
     .for_user_alone(),
+    row(
+        Key::ScreenGround,
+        "screen.ground",
+        Kind::Choice(&["auto", "dark", "light", "off"]),
+        "auto",
+        "The background of code in the notebook view. auto: light if COLORFGBG names a light terminal, else dark, \
+         and none with 16 colors.",
+    ),
+    row(
+        Key::ScreenGlyphs,
+        "screen.glyphs",
+        Kind::Choice(&["auto", "quadrants", "sextants", "octants"]),
+        "auto",
+        "The characters that draw pictures in a terminal without a picture protocol, from coarse to fine. auto: \
+         sextants or octants only in terminals known to draw them.",
+    ),
     row(
         Key::LogLevel,
         "log.level",

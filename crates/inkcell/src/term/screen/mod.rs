@@ -16,7 +16,7 @@ use crate::exit::Failure;
 use crate::output::Stream;
 use crate::settings::Settings;
 use crate::view::execution::{Area, Expansion};
-use crate::view::image::{Gallery, Protocol, Surroundings, protocol};
+use crate::view::image::{Gallery, Glyphs, Protocol, Surroundings, protocol};
 use crate::view::paint::{Colour, Frame, Size};
 
 pub(crate) use cells::{Cells, Code, Later};
@@ -29,18 +29,54 @@ pub(crate) use pages::{Pages, Turn, asking, last_page, stored_lines, turned};
 pub(crate) struct Looks {
     pub(crate) colour: Colour,
     pub(crate) protocol: Protocol,
+    /// The characters of which pictures may consist.
+    pub(crate) glyphs: Glyphs,
+    pub(crate) ground: Ground,
+}
+
+/// The ground on which the notebook view shows code.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ground {
+    /// That of the terminal.
+    None,
+    Dark,
+    Light,
+}
+
+impl Ground {
+    /// The ground for a setting, with the variables of the terminal. A terminal with 16 colours has no colour for it.
+    fn of(word: &str, variable: impl Fn(&str) -> String) -> Ground {
+        let has_colours = variable("TERM").contains("256color")
+            || matches!(variable("COLORTERM").as_str(), "truecolor" | "24bit");
+        // Some terminals name the colours of text and background, as numbers from 0 to 15.
+        let background = variable("COLORFGBG");
+        let background = background.rsplit(';').next().and_then(|number| number.parse().ok());
+        match (word, background) {
+            ("off", _) => Ground::None,
+            ("dark", _) => Ground::Dark,
+            ("light", _) => Ground::Light,
+            _ if !has_colours => Ground::None,
+            (_, Some(7 | 9..=15_u8)) => Ground::Light,
+            _ => Ground::Dark,
+        }
+    }
 }
 
 impl Looks {
     /// Combines the terminal's variables with the user's settings.
     pub(crate) fn of(settings: &Settings) -> Looks {
         if !settings.may_colour() {
-            return Looks { colour: Colour::Off, protocol: Protocol::None };
+            let (protocol, glyphs, ground) = (Protocol::None, Glyphs::Quadrants, Ground::None);
+            return Looks { colour: Colour::Off, protocol, glyphs, ground };
         }
-        let about = Surroundings::of(|name| {
+        let variable = |name: &str| {
             settings.surroundings.get(name).map(|value| value.to_string_lossy().into_owned())
-        });
-        Looks { colour: Colour::On, protocol: protocol(&about) }
+        };
+        let about = Surroundings::of(variable);
+        let ground =
+            Ground::of(settings.screen_ground(), |name| variable(name).unwrap_or_default());
+        let glyphs = Glyphs::of(settings.screen_glyphs(), &about);
+        Looks { colour: Colour::On, protocol: protocol(&about), glyphs, ground }
     }
 
     /// The frame as this terminal may show it.
@@ -53,7 +89,7 @@ impl Looks {
 
     /// A renderer of pictures for this terminal.
     pub(crate) fn gallery(self) -> Gallery {
-        let gallery = Gallery::new(self.protocol);
+        let gallery = Gallery::new(self.protocol).with_glyphs(self.glyphs);
         match tcgetwinsize(io::stdout()) {
             Ok(window) => gallery.with_window(window.into()),
             Err(_) => gallery,
@@ -83,4 +119,30 @@ pub(crate) fn area(expansion: Expansion) -> Area {
 
 pub(crate) fn write(bytes: &str) -> Result<(), Failure> {
     Stream::stdout().write_all(bytes.as_bytes()).map_err(Failure::of_output)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ground_suits_the_terminal() {
+        let table: [(&str, &[(&str, &str)], Ground); 8] = [
+            ("auto", &[], Ground::None),
+            ("auto", &[("TERM", "xterm")], Ground::None),
+            ("auto", &[("TERM", "xterm-256color")], Ground::Dark),
+            ("auto", &[("TERM", "xterm-256color"), ("COLORFGBG", "15;0")], Ground::Dark),
+            ("auto", &[("TERM", "xterm-256color"), ("COLORFGBG", "0;default;15")], Ground::Light),
+            ("light", &[("TERM", "xterm")], Ground::Light),
+            ("dark", &[("TERM", "xterm-256color"), ("COLORFGBG", "0;15")], Ground::Dark),
+            ("off", &[("TERM", "xterm-256color")], Ground::None),
+        ];
+        for (word, variables, wanted) in table {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(one, _)| *one == name);
+                found.map(|(_, value)| (*value).to_owned()).unwrap_or_default()
+            };
+            assert_eq!(Ground::of(word, variable), wanted, "{word} {variables:?}");
+        }
+    }
 }

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use inkcell_engine::Freshness;
 use inkcell_engine::api::{CellReport, CellSource, ExecutionId, State};
 use inkcell_engine::kernel::ExecEvent;
 use inkcell_engine::notebook::CellView;
@@ -19,11 +20,16 @@ use crate::view::image::Gallery;
 use crate::view::paint::{Line, Role, Wrap, wrap};
 use crate::words;
 
+/// The mark of a cell whose outputs are out of date.
+const STALE: &str = "~";
+
 /// Time for the outputs of a finished run to reach the file.
 const SETTLED: Duration = Duration::from_secs(1);
 
 pub(super) struct CellRows {
     pub(super) expansion: Expansion,
+    /// The user has hidden the outputs.
+    hides_output: bool,
     /// A run was requested and has not started.
     pub(super) is_waiting: bool,
     run: Option<Run>,
@@ -35,8 +41,12 @@ pub(super) struct CellRows {
     revision: u64,
     made: Option<(Area, u64, u64)>,
     rows: Vec<Line>,
+    /// Rows of the source, which come first.
+    source_len: usize,
     outputs_made: Option<(Area, u64, u64)>,
     output_rows: Vec<Line>,
+    /// The freshness of the cell, once it is known.
+    freshness: Option<Freshness>,
     /// Whether the outputs in the file include an exception.
     stored: Status,
     pages: Pages,
@@ -76,6 +86,7 @@ impl Default for CellRows {
     fn default() -> CellRows {
         CellRows {
             expansion: Expansion::Collapsed,
+            hides_output: false,
             is_waiting: false,
             run: None,
             last: None,
@@ -83,8 +94,10 @@ impl Default for CellRows {
             revision: 0,
             made: None,
             rows: Vec::new(),
+            source_len: 0,
             outputs_made: None,
             output_rows: Vec::new(),
+            freshness: None,
             stored: Status::Complete,
             pages: Pages::default(),
             renders: 0,
@@ -96,6 +109,7 @@ impl CellRows {
     /// Takes a change of the cell in the file.
     pub(super) fn changed(&mut self, before: &CellView<'_>, now: &CellView<'_>) {
         self.revision += 1;
+        self.freshness = None;
         let has_other_source = before.source().text != now.source().text;
         let has_other_outputs = before.outputs_json() != now.outputs_json()
             || before.execution_count() != now.execution_count();
@@ -114,6 +128,11 @@ impl CellRows {
             }
             _ => self.forget_last(),
         }
+    }
+
+    /// Takes the freshness of the cell, as of the notebook on the screen.
+    pub(super) fn marked(&mut self, freshness: Option<Freshness>) {
+        self.freshness = freshness;
     }
 
     /// Drops the last run, since the file now has other content.
@@ -168,6 +187,7 @@ impl CellRows {
         now: Duration,
     ) {
         self.is_waiting = false;
+        self.freshness = None;
         self.forget_last();
         self.has_news = false;
         self.run = Some(Run { execution, number, began: now, live: CallCell::new(source) });
@@ -224,6 +244,18 @@ impl CellRows {
         }
     }
 
+    /// Hides the outputs, or shows them again.
+    pub(super) fn toggle_output(&mut self) {
+        self.hides_output = !self.hides_output;
+        self.revision += 1;
+    }
+
+    pub(super) fn show_output(&mut self) {
+        if self.hides_output {
+            self.toggle_output();
+        }
+    }
+
     /// Turns to another page. Returns false if there is none.
     pub(super) fn turn(&mut self, turn: Turn) -> bool {
         let is_turned = self.expansion == Expansion::Expanded && self.pages.turn(turn);
@@ -242,7 +274,7 @@ impl CellRows {
         self.renders
     }
 
-    /// The rows below the heading, from the cache if possible.
+    /// The rows below the label, from the cache if possible.
     pub(super) fn rows(
         &mut self,
         cell: &CellView<'_>,
@@ -254,12 +286,18 @@ impl CellRows {
         let key = (area, self.revision, live);
         if self.made != Some(key) {
             self.rows = source_rows(&cell.source().text, language, area);
+            self.source_len = self.rows.len();
             let outputs = self.outputs(cell, (area, gallery)).to_vec();
             self.rows.extend(outputs);
             self.made = Some(key);
             self.renders += 1;
         }
         &self.rows
+    }
+
+    /// Rows of the source among the rows as last rendered.
+    pub(super) fn source_len(&self) -> usize {
+        self.source_len
     }
 
     /// The rows below the source.
@@ -291,25 +329,56 @@ impl CellRows {
                     Wrap::Words,
                 ));
             }
-            let title = (!rows.is_empty()).then(|| Line::of(Role::Title, "Output"));
-            self.output_rows = title.into_iter().chain(rows).collect();
+            if self.hides_output && !rows.is_empty() {
+                let hidden = Line::of(Role::Dim, words::notebook_screen::OUTPUT_HIDDEN);
+                rows = wrap(&hidden, area.width, Wrap::Words);
+            }
+            self.output_rows = rows;
             self.outputs_made = Some(key);
         }
         &self.output_rows
     }
 
-    /// The mark of the cell, the words beside it, and the role of both.
+    /// The mark of the cell, the words about its state, and the role of the mark.
     pub(super) fn status(&self, now: Duration) -> (Role, &'static str, Option<String>) {
-        let (status, words) = match (&self.last, &self.run, self.stored) {
-            _ if self.is_waiting => (Status::Pending, Some("waiting".to_owned())),
-            (Some(last), ..) => (Status::of(last.state), last.took.clone()),
-            (None, Some(run), _) => {
-                (Status::Running, Some(shown_duration(now.saturating_sub(run.began))))
-            }
-            (None, None, Status::Error) => (Status::Error, None),
-            (None, None, _) => return (Role::Dim, "", None),
+        if self.is_waiting {
+            return (Role::Dim, mark(Status::Pending).1, Some("queued".to_owned()));
+        }
+        if let Some(run) = self.run.as_ref().filter(|_| self.last.is_none()) {
+            let (role, mark) = mark(Status::Running);
+            return (role, mark, Some(shown_duration(now.saturating_sub(run.began))));
+        }
+        let took = self.last.as_ref().and_then(|last| last.took.clone());
+        let status = match (&self.last, self.stored) {
+            (Some(last), _) => Some(Status::of(last.state)),
+            (None, Status::Error) => Some(Status::Error),
+            (None, _) => None,
         };
-        let (role, mark) = mark(status);
-        (role, mark, words)
+        let stale = self.freshness.as_ref().filter(|freshness| {
+            matches!(freshness, Freshness::Stale(_) | Freshness::OutOfOrder(_) | Freshness::Changed)
+        });
+        match (status, stale, &self.freshness) {
+            (Some(Status::Error), _, _) | (None, None, Some(Freshness::Failed)) => {
+                let (role, mark) = mark(Status::Error);
+                (role, mark, took)
+            }
+            (_, Some(stale), _) => {
+                let why = words::freshness::mark(stale);
+                (
+                    Role::Warning,
+                    STALE,
+                    Some([took, Some(why)].into_iter().flatten().collect::<Vec<_>>().join("  ")),
+                )
+            }
+            (Some(status), None, _) => {
+                let (role, mark) = mark(status);
+                (role, mark, took)
+            }
+            (None, None, Some(Freshness::Fresh)) => {
+                let (role, mark) = mark(Status::Complete);
+                (role, mark, took)
+            }
+            (None, None, _) => (Role::Dim, " ", None),
+        }
     }
 }

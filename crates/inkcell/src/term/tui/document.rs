@@ -6,9 +6,12 @@
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 
-use inkcell_engine::notebook::{CellRef, CellView, EditOp, NbOutput, Notebook, pairs};
-use inkcell_engine::{EngineError, Notebooks, SaveOptions, SavedChange, Version};
+use inkcell_engine::notebook::{
+    CellPlace, CellRef, CellView, EditOp, EditReport, NbOutput, Notebook, pairs,
+};
+use inkcell_engine::{Base, EngineError, Notebooks, SaveOptions, SavedChange, Version};
 
+use super::clipboard::CellCopy;
 use super::model::By;
 use crate::words;
 use crate::words::step::Audience;
@@ -123,11 +126,34 @@ impl Document {
 
     /// Applies an edit that refers to the file as last read.
     pub(super) fn change(&mut self, what: &'static str, ops: &[EditOp]) -> Result<Reading, String> {
+        self.edit(what, |notebook, base| base.apply(notebook, ops))
+    }
+
+    /// Inserts a copied cell with all that the copy holds. It is one edit, so that one undo reverts it.
+    pub(super) fn paste(&mut self, at: &CellPlace, copy: &CellCopy) -> Result<Reading, String> {
+        let insert = [copy.insert(at.clone())];
+        let name = self.name.clone();
+        self.edit("pasted", |notebook, base| {
+            let report = base.apply(notebook, &insert)?;
+            if let Some(index) = report.changes.last().and_then(|change| change.index) {
+                let ops = copy.complete(index);
+                let done = notebook.apply(&ops, &mut base.ids());
+                let failed =
+                    |error| EngineError::Edit { path: name.clone(), error, batch: ops.len() };
+                done.map_err(failed)?;
+            }
+            Ok(report)
+        })
+    }
+
+    fn edit(
+        &mut self,
+        what: &'static str,
+        edit: impl FnMut(&mut Notebook, &Base) -> Result<EditReport, EngineError>,
+    ) -> Result<Reading, String> {
         let options = SaveOptions { base: Some(self.version), ..SaveOptions::in_place() };
-        let saved = self
-            .notebooks
-            .change(&self.name, &options, |notebook, base| base.apply(notebook, ops))
-            .map_err(|error| said(&error))?;
+        let saved = self.notebooks.change(&self.name, &options, edit);
+        let saved = saved.map_err(|error| said(&error))?;
         let select = saved.value.changes.last().and_then(|change| change.index);
         if let Some(before) = &saved.before {
             self.done.push(DocumentEdit {
@@ -151,7 +177,7 @@ impl Document {
         let Some(done) = self.done.pop() else {
             return Err(words::notebook_screen::NOTHING_TO_UNDO.to_owned());
         };
-        match self.put_back(&done.after, &done.before, &format!("undone: {}", done.what)) {
+        match self.put_back(&done.after, &done.before, &words::notebook_screen::undone(done.what)) {
             Ok(reading) => {
                 self.undone.push(done);
                 Ok(reading)
@@ -167,7 +193,7 @@ impl Document {
         let Some(done) = self.undone.pop() else {
             return Err(words::notebook_screen::NOTHING_TO_REDO.to_owned());
         };
-        match self.put_back(&done.before, &done.after, &format!("done again: {}", done.what)) {
+        match self.put_back(&done.before, &done.after, &words::notebook_screen::redone(done.what)) {
             Ok(reading) => {
                 self.done.push(done);
                 Ok(reading)
@@ -187,7 +213,7 @@ impl Document {
         done: &str,
     ) -> Result<Reading, String> {
         let select = first_difference(left, wanted);
-        let put = |notebook: &mut Notebook, base: &inkcell_engine::Base| {
+        let put = |notebook: &mut Notebook, base: &Base| {
             if !is_same_but_outputs(notebook, left) {
                 return Ok(RestoreResult::No);
             }

@@ -1,74 +1,40 @@
 //! A frame of the notebook: a bar at the top, the cells that fit, a bar at the bottom.
 //!
-//! Owns the layout and the look of roles. All text from outside is in [`Line`]s, which hold no control
-//! characters. Only visible cells are rendered.
+//! Owns the layout. All text from outside is in [`Line`]s, which hold no control characters. Only visible cells are
+//! rendered.
 
 use std::ops::Range;
 
+use inkcell_engine::notebook::CellKind;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::{Position, Rect};
-use ratatui_core::style::{Color, Modifier, Style};
+use ratatui_core::style::{Modifier, Style};
 
 use super::keys::help;
+use super::look::{Look, put};
 use super::model::{Message, Mode, Model, Top};
 use super::search;
 use crate::view::execution::{Area, Expansion};
-use crate::view::paint::{Colour, Line, Paint, Role, Wrap, columns, fit, wrap};
+use crate::view::paint::{Colour, Line, Role, Wrap, columns, fit, wrap};
 use crate::words;
 
-/// Columns left of a cell, for the cursor's mark.
-const GUTTER: u16 = 2;
+/// Columns left of a cell: the cursor's mark, the count, the state and a space.
+const GUTTER: u16 = 9;
+
+/// Columns of the count in the gutter.
+const COUNT: usize = 5;
+
+/// The same on a narrow screen, which has room for the cursor's mark only.
+const NARROW_GUTTER: u16 = 2;
+
+/// Columns from which the gutter shows counts and states.
+const WIDE: u16 = 40;
 
 /// Least columns for the description of a key beside the key.
 const HELP_COLUMNS: usize = 20;
 
 /// Least columns for the name of the notebook.
 const NAME_COLUMNS: usize = 6;
-
-/// The look of a role. Without colours, roles of text differ in attributes only.
-pub(super) fn style(role: Role, colour: Colour) -> Style {
-    let plain = Style::new();
-    let of = |color| match colour {
-        Colour::On => plain.fg(color),
-        Colour::Off => plain,
-    };
-    match role {
-        Role::Plain => plain,
-        Role::Dim => plain.add_modifier(Modifier::DIM),
-        Role::Title | Role::Strong => plain.add_modifier(Modifier::BOLD),
-        Role::Emphasis => plain.add_modifier(Modifier::ITALIC),
-        Role::Success | Role::Text => of(Color::Green),
-        Role::Warning => of(Color::Yellow),
-        Role::Error => of(Color::Red),
-        Role::Keyword => of(Color::Magenta),
-        Role::Name => of(Color::Blue),
-        Role::Code | Role::Number => of(Color::Cyan),
-        Role::Comment => of(Color::DarkGray),
-        Role::Failing => of(Color::Red).add_modifier(Modifier::BOLD),
-        Role::Deleted => of(Color::Red).add_modifier(Modifier::REVERSED),
-        Role::Inserted => of(Color::Green).add_modifier(Modifier::REVERSED),
-        Role::Pixels { upper, lower } => plain.fg(pixel(upper)).bg(pixel(lower)),
-    }
-}
-
-/// Maps the colour of a pixel to the terminal library's type.
-fn pixel(paint: Paint) -> Color {
-    match paint {
-        Paint::True(red, green, blue) => Color::Rgb(red, green, blue),
-        Paint::Indexed(number) => Color::Indexed(number),
-    }
-}
-
-/// Puts a line at a position, cut to `width`.
-fn put(buffer: &mut Buffer, at: Position, line: &Line, width: usize, look: (Style, Colour)) {
-    let mut x = at.x;
-    let end = usize::from(at.x) + width;
-    for span in line.spans() {
-        let room = end.saturating_sub(usize::from(x));
-        let span_style = look.0.patch(style(span.role(), look.1));
-        (x, _) = buffer.set_stringn(x, at.y, span.text(), room, span_style);
-    }
-}
 
 fn show_selection(buffer: &mut Buffer, at: Position, columns: Range<usize>) {
     let of = |column: usize| u16::try_from(column).unwrap_or(u16::MAX);
@@ -77,13 +43,30 @@ fn show_selection(buffer: &mut Buffer, at: Position, columns: Range<usize>) {
     buffer.set_style(area, Style::new().add_modifier(Modifier::REVERSED));
 }
 
+/// The rows of a cell.
+struct Rows {
+    lines: Vec<Line>,
+    /// The rows of the source, which have a ground of their own.
+    source: Range<usize>,
+    /// The row and column of the editor's cursor.
+    cursor: Option<(usize, usize)>,
+}
+
 impl Model {
     /// Columns for the content of cells, as of the last frame.
     pub(super) fn inner_width(&self) -> usize {
-        usize::from(self.size.0.saturating_sub(GUTTER)).max(1)
+        usize::from(self.size.0.saturating_sub(self.gutter())).max(1)
     }
 
-    /// Rows of a cell: its heading, its content and an empty row.
+    fn is_wide(&self) -> bool {
+        self.size.0 >= WIDE
+    }
+
+    fn gutter(&self) -> u16 {
+        if self.is_wide() { GUTTER } else { NARROW_GUTTER }
+    }
+
+    /// Rows of a cell: its label, its content and an empty row.
     pub(super) fn height(&mut self, cell: usize, width: usize) -> usize {
         let Some(view) = self.notebook.cell(cell) else { return 1 };
         let language = self.language_of(cell);
@@ -98,59 +81,83 @@ impl Model {
         self.cells[cell].rows(&view, language, (width, &self.gallery)).len() + 2
     }
 
-    fn heading(&self, cell: usize) -> Line {
-        let Some(view) = self.notebook.cell(cell) else { return Line::default() };
-        let (role, mark, said) = self.cells[cell].status(self.now);
-        let is_running = self.cells[cell].is_running();
-        let mut line = match (self.is_code(cell), view.execution_count()) {
-            (true, _) if is_running => Line::of(Role::Warning, "[*]"),
-            (true, Some(count)) => Line::of(Role::Name, &format!("[{count}]")),
-            (true, None) => Line::of(Role::Dim, "[ ]"),
-            (false, _) => Line::of(Role::Dim, &view.kind_name()),
+    /// The count and the state of a cell, for the gutter.
+    fn state(&self, cell: usize) -> Line {
+        let Some(view) = self.notebook.cell(cell).filter(|_| self.is_code(cell)) else {
+            return Line::default();
         };
-        if !mark.is_empty() {
-            line.push(role, &format!(" {mark}"));
-        }
-        if let Some(said) = said {
-            line.push(Role::Dim, &format!(" {said}"));
+        let (role, mark, _) = self.cells[cell].status(self.now);
+        let (count_role, count) = match view.execution_count() {
+            _ if self.cells[cell].is_running() => (Role::Warning, "[*]".to_owned()),
+            // A large count has no room for brackets.
+            Some(count) if count >= 1000 => (Role::Name, count.to_string()),
+            Some(count) => (Role::Name, format!("[{count}]")),
+            None => (Role::Dim, "[ ]".to_owned()),
+        };
+        let mut line = Line::of(count_role, &format!("{count:>COUNT$}"));
+        line.push(role, &format!(" {mark}"));
+        line
+    }
+
+    /// The row above a cell: its position and id, its kind, and what the gutter has no room for.
+    fn label(&self, cell: usize) -> Line {
+        let Some(view) = self.notebook.cell(cell) else { return Line::default() };
+        let (_, _, said) = self.cells[cell].status(self.now);
+        let mut line = Line::default();
+        if !self.is_wide() && self.is_code(cell) {
+            let state = self.state(cell);
+            line.push(Role::Plain, state.text().trim());
+            line.push(Role::Plain, " ");
         }
         let name = view.id().map_or_else(|| format!("#{cell}"), |id| format!("#{cell} {id}"));
-        line.push(Role::Dim, &format!("  {name}"));
+        line.push(Role::Dim, &name);
+        if !self.is_code(cell) {
+            line.push(Role::Dim, &format!("  {}", view.kind_name()));
+        }
+        if let Some(said) = said {
+            line.push(Role::Dim, &format!("  {said}"));
+        }
         let is_edited = self.editor().is_some_and(|editor| editor.cell == Some(cell));
         if is_edited {
             line.push(Role::Warning, "  editing");
             if self.editor().is_some_and(|editor| self.is_overtaken(editor)) {
-                line.push(Role::Error, ", changed on disk");
+                line.push(Role::Error, words::notebook_screen::CHANGED_ON_DISK);
             }
         }
         line
     }
 
-    /// The rows of a cell, and the row and column of the editor's cursor in them.
-    fn cell_rows(&mut self, cell: usize, width: usize) -> (Vec<Line>, Option<(usize, usize)>) {
+    /// The rows of a cell: its label, its source, its outputs and an empty row.
+    fn cell_rows(&mut self, cell: usize, width: usize) -> Rows {
         let language = self.language_of(cell);
-        let mut rows = vec![Line::default()];
+        let mut lines = vec![Line::default()];
         let mut cursor = None;
+        let mut source = 1..1;
         if let Some(view) = self.notebook.cell(cell) {
             match &mut self.mode {
                 Mode::Edit(editor) | Mode::Conflict(editor) if editor.cell == Some(cell) => {
-                    let (lines, column) = editor.lines(width);
-                    cursor = Some((rows.len() + editor.row(), column));
-                    rows.extend(lines);
+                    let (rows, column) = editor.lines(width);
+                    cursor = Some((lines.len() + editor.row(), column));
+                    lines.extend(rows);
+                    source.end = lines.len();
                     let area = Area { width, expansion: Expansion::Collapsed };
                     let shown = (area, &self.gallery);
-                    rows.extend_from_slice(self.cells[cell].outputs(&view, shown));
+                    lines.extend_from_slice(self.cells[cell].outputs(&view, shown));
                 }
                 _ => {
                     let shown = (width, &self.gallery);
-                    rows.extend_from_slice(self.cells[cell].rows(&view, language, shown));
+                    lines.extend_from_slice(self.cells[cell].rows(&view, language, shown));
+                    // Rendered prose stands on the ground of the screen.
+                    if view.kind() != Some(CellKind::Markdown) {
+                        source.end += self.cells[cell].source_len();
+                    }
                 }
             }
         }
-        // The heading comes last, because it depends on the outputs.
-        rows[0] = fit(&self.heading(cell), width);
-        rows.push(Line::default());
-        (rows, cursor)
+        // The label comes last, because it depends on the outputs.
+        lines[0] = fit(&self.label(cell), width);
+        lines.push(Line::default());
+        Rows { lines, source, cursor }
     }
 
     /// Draws the frame. Returns the position of the terminal's cursor.
@@ -203,30 +210,35 @@ impl Model {
         let bar = Rect { height: 1, ..area };
         buffer.set_style(bar, Style::new().add_modifier(Modifier::REVERSED));
         let cells = crate::output::count(self.cells.len(), "cell");
-        let state = match &self.running {
-            Some((_, cell, of)) if *of > 1 => format!("running {}/{of}", cell + 1),
-            Some(_) => "running".to_owned(),
-            None if self.asked > 0 => "waiting".to_owned(),
-            None => String::new(),
+        let about = match self.cells.is_empty() {
+            true => format!("  {cells}"),
+            false => format!("  #{} · {cells}", self.cursor),
         };
-        let at = self.cursor + usize::from(!self.cells.is_empty());
-        let about = format!("  {at}/{cells}  {state}");
-        let about = about.trim_end();
-        // A long name is cut first, so that position and running code stay visible.
         let width = usize::from(area.width);
-        let room = width.saturating_sub(columns(about)).max(width.min(NAME_COLUMNS));
+        // A long name is cut first, then the words about the kernel, so that the position stays visible.
+        let least = NAME_COLUMNS + columns(&about);
+        let kernel = [self.kernel_words(), self.kernel_mark().to_owned()];
+        let kernel = kernel.into_iter().find(|words| least + columns(words) + 3 <= width);
+        let kernel = kernel.unwrap_or_default();
+        let kernel_columns = if kernel.is_empty() { 0 } else { columns(&kernel) + 3 };
+        let room = width.saturating_sub(columns(&about) + kernel_columns);
+        let room = room.max(width.min(NAME_COLUMNS));
         let mut line = fit(&Line::of(Role::Title, &format!(" {}", self.name)), room);
-        line.push(Role::Title, about);
+        line.push(Role::Title, &about);
+        let between = width.saturating_sub(columns(&line.text()) + columns(&kernel) + 1);
+        if !kernel.is_empty() {
+            line.push(Role::Title, &format!("{}{kernel}", " ".repeat(between)));
+        }
         let line = fit(&line, width);
-        let look = (Style::new().add_modifier(Modifier::REVERSED), colour);
-        put(buffer, Position::new(area.x, area.y), &line, usize::from(area.width), look);
+        let look = Look::plain(colour).with(Style::new().add_modifier(Modifier::REVERSED));
+        put(buffer, Position::new(area.x, area.y), &line, width, look);
     }
 
     fn draw_cells(&mut self, buffer: &mut Buffer, body: Rect, colour: Colour) -> Option<Position> {
         let width = self.inner_width();
         if self.cells.is_empty() {
             let line = Line::of(Role::Dim, words::notebook_screen::NO_CELLS);
-            put(buffer, body.as_position(), &line, usize::from(body.width), (Style::new(), colour));
+            put(buffer, body.as_position(), &line, usize::from(body.width), Look::plain(colour));
             return None;
         }
         if std::mem::take(&mut self.must_show_cursor) {
@@ -234,15 +246,19 @@ impl Model {
             self.top.row = self.top.row.min(last);
             self.bring_cursor(width);
         }
+        if std::mem::take(&mut self.must_show_end) {
+            let last = self.height(self.cursor, width).saturating_sub(2);
+            self.bring(self.cursor, (last, last), width);
+        }
         if std::mem::take(&mut self.must_show_hit) {
             self.bring_hit(width);
         }
         self.fill(width);
         let mut position = None;
-        let (mut y, end) = (body.y, body.y + body.height);
+        let (mut y, end, end_x) = (body.y, body.y + body.height, body.x + body.width);
         let mut at = self.top;
         while y < end && at.cell < self.cells.len() {
-            let (rows, cursor) = self.cell_rows(at.cell, width);
+            let Rows { lines: rows, source, cursor } = self.cell_rows(at.cell, width);
             let first = y;
             let mut picture = None;
             for (number, row) in rows.iter().enumerate() {
@@ -259,11 +275,21 @@ impl Model {
                 if at.cell == self.cursor && !is_last {
                     let mark = if self.editor().is_some() { Role::Warning } else { Role::Name };
                     let mark = Line::of(mark, "▌");
-                    put(buffer, Position::new(body.x, y), &mark, 1, (Style::new(), colour));
+                    put(buffer, Position::new(body.x, y), &mark, 1, Look::plain(colour));
                 }
-                let x = body.x + GUTTER.min(body.width - 1);
-                put(buffer, Position::new(x, y), row, width, (Style::new(), colour));
-                // The editor's rows start below the heading.
+                if number == 1 && self.is_wide() {
+                    let state = self.state(at.cell);
+                    let place = Position::new(body.x + 1, y);
+                    put(buffer, place, &state, usize::from(GUTTER) - 2, Look::plain(colour));
+                }
+                let x = body.x + self.gutter().min(body.width - 1);
+                let mut look = Look::plain(colour);
+                if source.contains(&number) {
+                    look = look.on(self.ground);
+                    self.draw_ground(buffer, Rect { x, y, width: end_x - x, height: 1 }, look);
+                }
+                put(buffer, Position::new(x, y), row, width, look);
+                // The editor's rows start below the label.
                 let selected =
                     cursor.and_then(|_| self.editor()?.selected(number.checked_sub(1)?, width));
                 if let Some(columns) = selected {
@@ -279,7 +305,7 @@ impl Model {
                     if is_whole && row == 0 {
                         self.pictures.push((place, of.clone()));
                     } else if !is_whole {
-                        put(buffer, place, &of.text_row(row), of.columns(), (Style::new(), colour));
+                        put(buffer, place, &of.text_row(row), of.columns(), Look::plain(colour));
                     }
                 }
                 if let Some((_, column)) = cursor.filter(|(row, _)| *row == number) {
@@ -295,11 +321,21 @@ impl Model {
         position
     }
 
+    /// Draws the ground of a row of source, from one column before it. Without a ground, a line marks the row.
+    fn draw_ground(&self, buffer: &mut Buffer, row: Rect, look: Look) {
+        let before = Rect { x: row.x.saturating_sub(1), width: row.width + 1, ..row };
+        if look.has_ground() {
+            buffer.set_style(before, look.style(Role::Plain));
+        } else if self.is_wide() {
+            put(buffer, before.as_position(), &Line::of(Role::Dim, "│"), 1, look);
+        }
+    }
+
     /// Scrolls to a search hit within a long cell.
     fn bring_hit(&mut self, width: usize) {
         let (cell, pattern) = (self.cursor, self.pattern.clone().unwrap_or_default());
-        let (rows, _) = self.cell_rows(cell, width);
-        // Skip the heading: it has the cell's id, which a search ignores.
+        let rows = self.cell_rows(cell, width).lines;
+        // Skip the label: it has the cell's id, which a search ignores.
         let hit = rows.iter().skip(1).position(|row| search::holds(&row.text(), &pattern));
         if let Some(row) = hit {
             self.bring(cell, (row + 1, row + 1), width);
@@ -317,7 +353,14 @@ impl Model {
                 let row = editor.row() + 1;
                 (if row == 1 { 0 } else { row }, row)
             }
-            _ => (0, self.height(cell, width).saturating_sub(2)),
+            _ => {
+                let last = self.height(cell, width).saturating_sub(2);
+                // A cell that fills the screen stays where the user has scrolled it.
+                if last >= self.body_rows && self.top.cell == cell {
+                    return;
+                }
+                (0, last)
+            }
         };
         self.bring(cell, rows, width);
     }
@@ -350,6 +393,9 @@ impl Model {
             Mode::Help { .. } | Mode::Messages { .. } => hint(words::notebook_screen::SCROLLING),
             mode => match (&self.message, mode) {
                 (Some(message), _) => at_most(said(message, width), most, width),
+                (None, Mode::Edit(editor)) if editor.has_offer() => {
+                    editor.offer_line(width).into_iter().collect()
+                }
                 (None, Mode::Edit(_)) => hint(words::notebook_screen::EDITING),
                 (None, _) => hint(words::notebook_screen::KEYS),
             },
@@ -379,7 +425,7 @@ fn at_most(mut rows: Vec<Line>, most: usize, width: usize) -> Vec<Line> {
 fn draw_rows(buffer: &mut Buffer, room: Rect, rows: &[Line], colour: Colour) {
     for (y, row) in (room.y..room.y + room.height).zip(rows) {
         let (place, width) = (Position::new(room.x, y), usize::from(room.width));
-        put(buffer, place, &fit(row, width), width, (Style::new(), colour));
+        put(buffer, place, &fit(row, width), width, Look::plain(colour));
     }
 }
 

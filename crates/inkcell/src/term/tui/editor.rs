@@ -6,10 +6,12 @@
 use std::ops::Range;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use inkcell_engine::api::Completions;
 
 use super::text_buffer::{Motion, Reach, TextBuffer};
+use crate::term::screen::Turn;
 use crate::view::execution::stored::{Language, written};
-use crate::view::paint::{Line, Role, columns};
+use crate::view::paint::{Line, Role, columns, fit};
 
 /// The step after a successful save.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,6 +20,9 @@ pub(super) enum Then {
     Browse,
     Run,
     RunAndGoOn,
+    RunAndInsert,
+    /// Edit the cell that the change selected.
+    EditSelected,
 }
 
 pub(super) struct Editor {
@@ -31,6 +36,17 @@ pub(super) struct Editor {
     buffer: TextBuffer,
     /// First visible column of the text.
     offset: usize,
+    /// Completions from which the user may choose.
+    offer: Option<Offer>,
+}
+
+/// Completions of the text before the cursor.
+struct Offer {
+    /// The part of the text that a completion replaces.
+    range: Range<usize>,
+    texts: Vec<String>,
+    /// The one that stands in the text now.
+    chosen: Option<usize>,
 }
 
 impl Editor {
@@ -43,12 +59,19 @@ impl Editor {
             then: None,
             buffer,
             offset: 0,
+            offer: None,
         }
     }
 
     /// The current text of the editor.
     pub(super) fn text(&self) -> String {
         self.buffer.text().to_owned()
+    }
+
+    /// The text before and after the cursor, without empty lines between them.
+    pub(super) fn halves(&self) -> (String, String) {
+        let (upper, lower) = self.buffer.text().split_at(self.buffer.cursor());
+        (upper.trim_end_matches('\n').to_owned(), lower.trim_start_matches('\n').to_owned())
     }
 
     /// Replaces the text. Undo can bring the old text back.
@@ -95,6 +118,91 @@ impl Editor {
         }
     }
 
+    /// The position of the cursor in characters.
+    pub(super) fn cursor_chars(&self) -> usize {
+        self.buffer.text()[..self.buffer.cursor()].chars().count()
+    }
+
+    /// Returns true if a Tab indents here: at the start of a line, or with selected text.
+    pub(super) fn is_at_indent(&self) -> bool {
+        let before = self.buffer.line_before(self.buffer.cursor());
+        before.trim().is_empty() || self.buffer.selection().is_some()
+    }
+
+    /// Takes completions. A single one goes into the text, and of several the part that they share. Returns false if
+    /// there are none.
+    pub(super) fn offer(&mut self, found: &Completions) -> bool {
+        let text = self.buffer.text();
+        let byte = |chars: u64| {
+            let at = usize::try_from(chars).unwrap_or(usize::MAX);
+            text.char_indices().nth(at).map_or(text.len(), |(byte, _)| byte)
+        };
+        let start = byte(found.start);
+        let range = start..byte(found.end).max(start);
+        let texts: Vec<String> = found.matches.iter().map(|found| found.text.clone()).collect();
+        let shared = match texts.as_slice() {
+            [] => return false,
+            [only] => {
+                self.buffer.put(range, only);
+                return true;
+            }
+            [first, rest @ ..] => {
+                rest.iter().fold(first.as_str(), |shared, text| common(shared, text)).to_owned()
+            }
+        };
+        let is_longer = shared.len() > range.len() && shared.starts_with(&text[range.clone()]);
+        let mut offered = range.clone();
+        if is_longer {
+            self.buffer.put(range, &shared);
+            offered.end = start + shared.len();
+        }
+        self.offer = Some(Offer { range: offered, texts, chosen: None });
+        true
+    }
+
+    pub(super) fn has_offer(&self) -> bool {
+        self.offer.is_some()
+    }
+
+    pub(super) fn has_chosen(&self) -> bool {
+        self.offer.as_ref().is_some_and(|offer| offer.chosen.is_some())
+    }
+
+    pub(super) fn close_offer(&mut self) {
+        self.offer = None;
+    }
+
+    /// Puts the next or the previous completion into the text.
+    pub(super) fn choose(&mut self, turn: Turn) {
+        let Some(offer) = &mut self.offer else { return };
+        let last = offer.texts.len().saturating_sub(1);
+        let chosen = match (offer.chosen, turn) {
+            (None, Turn::On) => 0,
+            (Some(at), Turn::On) if at < last => at + 1,
+            (Some(at), Turn::Back) if at > 0 => at - 1,
+            (Some(_), Turn::On) => 0,
+            (None | Some(_), Turn::Back) => last,
+        };
+        let Some(text) = offer.texts.get(chosen) else { return };
+        self.buffer.put(offer.range.clone(), text);
+        offer.range.end = offer.range.start + text.len();
+        offer.chosen = Some(chosen);
+    }
+
+    /// The completions on one line, from the chosen one on if not all fit.
+    pub(super) fn offer_line(&self, width: usize) -> Option<Line> {
+        let offer = self.offer.as_ref()?;
+        let all: usize = offer.texts.iter().map(|text| columns(text) + 2).sum();
+        let first = if all > width { offer.chosen.unwrap_or(0) } else { 0 };
+        let mut line = Line::of(Role::Dim, if first > 0 { "… " } else { "" });
+        for (at, text) in offer.texts.iter().enumerate().skip(first) {
+            let role = if offer.chosen == Some(at) { Role::Strong } else { Role::Dim };
+            line.push(role, text);
+            line.push(Role::Plain, "  ");
+        }
+        Some(fit(&line, width))
+    }
+
     /// Starts a line with the indent of the last one, and more after a colon in Python.
     fn new_line(&mut self) {
         let at = self.buffer.selection().map_or(self.buffer.cursor(), |range| range.start);
@@ -128,6 +236,13 @@ impl Editor {
         let start = columns.start.saturating_sub(self.offset);
         (start < end).then_some(start..end)
     }
+}
+
+/// The beginning that two texts share.
+fn common<'a>(one: &'a str, other: &str) -> &'a str {
+    let differs = |((at, a), b): ((usize, char), char)| (a != b).then_some(at);
+    let end = one.char_indices().zip(other.chars()).find_map(differs);
+    &one[..end.unwrap_or(one.len().min(other.len()))]
 }
 
 /// The effect of a key on the text.
@@ -214,6 +329,8 @@ fn action(key: KeyEvent, page: usize) -> Action {
 
 #[cfg(test)]
 mod tests {
+    use inkcell_engine::api::Completion;
+
     use super::*;
 
     fn key(name: &str) -> KeyEvent {
@@ -383,6 +500,45 @@ mod tests {
             ("a|bc", "C-k C-z", "abc|"),
             ("|ab", "C-z C-y", "|ab"),
         ]);
+    }
+
+    fn completions(start: u64, end: u64, texts: &[&str]) -> Completions {
+        let matches = texts
+            .iter()
+            .map(|text| Completion { text: (*text).to_owned(), kind: "function".to_owned() });
+        Completions { start, end, matches: matches.collect(), total: texts.len() as u64 }
+    }
+
+    #[test]
+    fn completions_go_into_the_text() {
+        let mut editor = Editor::new(0, "日 = ma", Language::Python);
+        editor.key(key("End"), 3);
+        assert!(editor.offer(&completions(4, 6, &["math"])));
+        assert_eq!((editor.text().as_str(), editor.has_offer()), ("日 = math", false));
+        editor.paste(".s");
+        assert!(editor.offer(&completions(9, 10, &["sqrt", "sqrx", "sqr"])));
+        assert_eq!(editor.text(), "日 = math.sqr", "what they share");
+        let line = editor.offer_line(80).unwrap().text();
+        assert_eq!(line.trim_end(), "sqrt  sqrx  sqr");
+        for (turn, wanted) in [
+            (Turn::On, "sqrt"),
+            (Turn::On, "sqrx"),
+            (Turn::On, "sqr"),
+            (Turn::On, "sqrt"),
+            (Turn::Back, "sqr"),
+        ] {
+            editor.choose(turn);
+            assert_eq!(editor.text(), format!("日 = math.{wanted}"));
+        }
+        assert_eq!(editor.offer_line(12).unwrap().text().trim_end(), "… sqr");
+        editor.close_offer();
+        assert!(!editor.offer(&completions(0, 0, &[])));
+        assert!(!editor.has_offer());
+        // A kernel may replace more than the last name.
+        let mut editor = Editor::new(0, "x.ap", Language::Python);
+        editor.key(key("End"), 3);
+        assert!(editor.offer(&completions(0, 4, &["x.append"])));
+        assert_eq!(editor.text(), "x.append");
     }
 
     #[test]

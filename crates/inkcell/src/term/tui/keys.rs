@@ -1,11 +1,13 @@
-//! The keys of the notebook view, the same as in Jupyter if Jupyter has one.
+//! The keys of the notebook view. A key that Jupyter has in command mode means the same here.
 //!
-//! Owns the meaning of keys and the help text for them: both come from one table.
+//! Owns the meaning of keys and the help text for them: both come from one table. It also owns the answers to keys of
+//! Jupyter that have no meaning here.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use inkcell_engine::notebook::CellKind;
 
 use crate::term::screen::Turn;
+use crate::words::notebook_screen as words;
 
 /// The command of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,8 +22,16 @@ pub(super) enum Command {
     EditOutside,
     InsertAbove,
     InsertBelow,
+    Cut,
+    Copy,
+    PasteBelow,
+    PasteAbove,
     Delete,
     Kind(CellKind),
+    /// Makes the cell a Markdown heading of this level.
+    Heading(u8),
+    /// Joins the cell with the one below.
+    Merge,
     MoveDown,
     MoveUp,
     Undo,
@@ -29,13 +39,16 @@ pub(super) enum Command {
     ClearOutputs,
     Run,
     RunAndGoOn,
+    RunAndInsert,
     RunFromHere,
     RunAll,
     Interrupt,
     Restart,
+    ToggleOutput,
     Expand,
     ExpandAll,
     Turn(Turn),
+    OpenPicture,
     Search,
     NextHit,
     PreviousHit,
@@ -53,6 +66,7 @@ enum Press {
     Alt(KeyCode),
     Shift(KeyCode),
     ControlWith(KeyCode),
+    ControlShift(KeyCode),
     Code(KeyCode),
     /// The same key twice in a row.
     Twice(char),
@@ -65,49 +79,85 @@ struct Row {
     help: &'static str,
 }
 
-use Press::{Alt, Code, Control, ControlWith, Key, Shift, Twice};
+use Press::{Alt, Code, Control, ControlShift, ControlWith, Key, Shift, Twice};
 
 const fn row(command: Command, presses: &'static [Press], help: &'static str) -> Row {
     Row { command, presses, help }
 }
 
-static ROWS: [Row; 36] = [
-    row(Command::Down, &[Key('j'), Code(KeyCode::Down)], "next cell"),
-    row(Command::Up, &[Key('k'), Code(KeyCode::Up)], "previous cell"),
-    row(Command::First, &[Key('g'), Code(KeyCode::Home)], "first cell"),
-    row(Command::Last, &[Key('G'), Code(KeyCode::End)], "last cell"),
-    row(Command::PageDown, &[Code(KeyCode::PageDown), Key(' ')], "a page down"),
-    row(Command::PageUp, &[Code(KeyCode::PageUp)], "a page up"),
-    row(Command::Edit, &[Code(KeyCode::Enter)], "edit the cell here (Esc when done)"),
-    row(Command::EditOutside, &[Key('e')], "edit it in $EDITOR"),
-    row(Command::InsertAbove, &[Key('a')], "new cell above"),
-    row(Command::InsertBelow, &[Key('b')], "new cell below"),
-    row(Command::Delete, &[Twice('d')], "delete the cell"),
-    row(Command::Kind(CellKind::Code), &[Key('y')], "make it code"),
-    row(Command::Kind(CellKind::Markdown), &[Key('m')], "make it Markdown"),
-    row(Command::Kind(CellKind::Raw), &[Key('r')], "make it raw text"),
-    row(Command::MoveDown, &[Key('J'), Alt(KeyCode::Down)], "move the cell down"),
-    row(Command::MoveUp, &[Key('K'), Alt(KeyCode::Up)], "move the cell up"),
-    row(Command::Undo, &[Key('z'), Key('u')], "undo the last change"),
-    row(Command::Redo, &[Key('Z')], "do it again"),
-    row(Command::ClearOutputs, &[Key('c')], "clear the outputs of the cell"),
-    row(Command::Run, &[Key('x'), ControlWith(KeyCode::Enter)], "run the cell"),
-    row(Command::RunAndGoOn, &[Key('R'), Shift(KeyCode::Enter)], "run it and go on"),
-    row(Command::RunFromHere, &[Key('F')], "run from here to the end"),
-    row(Command::RunAll, &[Key('A')], "run all cells"),
-    row(Command::Interrupt, &[Twice('i'), Control('c')], "interrupt what runs"),
+static ROWS: [Row; 50] = [
+    row(Command::Down, &[Key('j'), Code(KeyCode::Down)], "select next cell"),
+    row(Command::Up, &[Key('k'), Code(KeyCode::Up)], "select previous cell"),
+    row(Command::First, &[Twice('g'), Code(KeyCode::Home)], "select first cell"),
+    row(Command::Last, &[Key('G'), Code(KeyCode::End)], "select last cell"),
+    row(Command::PageUp, &[Code(KeyCode::PageUp), Shift(KeyCode::Char(' '))], "scroll up"),
+    row(Command::PageDown, &[Code(KeyCode::PageDown), Key(' ')], "scroll down"),
+    row(Command::Edit, &[Code(KeyCode::Enter)], "edit the cell"),
+    row(Command::EditOutside, &[Key('e')], "edit in $EDITOR"),
+    row(Command::RunAndGoOn, &[Key('R'), Shift(KeyCode::Enter)], "run, select next"),
+    row(Command::Run, &[Control('r'), ControlWith(KeyCode::Enter)], "run the cell"),
+    row(Command::RunAndInsert, &[Alt(KeyCode::Enter)], "run, insert below"),
+    row(Command::RunFromHere, &[Key('F')], "run from here"),
+    row(Command::RunAll, &[Key('T')], "run all cells"),
+    row(Command::Interrupt, &[Twice('i'), Control('c')], "interrupt the kernel"),
     row(Command::Restart, &[Twice('0')], "restart the kernel"),
-    row(Command::Expand, &[Key('o'), Control('o')], "show all of the cell, or less"),
-    row(Command::ExpandAll, &[Key('O')], "show all of every cell, or less"),
-    row(Command::Turn(Turn::Back), &[Key('[')], "earlier lines of a long output"),
-    row(Command::Turn(Turn::On), &[Key(']')], "later lines of it"),
-    row(Command::Search, &[Key('/')], "search"),
+    row(Command::InsertAbove, &[Key('a')], "insert cell above"),
+    row(Command::InsertBelow, &[Key('b')], "insert cell below"),
+    row(Command::Cut, &[Key('x')], "cut the cell"),
+    row(Command::Copy, &[Key('c')], "copy the cell"),
+    row(Command::PasteBelow, &[Key('v')], "paste below"),
+    row(Command::PasteAbove, &[Key('V')], "paste above"),
+    row(Command::Delete, &[Twice('d')], "delete the cell"),
+    row(Command::Undo, &[Key('z'), Key('u')], "undo last change"),
+    row(Command::Redo, &[Key('Z')], "redo it"),
+    row(Command::Kind(CellKind::Code), &[Key('y')], "change to code"),
+    row(Command::Kind(CellKind::Markdown), &[Key('m')], "change to Markdown"),
+    row(Command::Kind(CellKind::Raw), &[Key('r')], "change to raw"),
+    row(Command::Heading(1), &[Key('1')], "change to heading"),
+    row(Command::Heading(2), &[Key('2')], "change to heading"),
+    row(Command::Heading(3), &[Key('3')], "change to heading"),
+    row(Command::Heading(4), &[Key('4')], "change to heading"),
+    row(Command::Heading(5), &[Key('5')], "change to heading"),
+    row(Command::Heading(6), &[Key('6')], "change to heading"),
+    row(
+        Command::MoveDown,
+        &[Key('>'), Alt(KeyCode::Down), ControlShift(KeyCode::Down)],
+        "move cell down",
+    ),
+    row(Command::MoveUp, &[Key('<'), Alt(KeyCode::Up), ControlShift(KeyCode::Up)], "move cell up"),
+    row(Command::Merge, &[Key('M')], "merge with below"),
+    row(Command::ClearOutputs, &[Key('C')], "clear its outputs"),
+    row(Command::ToggleOutput, &[Key('o')], "show/hide output"),
+    row(Command::Expand, &[Key('O'), Control('o')], "all lines, fewer"),
+    row(Command::ExpandAll, &[Key('E')], "in every cell"),
+    row(Command::Turn(Turn::Back), &[Key('[')], "earlier output lines"),
+    row(Command::Turn(Turn::On), &[Key(']')], "later output lines"),
+    row(Command::OpenPicture, &[Key('w')], "open its picture"),
+    row(Command::Search, &[Key('/'), Key('f'), Control('f')], "search"),
     row(Command::NextHit, &[Key('n')], "next hit"),
     row(Command::PreviousHit, &[Key('N')], "previous hit"),
-    row(Command::Messages, &[Key('M')], "what was said so far"),
-    row(Command::Help, &[Key('?'), Key('h')], "these keys"),
-    row(Command::Suspend, &[Control('z')], "back to the shell; fg returns"),
+    row(Command::Messages, &[Key('P')], "past messages"),
+    row(Command::Help, &[Key('h'), Key('?')], "show these keys"),
+    row(Command::Suspend, &[Control('z')], "suspend (fg returns)"),
     row(Command::Quit, &[Key('q')], "quit"),
+];
+
+/// Keys of Jupyter without a meaning here, and what to do instead.
+static ABSENT: [(Press, &str); 14] = [
+    (Key('s'), words::ALWAYS_SAVED),
+    (Control('s'), words::ALWAYS_SAVED),
+    (Key('J'), words::ONE_SELECTED),
+    (Key('K'), words::ONE_SELECTED),
+    (Shift(KeyCode::Down), words::ONE_SELECTED),
+    (Shift(KeyCode::Up), words::ONE_SELECTED),
+    (Shift(KeyCode::Home), words::ONE_SELECTED),
+    (Shift(KeyCode::End), words::ONE_SELECTED),
+    (Control('a'), words::ONE_SELECTED),
+    (Key('p'), words::NO_PALETTE),
+    (Key('l'), words::NO_LINE_NUMBERS),
+    (Key('L'), words::NO_LINE_NUMBERS),
+    (Key('A'), words::NO_HEADING_KEYS),
+    (Key('B'), words::NO_HEADING_KEYS),
 ];
 
 /// The meaning of a key, given the first key of a pair.
@@ -116,6 +166,8 @@ pub(super) enum KeyMeaning {
     Command(Command),
     /// The first key of a pair: the same key must follow.
     First(char),
+    /// A key of Jupyter that does nothing here. The text says what to do instead.
+    Absent(&'static str),
     Nothing,
 }
 
@@ -133,12 +185,15 @@ pub(super) fn pressed(first: Option<char>, key: KeyEvent) -> KeyMeaning {
             _ => {}
         }
     }
-    KeyMeaning::Nothing
+    let absent = ABSENT.iter().find(|(press, _)| is(*press, key));
+    absent.map_or(KeyMeaning::Nothing, |(_, instead)| KeyMeaning::Absent(*instead))
 }
 
 fn is(press: Press, key: KeyEvent) -> bool {
     let (control, alt, shift) = (KeyModifiers::CONTROL, KeyModifiers::ALT, KeyModifiers::SHIFT);
     let is_plain = !key.modifiers.intersects(control | alt);
+    // A terminal that tells Shift-Space from Space does so by the modifier.
+    let is_plain = is_plain && (key.code != KeyCode::Char(' ') || key.modifiers.is_empty());
     match press {
         // A capital letter already implies Shift.
         Key(wanted) => is_plain && key.code == KeyCode::Char(wanted),
@@ -146,6 +201,7 @@ fn is(press: Press, key: KeyEvent) -> bool {
         Alt(wanted) => key.modifiers == alt && key.code == wanted,
         Shift(wanted) => key.modifiers == shift && key.code == wanted,
         ControlWith(wanted) => key.modifiers == control && key.code == wanted,
+        ControlShift(wanted) => key.modifiers == control | shift && key.code == wanted,
         Code(wanted) => key.modifiers.is_empty() && key.code == wanted,
         Twice(_) => false,
     }
@@ -168,54 +224,40 @@ fn name(press: Press) -> String {
         Alt(code) => format!("Alt-{}", name_of(code)),
         Shift(code) => format!("Shift-{}", name_of(code)),
         ControlWith(code) => format!("Ctrl-{}", name_of(code)),
+        ControlShift(code) => format!("Ctrl-Shift-{}", name_of(code)),
         Code(code) => name_of(code),
         Twice(c) => format!("{c}{c}"),
     }
 }
 
 /// Keys while a text is edited.
-const EDITING: [(&str, &str); 8] = [
-    ("Esc", "done: the text goes into the file"),
-    ("Ctrl-S", "save and go on editing"),
-    ("Ctrl-R", "save and run (also Ctrl-Enter)"),
-    ("Alt-Enter", "save, run and go on (also Shift-Enter)"),
-    ("Ctrl-Q", "leave it as it was"),
-    ("Ctrl-Z/Y", "undo and redo in the text"),
-    ("Ctrl-X Alt-W", "cut or copy what Shift and the arrows select"),
+const EDITING: [(&str, &str); 12] = [
+    ("Esc", "save, end editing"),
+    ("Tab", "complete or indent"),
+    ("Ctrl-S", "save, continue editing"),
+    ("Ctrl-R Ctrl-Enter", "save and run"),
+    ("Ctrl-G Shift-Enter", "run, select next"),
+    ("Alt-Enter", "run, insert below"),
+    ("Alt-S Ctrl-Shift--", "split the cell"),
+    ("Ctrl-Q", "discard the changes"),
+    ("Ctrl-Z Ctrl-Y", "undo, redo typing"),
+    ("Shift-arrows", "select text"),
+    ("Ctrl-X Alt-W", "cut, copy it"),
     ("Alt-Y", "paste it"),
 ];
 
 /// All keys with their descriptions, one pair a line. An empty pair separates the two groups.
 pub(super) fn help() -> Vec<(String, &'static str)> {
-    let names = |row: &Row| row.presses.iter().map(|press| name(*press)).collect::<Vec<_>>();
-    let browsing = ROWS.iter().map(|row| (names(row).join(" "), row.help));
+    // Rows with the same description stand on one line.
+    let browsing = ROWS.chunk_by(|one, next| one.help == next.help).map(|rows| {
+        let presses = rows.iter().flat_map(|row| row.presses);
+        (presses.map(|press| name(*press)).collect::<Vec<_>>().join(" "), rows[0].help)
+    });
     let between = [(String::new(), ""), ("While editing:".to_owned(), "")];
     let editing = EDITING.iter().map(|(key, help)| ((*key).to_owned(), *help));
     browsing.chain(between).chain(editing).collect()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Every command has a key that every terminal can send.
-    #[test]
-    fn every_command_has_a_plain_key() {
-        for row in &ROWS {
-            let is_plain = |press: &Press| !matches!(press, Shift(_) | ControlWith(_) | Alt(_));
-            assert!(row.presses.iter().any(is_plain), "{:?}", row.command);
-        }
-    }
-
-    #[test]
-    fn no_key_means_two_things() {
-        let all: Vec<Press> = ROWS.iter().flat_map(|row| row.presses).copied().collect();
-        for (at, press) in all.iter().enumerate() {
-            let same = |other: &Press| match (press, other) {
-                (Twice(one), Key(other)) | (Key(one), Twice(other)) => one == other,
-                (one, other) => one == other,
-            };
-            assert!(!all[at + 1..].iter().any(same), "{press:?}");
-        }
-    }
-}
+#[path = "keys/tests.rs"]
+mod tests;

@@ -7,15 +7,18 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crossterm::event::{KeyEvent, MouseEvent};
-use inkcell_engine::Version;
-use inkcell_engine::api::{CellChoice, ExecutionId};
+use inkcell_engine::api::{CellChoice, Completions, ExecutionId};
 use inkcell_engine::feeds::SessionEvent;
-use inkcell_engine::notebook::{CellKind, CellView, EditOp, Notebook, pairs};
+use inkcell_engine::notebook::{CellKind, CellPlace, CellView, EditOp, Notebook, pairs};
+use inkcell_engine::{Freshness, Version};
 use ratatui_core::layout::Position;
 
 use super::cell_rows::CellRows;
+use super::clipboard::CellCopy;
 use super::editor::Editor;
+use super::outside::StoredPicture;
 use super::pages::LinesRequest;
+use crate::term::screen::Ground;
 use crate::view::execution::Page;
 use crate::view::execution::stored::Language;
 use crate::view::image::{Gallery, Protocol};
@@ -31,10 +34,21 @@ pub(super) struct Top {
 /// The end of a run that was requested here.
 pub(super) enum RunEnd {
     Well,
+    /// A cell ended the run before its time.
+    Stopped(Stop),
     /// Outputs are missing from the file, for this reason.
     Unsaved(String),
     /// The run did not start, for this reason.
     Failed(String),
+}
+
+/// The cell at which a run stopped.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Stop {
+    pub(super) cell: usize,
+    pub(super) id: Option<String>,
+    /// The message for the user: where and why.
+    pub(super) said: String,
 }
 
 pub(super) enum Input {
@@ -70,6 +84,19 @@ pub(super) enum Input {
         artifact: String,
         page: Option<Page>,
     },
+    /// Completions of this text at this cursor. `None` if the kernel gave none.
+    Completed {
+        code: String,
+        cursor: usize,
+        found: Option<Completions>,
+    },
+    /// The freshness of each cell of this version of the notebook.
+    Marked {
+        version: Version,
+        marks: Vec<Option<Freshness>>,
+    },
+    /// The state of the session's kernel.
+    Kernel(KernelNow),
     /// Time since the start of the program.
     Time(Duration),
 }
@@ -93,6 +120,11 @@ pub(super) enum Effect {
         what: &'static str,
         ops: Vec<EditOp>,
     },
+    /// Insert a copied cell.
+    Paste {
+        at: CellPlace,
+        copy: Box<CellCopy>,
+    },
     Undo,
     Redo,
     Run(CellChoice),
@@ -100,6 +132,13 @@ pub(super) enum Effect {
     Restart,
     /// Fetch a part of a stored output.
     Page(LinesRequest),
+    /// Ask the kernel for completions at a cursor, counted in characters.
+    Complete {
+        code: String,
+        cursor: usize,
+    },
+    /// Open this picture in another program.
+    OpenPicture(StoredPicture),
     /// Edit this text in an external editor.
     EditOutside {
         cell: usize,
@@ -135,6 +174,27 @@ pub(super) struct Message {
     pub(super) text: String,
 }
 
+/// The state of the session's kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct KernelNow {
+    pub(super) state: KernelState,
+    /// How long the running cell has been running.
+    pub(super) elapsed: Option<Duration>,
+    /// Calls that wait for their turn.
+    pub(super) waiting: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum KernelState {
+    #[default]
+    None,
+    Starting,
+    Idle,
+    Busy,
+    /// The kernel ended by itself or was killed.
+    Dead,
+}
+
 /// The fate of running code after the program ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Lasting {
@@ -160,6 +220,8 @@ pub(super) struct Model {
     pub(super) top: Top,
     /// True if the next frame must show the cursor.
     pub(super) must_show_cursor: bool,
+    /// True if the next frame must show the last rows of the selected cell.
+    pub(super) must_show_end: bool,
     /// True if the next frame must show the search hit in the selected cell.
     pub(super) must_show_hit: bool,
     pub(super) mode: Mode,
@@ -169,9 +231,16 @@ pub(super) struct Model {
     /// The first key of a pair, while the second is awaited.
     pub(super) first_key: Option<char>,
     pub(super) pattern: Option<String>,
+    /// The cell that was cut or copied last.
+    pub(super) copied: Option<CellCopy>,
     pub(super) now: Duration,
     /// The running call as last reported: its id, the index of its cell, and the number of its cells.
     pub(super) running: Option<(ExecutionId, usize, usize)>,
+    /// The kernel as last reported, and the time at which its cell began.
+    pub(super) kernel: KernelNow,
+    pub(super) busy_since: Duration,
+    /// How long the kernel had been busy at that time.
+    pub(super) busy_before: Duration,
     /// Number of own runs that are not over.
     pub(super) asked: usize,
     pub(super) lasting: Lasting,
@@ -180,6 +249,8 @@ pub(super) struct Model {
     /// The picture renderer, and the pictures of the last frame that the terminal draws itself.
     pub(super) gallery: Gallery,
     pub(super) pictures: Vec<(Position, Picture)>,
+    /// The ground of code.
+    pub(super) ground: Ground,
     /// Size of the screen in columns and rows, and the rows between the two bars, as of the last frame.
     pub(super) size: (u16, u16),
     pub(super) body_rows: usize,
@@ -197,14 +268,20 @@ impl Model {
             cursor: 0,
             top: Top::default(),
             must_show_cursor: true,
+            must_show_end: false,
             must_show_hit: false,
             mode: Mode::Browse,
             message: None,
             messages: VecDeque::new(),
             first_key: None,
             pattern: None,
+            copied: None,
             now: Duration::ZERO,
             running: None,
+            kernel: KernelNow::default(),
+            busy_since: Duration::ZERO,
+            busy_before: Duration::ZERO,
+            ground: Ground::None,
             asked: 0,
             lasting,
             drawn: Vec::new(),

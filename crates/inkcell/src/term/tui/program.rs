@@ -11,10 +11,12 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
 use crossterm::event::{self, Event, KeyEventKind};
+use inkcell_engine::Kind;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, getpid, kill_process};
 
 use super::document::{Document, Reading};
+use super::marks::Marks;
 use super::model::{Effect, Input, Model};
 use super::outside;
 use super::screen::Screen;
@@ -22,6 +24,7 @@ use super::session::{Inbox, Opening, Session};
 use crate::exit::{Exit, Failure};
 use crate::output::end_on;
 use crate::settings::Settings;
+use crate::setup::quoted;
 use crate::term::screen::Looks;
 use crate::words;
 
@@ -41,6 +44,7 @@ struct Program<'a> {
     model: Model,
     document: Document,
     session: Session,
+    marks: Marks,
     screen: Screen,
     settings: &'a Settings,
     began: Instant,
@@ -50,12 +54,14 @@ struct Program<'a> {
 pub(crate) fn run(opening: &Arc<Opening>) -> Result<Exit, Failure> {
     let settings = &*opening.settings;
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-        let problem = words::notebook_screen::NO_TERMINAL;
-        return Err(Failure::argument("terminal", problem));
+        let problem = words::notebook_screen::no_terminal(&opening.path);
+        let hint = words::notebook_screen::read_instead(&quoted(&opening.path));
+        return Err(Failure::told(Kind::Invalid, problem, Some(hint)));
     }
     if !settings.can_draw() {
-        let problem = words::notebook_screen::TEXT_TERMINAL;
-        return Err(Failure::argument("terminal", problem));
+        let hint = words::notebook_screen::read_instead(&quoted(&opening.path));
+        let problem = words::notebook_screen::TEXT_TERMINAL.to_owned();
+        return Err(Failure::told(Kind::Invalid, problem, Some(hint)));
     }
     let (document, notebook) = Document::open(&settings.notebooks, &opening.path)?;
     let failed = |error| Failure::Io("cannot listen", error);
@@ -77,9 +83,13 @@ pub(crate) fn run(opening: &Arc<Opening>) -> Result<Exit, Failure> {
     let mut screen = taken.map_err(Failure::of_terminal)?;
     // Show the notebook before any request to a kernel.
     screen.draw(&mut model).map_err(Failure::of_output)?;
+    let notebooks = settings.notebooks.clone();
+    let marks = Marks::open(notebooks, opening.path.clone(), inbox.clone())?;
+    marks.ask();
     let session = Session::open(Arc::clone(opening), document.file.clone(), inbox)?;
     let began = Instant::now();
-    let mut program = Program { model, document, session, screen, settings, began, is_over: false };
+    let mut program =
+        Program { model, document, session, marks, screen, settings, began, is_over: false };
     let done = program.main_loop(&inputs, &woken, &ended_by);
     // Give the terminal back at once: own kernels may take a moment to end.
     let Program { screen, session, .. } = program;
@@ -140,6 +150,10 @@ impl Program<'_> {
                 | inkcell_engine::feeds::SessionEvent::Ended { .. }));
         let mut queue = VecDeque::from([input]);
         while let Some(input) = queue.pop_front() {
+            // The file or the records of runs are other ones now.
+            if is_edit || matches!(input, Input::Read { .. } | Input::RunOver(_)) {
+                self.marks.ask();
+            }
             for effect in self.model.update(input) {
                 queue.extend(self.perform(effect)?);
             }
@@ -151,6 +165,7 @@ impl Program<'_> {
     fn perform(&mut self, effect: Effect) -> Result<Vec<Input>, Failure> {
         let done = match effect {
             Effect::Change { what, ops } => self.document.change(what, &ops),
+            Effect::Paste { at, copy } => self.document.paste(&at, &copy),
             Effect::Undo => self.document.undo(),
             Effect::Redo => self.document.redo(),
             Effect::Run(choice) => {
@@ -165,9 +180,17 @@ impl Program<'_> {
                 self.session.restart();
                 return Ok(Vec::new());
             }
+            Effect::Complete { code, cursor } => {
+                self.session.complete(code, cursor);
+                return Ok(Vec::new());
+            }
             Effect::Page(wanted) => {
                 self.session.page(wanted);
                 return Ok(Vec::new());
+            }
+            Effect::OpenPicture(picture) => {
+                let opened = outside::open(&picture, self.settings);
+                return Ok(vec![opened.map_or_else(Input::Refused, Input::Told)]);
             }
             Effect::EditOutside { cell, text } => return self.edit_outside(cell, text),
             Effect::Suspend => {

@@ -88,7 +88,9 @@ impl Screen {
             // The resize has removed the old pictures.
             self.shown.clear();
             self.window = Some(window);
-            model.draw_with(Gallery::new(self.looks.protocol).with_window(window).with_text());
+            model.ground = self.looks.ground;
+            let gallery = Gallery::new(self.looks.protocol).with_glyphs(self.looks.glyphs);
+            model.draw_with(gallery.with_window(window).with_tall_blocks().with_text());
         }
     }
 

@@ -13,11 +13,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use inkcell_engine::api::{
-    CellChoice, KernelRequest, KernelWishes, NeededCells, PythonReport, RunRequest, SessionRef,
+    CellChoice, CellReport, Completions, Inspect, InspectRequest, InspectionAnswer, KernelReport,
+    KernelRequest, KernelWishes, NeededCells, PythonReport, RunRequest, SessionPhase, SessionRef,
+    State,
 };
 use inkcell_engine::registry::SessionName;
+use inkcell_engine::session::Loss;
 
-use super::model::{Input, Lasting, RunEnd};
+use super::model::{Input, KernelNow, KernelState, Lasting, RunEnd, Stop};
 use super::pages::{self, PAGE_LINES};
 use crate::app::python;
 use crate::args::HostArgs;
@@ -29,8 +32,15 @@ use crate::host::{
 };
 use crate::settings::Settings;
 use crate::term::screen::{asking, last_page, stored_lines};
+use crate::view::ending::exception;
 use crate::view::execution::Page;
 use crate::words;
+
+/// Characters of an exception's message in the bottom bar.
+const WHY_CHARS: usize = 200;
+
+/// Time limit for completions, since the user waits for them.
+const COMPLETES: Duration = Duration::from_secs(3);
 
 /// Time between two searches for a session, while there is none.
 const SEEK: Duration = Duration::from_secs(1);
@@ -47,7 +57,7 @@ impl Inbox {
         Inbox { inputs, wake: Arc::new(wake) }
     }
 
-    fn put(&self, input: Input) {
+    pub(super) fn put(&self, input: Input) {
         // Either call may fail harmlessly: the reader is gone, or is awake already.
         let _ = self.inputs.send(input);
         let _ = (&*self.wake).write(&[0]);
@@ -81,6 +91,11 @@ enum Wish {
     Restart,
     /// Fetch a part of a stored output.
     Page(pages::LinesRequest),
+    /// Ask for completions of code at a cursor.
+    Complete {
+        code: String,
+        cursor: usize,
+    },
     /// A run of this program now has a session.
     HasBegun,
     /// A run of this program is over.
@@ -135,6 +150,10 @@ impl Session {
         let _ = self.wishes.send(Wish::Page(wanted));
     }
 
+    pub(super) fn complete(&self, code: String, cursor: usize) {
+        let _ = self.wishes.send(Wish::Complete { code, cursor });
+    }
+
     pub(super) fn restart(&self) {
         let _ = self.wishes.send(Wish::Restart);
     }
@@ -173,7 +192,10 @@ impl Asking {
                         self.inbox.put(Input::Told(said(failure)));
                     }
                 }
-                Err(RecvTimeoutError::Timeout) => self.seek(),
+                Err(RecvTimeoutError::Timeout) => {
+                    self.seek();
+                    self.tell_state();
+                }
             }
         }
     }
@@ -193,12 +215,16 @@ impl Asking {
                 self.inbox.put(Input::Paged { artifact: wanted.artifact, page });
                 Ok(())
             }
+            Wish::Complete { code, cursor } => self.complete(code, cursor),
             Wish::HasBegun => {
                 let own = self.own_session();
-                self.watch(own)
+                self.watch(own)?;
+                self.tell_state();
+                Ok(())
             }
             Wish::RunIsOver(number) => {
                 self.runs.retain(|(run, _)| *run != number);
+                self.tell_state();
                 Ok(())
             }
             Wish::WatchIsOver => {
@@ -220,6 +246,24 @@ impl Asking {
             }
         };
         stored_lines(&wanted.artifact, (first, first + PAGE_LINES - 1), &asking(client))
+    }
+
+    /// Tells the state of the kernel, if there is a session.
+    fn tell_state(&self) {
+        let (Some(client), Some(session)) = (&self.client, &self.session) else { return };
+        let asked = client.answer(Ask::Kernel(KernelRequest::Status(session.clone())));
+        // A session that is just ending is told by the end of its watch.
+        let Ok(Answer::Kernel(KernelReport::Session(report))) = asked else { return };
+        let has_died = matches!(report.lost, Some(Loss::Died(_) | Loss::Killed { .. }));
+        let state = match report.state {
+            SessionPhase::NoKernel if has_died => KernelState::Dead,
+            SessionPhase::NoKernel => KernelState::None,
+            SessionPhase::Starting => KernelState::Starting,
+            SessionPhase::Idle => KernelState::Idle,
+            SessionPhase::Busy => KernelState::Busy,
+        };
+        let elapsed = report.running.as_ref().map(|running| running.elapsed);
+        self.inbox.put(Input::Kernel(KernelNow { state, elapsed, waiting: report.waiting }));
     }
 
     /// The notebook's own session, by the name that runs use.
@@ -319,6 +363,20 @@ impl Asking {
         Ok(())
     }
 
+    /// Asks the kernel for completions. They arrive as an input.
+    fn complete(&self, code: String, cursor: usize) -> Result<(), Failure> {
+        let what = Inspect::Complete { code: code.clone(), cursor: Some(cursor) };
+        let asked = self.client.as_ref().zip(self.session.clone()).and_then(|(client, session)| {
+            let request = InspectRequest { session, what, wait: Some(COMPLETES), behind: None };
+            client.ask(Ask::Inspect(request)).ok()
+        });
+        let inbox = self.inbox.clone();
+        listen("complete", move || {
+            let found = asked.and_then(completions);
+            inbox.put(Input::Completed { code, cursor, found });
+        })
+    }
+
     fn kernel(&mut self, what: impl Fn(SessionRef) -> KernelRequest) -> Result<(), Failure> {
         let (Some(client), Some(session)) = (&self.client, &self.session) else {
             self.inbox.put(Input::Told(words::notebook_screen::NO_KERNEL.to_owned()));
@@ -378,6 +436,19 @@ fn ran(mut asked: Exchange, number: u64, inbox: &Inbox, wishes: &Sender<Wish>) {
     }));
 }
 
+fn completions(mut asked: Exchange) -> Option<Completions> {
+    loop {
+        match asked.next(None) {
+            Step::Event(_) | Step::Nothing => {}
+            Step::Done(Ok(Answer::Inspect(report))) => {
+                let InspectionAnswer::Completions(found) = report.seen else { return None };
+                return Some(found);
+            }
+            Step::Done(_) => return None,
+        }
+    }
+}
+
 fn answered(mut asked: Exchange, inbox: &Inbox) {
     loop {
         match asked.next(None) {
@@ -394,10 +465,40 @@ fn outcome(report: &PythonReport) -> RunEnd {
         return RunEnd::Failed(said(failure));
     }
     let unsaved = report.notebook.as_ref().and_then(|notebook| notebook.unsaved());
-    match unsaved {
-        Some((_, problem)) => RunEnd::Unsaved(words::file::not_in_file(problem)),
-        None => RunEnd::Well,
+    match (unsaved, stop(report)) {
+        (Some((_, problem)), _) => RunEnd::Unsaved(words::file::not_in_file(problem)),
+        (None, Some(stop)) => RunEnd::Stopped(stop),
+        (None, None) => RunEnd::Well,
     }
+}
+
+/// The cell that ended the run before its time.
+fn stop(report: &PythonReport) -> Option<Stop> {
+    let has_run = |state: State| !matches!(state, State::Done | State::Queued | State::NeverRun);
+    let may_fail = |cell: &CellReport| cell.notebook.as_ref().is_some_and(|cell| cell.may_fail);
+    let is_stop = |cell: &&CellReport| has_run(cell.state) && !may_fail(cell);
+    let cell = report.cells.iter().find(is_stop)?;
+    let named = cell.notebook.as_ref()?;
+    let why = match (cell.state, exception(cell)) {
+        (State::Error, Some(error)) => first_line(&format!("{}: {}", error.name, error.value)),
+        (state, _) => words::call::sentence(state, cell.end.as_ref())
+            .unwrap_or_else(|| state.name().to_owned()),
+    };
+    let is_left = |cell: &&CellReport| cell.state == State::NeverRun && !cell.is_left_out();
+    let left = report.cells.iter().filter(is_left).count();
+    let place = words::notebook_screen::cell(named.index, named.id.as_deref());
+    let said = match cell.state {
+        State::Cancelled => words::notebook_screen::interrupted(&place, left),
+        _ => words::notebook_screen::stopped(&place, &why, (report.cells.len(), left)),
+    };
+    Some(Stop { cell: named.index, id: named.id.clone(), said })
+}
+
+/// The first line of a message that may be long.
+fn first_line(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    let cut: String = line.chars().take(WHY_CHARS).collect();
+    if cut.len() < text.trim_end().len() { format!("{} …", cut.trim_end()) } else { cut }
 }
 
 fn said(failure: Failure) -> String {

@@ -1,20 +1,22 @@
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
-use inkcell_engine::Version;
 use inkcell_engine::api::{
-    CellChoice, CellReport, CellSource, ExecutionId, NotebookCell, State, WriteBack,
+    CellChoice, CellReport, CellSource, Completion, Completions, ExecutionId, NotebookCell, State,
+    WriteBack,
 };
 use inkcell_engine::feeds::SessionEvent;
 use inkcell_engine::kernel::{ExecEvent, Outcome, StreamName};
 use inkcell_engine::notebook::{
     CellKind, CellPlace, CellRef, EditOp, Notebook, OutputsAfter, SourceShape,
 };
+use inkcell_engine::{Because, Freshness, Version};
 use ratatui_core::backend::TestBackend;
 use ratatui_core::terminal::Terminal;
 
-use super::model::{By, Effect, Input, Lasting, Mode, Model, RunEnd};
+use super::model::{By, Effect, Input, KernelNow, KernelState, Lasting, Mode, Model, RunEnd, Stop};
 use crate::view::paint::Colour;
+use crate::words;
 
 mod frames;
 mod inputs;
@@ -68,14 +70,24 @@ fn key(code: KeyCode, modifiers: KeyModifiers) -> Input {
     Input::Key(KeyEvent::new(code, modifiers))
 }
 
+/// The key that runs the selected cell: Ctrl-R.
+const RUN: &str = "\u{12}";
+
 /// Presses plain keys one after the other. Returns the effects of all of them.
 fn press(model: &mut Model, keys: &str) -> Vec<Effect> {
     let code = |c: char| match c {
         '\n' => KeyCode::Enter,
         '\u{1b}' => KeyCode::Esc,
+        // A control character stands for a letter with Ctrl.
+        c if c.is_control() => KeyCode::Char(char::from(c as u8 + b'a' - 1)),
         c => KeyCode::Char(c),
     };
-    keys.chars().flat_map(|c| model.update(key(code(c), KeyModifiers::NONE))).collect()
+    let modifiers = |c: char| match c {
+        '\n' | '\u{1b}' => KeyModifiers::NONE,
+        c if c.is_control() => KeyModifiers::CONTROL,
+        _ => KeyModifiers::NONE,
+    };
+    keys.chars().flat_map(|c| model.update(key(code(c), modifiers(c)))).collect()
 }
 
 /// Performs effects on the notebook and passes the new content to the model. Returns the other
@@ -83,13 +95,21 @@ fn press(model: &mut Model, keys: &str) -> Vec<Effect> {
 fn perform(model: &mut Model, effects: Vec<Effect>) -> Vec<Effect> {
     let mut rest = Vec::new();
     for effect in effects {
-        let Effect::Change { what, ops } = effect else {
-            rest.push(effect);
-            continue;
-        };
         let mut notebook = model.notebook.clone();
         let mut ids = inkcell_engine::notebook::IdSource::seeded(7);
-        let report = notebook.apply(&ops, &mut ids).unwrap();
+        let (what, report) = match effect {
+            Effect::Change { what, ops } => (what, notebook.apply(&ops, &mut ids).unwrap()),
+            Effect::Paste { at, copy } => {
+                let report = notebook.apply(&[copy.insert(at)], &mut ids).unwrap();
+                let index = report.changes[0].index.unwrap();
+                notebook.apply(&copy.complete(index), &mut ids).unwrap();
+                ("pasted", report)
+            }
+            effect => {
+                rest.push(effect);
+                continue;
+            }
+        };
         let select = report.changes.last().and_then(|change| change.index);
         let by = By::Us { done: what.to_owned(), select };
         rest.extend(told(model, notebook, by));

@@ -133,6 +133,11 @@ impl TextBuffer {
         self.replace(range, text);
     }
 
+    /// Puts text in place of a range. The cursor goes behind it.
+    pub(super) fn put(&mut self, range: Range<usize>, text: &str) {
+        self.replace(range, text);
+    }
+
     /// Inserts spaces up to the next stop, in place of the selection.
     pub(super) fn insert_tab(&mut self) {
         let at = self.selection().map_or(self.cursor, |range| range.start);

@@ -4,14 +4,12 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use inkcell_engine::api::CellChoice;
-use inkcell_engine::feeds::SessionEvent;
-use inkcell_engine::notebook::{CellKind, CellPlace, CellRef, EditOp, OutputsAfter, SourceShape};
 
 use super::cell_rows::CellRows;
 use super::cursor::Direction;
-use super::editor::{Editor, Then};
 use super::keys::{Command, KeyMeaning, pressed};
-use super::model::{By, Effect, Input, Lasting, Mode, Model, RunEnd};
+use super::model::{By, Effect, Input, KernelNow, Lasting, Mode, Model, Top};
+use super::outside::StoredPicture;
 use super::search;
 use crate::view::execution::Expansion;
 use crate::view::paint::Role;
@@ -75,23 +73,7 @@ impl Model {
                 running.into_iter().for_each(|cell| cell.missed(events));
                 Vec::new()
             }
-            Input::RunOver(done) => {
-                self.asked = self.asked.saturating_sub(1);
-                if self.asked == 0 {
-                    self.cells.iter_mut().for_each(|cell| cell.is_waiting = false);
-                }
-                if let RunEnd::Unsaved(_) = done {
-                    self.cells.iter_mut().for_each(CellRows::is_unsaved);
-                }
-                if let RunEnd::Unsaved(why) | RunEnd::Failed(why) = done {
-                    self.say(Role::Error, why);
-                }
-                // The user wanted to quit and waited only for this run.
-                match self.mode {
-                    Mode::Quitting if !self.is_running() => vec![Effect::Quit],
-                    _ => Vec::new(),
-                }
-            }
+            Input::RunOver(end) => self.run_over(end),
             Input::EditedOutside { cell, before, text } => {
                 self.edited_outside(cell, &before, &text)
             }
@@ -108,6 +90,24 @@ impl Model {
                 }
                 self.cells.iter_mut().for_each(CellRows::lost_sight);
                 self.running = None;
+                self.kernel = KernelNow::default();
+                Vec::new()
+            }
+            Input::Completed { code, cursor, found } => {
+                self.completed(&code, cursor, found.as_ref());
+                Vec::new()
+            }
+            Input::Marked { version, marks } => {
+                // Marks of another version come with an answer that is still on its way.
+                if version == self.version {
+                    for (cell, mark) in self.cells.iter_mut().zip(marks) {
+                        cell.marked(mark);
+                    }
+                }
+                Vec::new()
+            }
+            Input::Kernel(kernel) => {
+                self.kernel_is(kernel);
                 Vec::new()
             }
             Input::Time(now) => {
@@ -137,28 +137,6 @@ impl Model {
                     self.say(Role::Warning, text);
                 }
                 Vec::new()
-            }
-        }
-    }
-
-    /// The edited text is in the file. Takes the step that was planned for this.
-    fn saved(&mut self) -> Vec<Effect> {
-        let Mode::Edit(editor) = &mut self.mode else { return Vec::new() };
-        let Some(then) = editor.then.take() else { return Vec::new() };
-        editor.before = editor.text();
-        match then {
-            Then::Stay => Vec::new(),
-            Then::Browse => {
-                self.mode = Mode::Browse;
-                Vec::new()
-            }
-            Then::Run => {
-                self.mode = Mode::Browse;
-                self.run_cell()
-            }
-            Then::RunAndGoOn => {
-                self.mode = Mode::Browse;
-                self.run_and_go_on()
             }
         }
     }
@@ -209,6 +187,10 @@ impl Model {
                 self.hint(words::notebook_screen::once_more(&key));
                 Vec::new()
             }
+            KeyMeaning::Absent(instead) => {
+                self.hint(instead.to_owned());
+                Vec::new()
+            }
             KeyMeaning::Nothing => {
                 self.message = None;
                 Vec::new()
@@ -217,26 +199,20 @@ impl Model {
     }
 
     fn command(&mut self, command: Command) -> Vec<Effect> {
+        if let Some(effects) = self.change_cells(command) {
+            return effects;
+        }
         let at = self.cursor;
-        let here = CellRef::Index(i64::try_from(at).unwrap_or(i64::MAX));
-        let has_cells = !self.cells.is_empty();
-        let change = |what, op| vec![Effect::Change { what, ops: vec![op] }];
-        let insert = |at| EditOp::Insert { at, kind: CellKind::Code, source: String::new() };
         match command {
             Command::Down => self.select(at + 1),
             Command::Up => self.select(at.saturating_sub(1)),
-            Command::First => self.select(0),
+            Command::First => {
+                self.select(0);
+                self.top = Top::default();
+            }
             Command::Last => self.select(usize::MAX),
             Command::PageDown => self.page(Direction::Down),
             Command::PageUp => self.page(Direction::Up),
-            Command::InsertAbove if !has_cells => {
-                return change("inserted", insert(CellPlace::Start));
-            }
-            Command::InsertBelow if !has_cells => {
-                return change("inserted", insert(CellPlace::Start));
-            }
-            Command::InsertAbove => return change("inserted", insert(CellPlace::Before(here))),
-            Command::InsertBelow => return change("inserted", insert(CellPlace::After(here))),
             Command::Undo => return vec![Effect::Undo],
             Command::Redo => return vec![Effect::Redo],
             Command::RunAll => return self.run(CellChoice::default(), 0..self.cells.len()),
@@ -250,31 +226,14 @@ impl Model {
             Command::Messages => self.mode = Mode::Messages { top: 0 },
             Command::Suspend => return vec![Effect::Suspend],
             Command::Quit => return self.quit(),
-            _ if !has_cells => self.say(Role::Dim, words::notebook_screen::NO_CELLS),
+            _ if self.cells.is_empty() => self.say(Role::Dim, words::notebook_screen::NO_CELLS),
             Command::Edit => self.edit(),
             Command::EditOutside => {
                 return vec![Effect::EditOutside { cell: at, text: self.source(at) }];
             }
-            Command::Delete => return change("deleted", EditOp::Delete { cell: here }),
-            Command::Kind(kind) => {
-                return change("changed the kind", EditOp::SetKind { cell: here, kind });
-            }
-            Command::MoveDown if at + 1 < self.cells.len() => {
-                let to =
-                    CellPlace::After(CellRef::Index(i64::try_from(at + 1).unwrap_or(i64::MAX)));
-                return change("moved", EditOp::Move { cell: here, to });
-            }
-            Command::MoveUp if at > 0 => {
-                let to =
-                    CellPlace::Before(CellRef::Index(i64::try_from(at - 1).unwrap_or(i64::MAX)));
-                return change("moved", EditOp::Move { cell: here, to });
-            }
-            Command::MoveDown | Command::MoveUp => {}
-            Command::ClearOutputs => {
-                return change("cleared", EditOp::Clear { cell: Some(here) });
-            }
             Command::Run => return self.run_cell(),
             Command::RunAndGoOn => return self.run_and_go_on(),
+            Command::RunAndInsert => return self.run_and_insert(),
             Command::RunFromHere => {
                 let choice = CellChoice { from: Some(self.name_of(at)), ..CellChoice::default() };
                 return self.run(choice, at..self.cells.len());
@@ -284,10 +243,23 @@ impl Model {
                     self.hint(words::notebook_screen::NO_PAGE.to_owned());
                 }
             }
+            Command::ToggleOutput => {
+                self.cells[at].toggle_output();
+                self.must_show_cursor = true;
+            }
             Command::Expand => {
                 self.toggle(at);
                 self.must_show_cursor = true;
             }
+            Command::OpenPicture => {
+                let Some(picture) = self.current().and_then(|cell| StoredPicture::of(&cell)) else {
+                    self.say(Role::Dim, words::notebook_screen::NO_PICTURE);
+                    return Vec::new();
+                };
+                return vec![Effect::OpenPicture(picture)];
+            }
+            // `change_cells` has handled the other commands.
+            _ => {}
         }
         Vec::new()
     }
@@ -320,157 +292,6 @@ impl Model {
         let all = if is_any_collapsed { Expansion::Expanded } else { Expansion::Collapsed };
         self.cells.iter_mut().for_each(|cell| cell.expansion = all);
         self.must_show_cursor = true;
-    }
-
-    /// The name of a cell in a run request: its id, which stays valid when cells come and go.
-    fn name_of(&self, cell: usize) -> String {
-        let id = self.notebook.cell(cell).and_then(|cell| cell.id()).map(|id| id.into_owned());
-        let is_plain = |id: &String| !id.is_empty() && !id.contains([',', ' ']);
-        id.filter(is_plain).unwrap_or_else(|| cell.to_string())
-    }
-
-    fn run(&mut self, choice: CellChoice, cells: std::ops::Range<usize>) -> Vec<Effect> {
-        let mut any = false;
-        for at in cells {
-            if self.is_code(at) && !self.source(at).trim().is_empty() {
-                self.cells[at].is_waiting = !self.cells[at].is_running();
-                any = true;
-            }
-        }
-        if !any {
-            self.say(Role::Dim, words::notebook_screen::NO_CODE);
-            return Vec::new();
-        }
-        self.asked += 1;
-        vec![Effect::Run(choice)]
-    }
-
-    fn run_cell(&mut self) -> Vec<Effect> {
-        let at = self.cursor;
-        if !self.is_code(at) {
-            self.say(Role::Dim, words::notebook_screen::ONLY_CODE);
-            return Vec::new();
-        }
-        let choice = CellChoice { list: Some(self.name_of(at)), ..CellChoice::default() };
-        self.run(choice, at..at + 1)
-    }
-
-    /// Runs the cell and selects the next one. Creates it if there is none.
-    fn run_and_go_on(&mut self) -> Vec<Effect> {
-        let mut effects = if self.is_code(self.cursor) { self.run_cell() } else { Vec::new() };
-        if self.cursor + 1 < self.cells.len() {
-            self.select(self.cursor + 1);
-        } else {
-            let op =
-                EditOp::Insert { at: CellPlace::End, kind: CellKind::Code, source: String::new() };
-            effects.push(Effect::Change { what: "inserted", ops: vec![op] });
-        }
-        effects
-    }
-
-    fn edit(&mut self) {
-        let (cell, language) = (self.cursor, self.language_of(self.cursor));
-        let is_lossy = self.current().is_some_and(|cell| cell.source().lossy);
-        if let Some(reason) = self.notebook.read_only() {
-            let reason = reason.to_string();
-            return self.say(Role::Error, reason);
-        }
-        self.mode = Mode::Edit(Box::new(Editor::new(cell, &self.source(cell), language)));
-        self.must_show_cursor = true;
-        if is_lossy {
-            self.say(Role::Warning, words::notebook_screen::LOSSY);
-        }
-    }
-
-    fn edit_key(&mut self, key: KeyEvent) -> Vec<Effect> {
-        let control = key.modifiers.contains(KeyModifiers::CONTROL);
-        let alt = key.modifiers.contains(KeyModifiers::ALT);
-        let shift = key.modifiers.contains(KeyModifiers::SHIFT);
-        self.must_show_cursor = true;
-        match key.code {
-            KeyCode::Esc => self.save(Then::Browse),
-            KeyCode::Char('s') if control => self.save(Then::Stay),
-            KeyCode::Char('r') if control => self.save(Then::Run),
-            KeyCode::Enter if control => self.save(Then::Run),
-            KeyCode::Enter if shift || alt => self.save(Then::RunAndGoOn),
-            KeyCode::Char('c') if control => vec![Effect::Interrupt],
-            KeyCode::Char('q') if control => {
-                self.mode = Mode::Browse;
-                self.say(Role::Dim, words::notebook_screen::LEFT);
-                Vec::new()
-            }
-            _ => {
-                if let Mode::Edit(editor) = &mut self.mode {
-                    editor.key(key, self.body_rows);
-                }
-                Vec::new()
-            }
-        }
-    }
-
-    /// Writes the typed text into the file. If another program has changed the cell, asks the user first.
-    fn save(&mut self, then: Then) -> Vec<Effect> {
-        self.message = None;
-        let Mode::Edit(editor) = &mut self.mode else { return Vec::new() };
-        editor.then = Some(then);
-        if !editor.is_changed() {
-            return self.saved();
-        }
-        let (text, cell) = (editor.text(), editor.cell);
-        let is_overtaken = matches!(&self.mode, Mode::Edit(editor) if self.is_overtaken(editor));
-        match cell {
-            Some(cell) if !is_overtaken => vec![replace(cell, text)],
-            _ => {
-                if let Mode::Edit(editor) = std::mem::replace(&mut self.mode, Mode::Browse) {
-                    self.mode = Mode::Conflict(editor);
-                }
-                Vec::new()
-            }
-        }
-    }
-
-    fn conflict_key(&mut self, key: KeyEvent) -> Vec<Effect> {
-        let Mode::Conflict(mut editor) = std::mem::replace(&mut self.mode, Mode::Browse) else {
-            return Vec::new();
-        };
-        match (key.code, editor.cell) {
-            (KeyCode::Char('o'), Some(cell)) => {
-                editor.before = self.source(cell);
-                let text = editor.text();
-                self.mode = Mode::Edit(editor);
-                vec![replace(cell, text)]
-            }
-            (KeyCode::Char('b'), cell) => {
-                let place = |cell: usize| CellRef::Index(i64::try_from(cell).unwrap_or(i64::MAX));
-                let at = cell.map_or(CellPlace::End, |cell| CellPlace::After(place(cell)));
-                let kind = if editor.is_markdown() { CellKind::Markdown } else { CellKind::Code };
-                let op = EditOp::Insert { at, kind, source: editor.text() };
-                editor.then = Some(Then::Browse);
-                self.mode = Mode::Edit(editor);
-                vec![Effect::Change { what: words::notebook_screen::PUT_BESIDE, ops: vec![op] }]
-            }
-            (KeyCode::Char('t'), _) => {
-                self.say(Role::Dim, "their text stays");
-                Vec::new()
-            }
-            _ => {
-                editor.then = None;
-                self.mode = Mode::Edit(editor);
-                Vec::new()
-            }
-        }
-    }
-
-    fn edited_outside(&mut self, cell: usize, before: &str, text: &str) -> Vec<Effect> {
-        if before == text {
-            self.say(Role::Dim, "nothing was changed");
-            return Vec::new();
-        }
-        // The file may have changed meanwhile, so handle the text as if the user had typed it here.
-        let mut editor = Editor::new(cell, before, self.language_of(cell));
-        editor.put(text);
-        self.mode = Mode::Edit(Box::new(editor));
-        self.save(Then::Browse)
     }
 
     fn search_key(&mut self, key: KeyEvent) -> Vec<Effect> {
@@ -507,6 +328,9 @@ impl Model {
         // Long lines of prose take many rows, so the number of visible lines is unknown here.
         if line.is_none_or(|line| line >= 6) || !self.is_code(cell) {
             self.cells[cell].expansion = Expansion::Expanded;
+        }
+        if line.is_none() {
+            self.cells[cell].show_output();
         }
         self.select(cell);
         self.must_show_hit = true;
@@ -560,52 +384,4 @@ impl Model {
             self.cursor = self.cursor.clamp(first.min(last), last);
         }
     }
-
-    fn session(&mut self, event: SessionEvent) {
-        match event {
-            SessionEvent::Began { execution, cell, of, source, notebook } => {
-                self.running = Some((execution.clone(), cell, of));
-                // Code without a cell of this notebook runs in the same kernel.
-                let Some(named) = notebook else { return };
-                let is_it = |at: &usize| {
-                    let id = self.notebook.cell(*at).and_then(|cell| cell.id());
-                    id.is_some() && id.as_deref() == named.id.as_deref()
-                };
-                let at = (0..self.cells.len()).find(is_it).unwrap_or(named.index);
-                // A kernel runs one cell at a time, so an older run without a known end must be over.
-                self.cells.iter_mut().for_each(CellRows::lost_sight);
-                // A replayed event may refer to a source that has changed since.
-                let is_current = self.source(at) == source.code;
-                if let Some(shown) = self.cells.get_mut(at).filter(|_| is_current) {
-                    shown.begin(execution, cell, source, self.now);
-                }
-            }
-            SessionEvent::Happened { execution, cell, event } => {
-                let found = self.cells.iter_mut().find(|shown| shown.is_of(&execution, cell));
-                found.into_iter().for_each(|shown| shown.event(&event));
-            }
-            SessionEvent::Ended { execution, cell, report } => {
-                let found = self.cells.iter_mut().find(|shown| shown.is_of(&execution, cell));
-                found.into_iter().for_each(|shown| shown.end(&report, self.now));
-                self.running = None;
-            }
-            // The program reads the file again after these events.
-            SessionEvent::Edited(_) | SessionEvent::EditFailed(_) => {}
-            SessionEvent::Kernel(change) => {
-                self.say(Role::Warning, words::session::kernel_change_here(change));
-            }
-        }
-    }
-}
-
-/// The effect that replaces the source of a cell.
-fn replace(cell: usize, source: String) -> Effect {
-    let op = EditOp::Replace {
-        cell: CellRef::Index(i64::try_from(cell).unwrap_or(i64::MAX)),
-        source,
-        kind: None,
-        outputs: OutputsAfter::ClearIfChanged,
-        shape: SourceShape::Keep,
-    };
-    Effect::Change { what: "saved", ops: vec![op] }
 }

@@ -113,11 +113,13 @@ fn code(cell: &CallCell, layout: Layout<'_>) -> Vec<Line> {
     let failing = cell.failing_line();
     let mut rows: Vec<Line> = Vec::new();
     let mut failing_row = None;
+    let mut ends = Vec::new();
     for (number, line) in (1..).zip(code_lines(&cell.source().code)) {
         if failing == Some(number) {
             failing_row = Some(rows.len());
         }
         rows.extend(wrap(&line, width, Wrap::Anywhere));
+        ends.push(rows.len());
     }
     let mut rows = indented(rows, layout.margin());
     let marked = failing_row.filter(|_| layout.margin() == 2).and_then(|at| {
@@ -137,7 +139,9 @@ fn code(cell: &CallCell, layout: Layout<'_>) -> Vec<Line> {
     if layout.area.expansion == Expansion::Expanded || rows.len() <= PREVIEW {
         return rows;
     }
-    let hidden = rows.split_off(PREVIEW).len();
+    rows.truncate(PREVIEW);
+    // A line that is cut counts as hidden.
+    let hidden = ends.iter().filter(|end| **end > PREVIEW).count() as u64;
     rows.extend(more(hidden, layout.more, layout.area.width));
     rows.extend(marked.filter(|(at, _)| *at >= PREVIEW).map(|(_, line)| line));
     rows

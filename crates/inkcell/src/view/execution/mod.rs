@@ -15,6 +15,7 @@ mod markdown_table;
 pub(in crate::view) mod output;
 mod status;
 pub(crate) mod stored;
+mod table;
 mod traceback;
 
 use std::path::Path;

@@ -3,11 +3,13 @@
 //! Owns the choice of what to leave out in the collapsed view (B:T-11). Text of the program stands behind
 //! a margin and text of inkcell does not, so that no output can pass itself off as a remark of inkcell.
 
+use std::ops::Range;
+
 use inkcell_engine::output::{ArtifactRef, ImageItem, JsonItem, RichItem, RichKind};
 
 use super::super::image::{Gallery, claimed_pixels};
 use super::traceback::{Roles, narrowed};
-use super::{Area, Expansion, json_tree, markdown, plural};
+use super::{Area, Expansion, json_tree, markdown, plural, table};
 use crate::view::fold::cell::{Page, Status};
 use crate::view::fold::lines::{LINE_CHARS, Lines, TextLine};
 use crate::view::fold::live_output::{Content, Item};
@@ -69,13 +71,15 @@ pub(in crate::view) fn rows(content: &Content, status: Status, layout: Layout<'_
         Expansion::Collapsed => COLLAPSED_PICTURES,
         Expansion::Expanded => EXPANDED_PICTURES,
     });
-    let mut text = Vec::new();
+    let mut text = CountedRows::default();
     let mut rich = Vec::new();
     for item in &content.items {
         match item {
-            Item::Text(lines) => text.extend(text_rows(lines, reading, layout)),
-            Item::Traceback(lines) => text.extend(traceback_rows(lines, layout)),
-            Item::Mark(mark) => text.extend(remark(Role::Dim, mark, layout.area.width)),
+            Item::Text(lines) => text.push_text(lines, reading, layout),
+            Item::Traceback(lines) => text.push_traceback(lines, layout),
+            Item::Mark { text: mark, lines } => {
+                text.push(remark(Role::Dim, mark, layout.area.width), *lines);
+            }
             Item::Rich(item) => {
                 json_number += usize::from(matches!(item.kind, RichKind::Json(_)));
                 let layout = match is_picture_kind(&item.kind) && left > 0 {
@@ -89,16 +93,104 @@ pub(in crate::view) fn rows(content: &Content, status: Status, layout: Layout<'_
                 let rows = indented(rich_rows(item, header, layout), layout.margin());
                 match layout.area.expansion {
                     Expansion::Collapsed => rich.extend(rows),
-                    Expansion::Expanded => text.extend(rows),
+                    Expansion::Expanded => text.push(rows, 1),
                 }
             }
         }
     }
-    if layout.area.expansion == Expansion::Collapsed {
-        text = last_rows(text, layout);
+    let mut rows = match layout.area.expansion {
+        Expansion::Collapsed => text.last(layout),
+        Expansion::Expanded => text.rows,
+    };
+    rows.extend(rich);
+    rows
+}
+
+/// Rows of text, with the number of lines that begin in each: 0 in a row that continues a long line.
+#[derive(Default)]
+struct CountedRows {
+    rows: Vec<Line>,
+    begins: Vec<u64>,
+    /// The head of the table with which the text ends, if it ends with one.
+    head: Range<usize>,
+}
+
+impl CountedRows {
+    /// Appends rows that stand for this many lines.
+    fn push(&mut self, rows: Vec<Line>, lines: u64) {
+        let continued = rows.len().saturating_sub(1);
+        self.begins.extend((!rows.is_empty()).then_some(lines));
+        self.begins.extend(std::iter::repeat_n(0, continued));
+        self.rows.extend(rows);
     }
-    text.extend(rich);
-    text
+
+    fn push_text(&mut self, text: &Lines, reading: Reading, layout: Layout<'_>) {
+        let (lines, how) = match reading {
+            Reading::Markdown => (markdown::lines(text.iter(), layout.inner()), Wrap::Words),
+            Reading::Text(role) => {
+                (text.iter().map(|text| text_line(role, text)).collect(), Wrap::Anywhere)
+            }
+        };
+        let head = match layout.area.expansion {
+            Expansion::Collapsed => {
+                table::head(&text.iter().map(TextLine::text).collect::<Vec<_>>())
+            }
+            Expansion::Expanded => None,
+        };
+        // Prose is rendered in lines of its own, except for a table at its beginning.
+        let head = head.filter(|head| reading != Reading::Markdown || head.start == 0);
+        let head = head.unwrap_or_default();
+        for (number, line) in lines.iter().enumerate() {
+            if number == head.start {
+                self.head.start = self.rows.len();
+            }
+            self.push(indented(wrap(line, layout.inner(), how), layout.margin()), 1);
+            if number + 1 == head.end {
+                self.head.end = self.rows.len();
+            }
+        }
+        if head.is_empty() {
+            self.head = 0..0;
+        }
+    }
+
+    /// Appends a traceback, with the failing parts highlighted.
+    fn push_traceback(&mut self, lines: &Lines, layout: Layout<'_>) {
+        let mut roles = Roles::default();
+        for text in lines.iter() {
+            let role = roles.of(text.text());
+            let mut line = Line::of(role, &narrowed(text.text(), layout.inner()));
+            if let Some(omitted) = text.omitted() {
+                line.push(Role::Dim, &omitted);
+            }
+            // Break code at any column, and the prose around it between words.
+            let how = if role == Role::Dim { Wrap::Words } else { Wrap::Anywhere };
+            self.push(indented(wrap(&line, layout.inner(), how), layout.margin()), 1);
+        }
+    }
+
+    /// The last rows, below a line that counts the hidden lines. A line of which only the end is shown counts too. A
+    /// table keeps its head.
+    fn last(self, layout: Layout<'_>) -> Vec<Line> {
+        let CountedRows { mut rows, begins, head } = self;
+        let hidden = rows.len().saturating_sub(layout.preview);
+        if hidden == 0 {
+            return rows;
+        }
+        let is_kept = head.start < hidden && head.len() <= layout.preview / 2;
+        let head = if is_kept { head } else { 0..0 };
+        let tail = layout.preview - head.len();
+        let hidden = rows.len().saturating_sub(tail).max(head.end);
+        let lines = begins[..hidden].iter().sum::<u64>() - begins[head.clone()].iter().sum::<u64>();
+        if lines == 0 {
+            return rows;
+        }
+        let tail = rows.split_off(hidden);
+        let mut shown: Vec<Line> = rows.drain(head).collect();
+        shown.extend(more(lines, layout.more, layout.area.width));
+        shown.extend(tail);
+        shown
+    }
 }
 
 fn is_picture(item: &Item) -> bool {
@@ -109,21 +201,6 @@ fn is_picture_kind(kind: &RichKind) -> bool {
     matches!(kind, RichKind::Image(_))
 }
 
-/// Renders a traceback, with the failing parts highlighted.
-fn traceback_rows(lines: &Lines, layout: Layout<'_>) -> Vec<Line> {
-    let mut roles = Roles::default();
-    let shown = lines.iter().map(|text| {
-        let role = roles.of(text.text());
-        let mut line = Line::of(role, &narrowed(text.text(), layout.inner()));
-        if let Some(omitted) = text.omitted() {
-            line.push(Role::Dim, &omitted);
-        }
-        // Break code at any column, and the prose around it between words.
-        wrap(&line, layout.inner(), if role == Role::Dim { Wrap::Words } else { Wrap::Anywhere })
-    });
-    indented(shown.flatten().collect(), layout.margin())
-}
-
 /// Renders a page of stored output.
 pub(in crate::view) fn page_rows(page: &Page, status: Status, layout: Layout<'_>) -> Vec<Line> {
     let lines = Lines::of(&page.text);
@@ -131,7 +208,10 @@ pub(in crate::view) fn page_rows(page: &Page, status: Status, layout: Layout<'_>
     let range = format!("Lines {}-{last} of {}", page.first_line, page.total_lines);
     let role = if status == Status::Error { Role::Error } else { Role::Plain };
     let mut rows = remark(Role::Dim, &range, layout.area.width);
-    rows.extend(text_rows(&lines, Reading::Text(role), layout));
+    let expanded = Area { expansion: Expansion::Expanded, ..layout.area };
+    let mut text = CountedRows::default();
+    text.push_text(&lines, Reading::Text(role), Layout { area: expanded, ..layout });
+    rows.extend(text.rows);
     rows
 }
 
@@ -148,17 +228,6 @@ pub(in crate::view) fn remark(role: Role, text: &str, width: usize) -> Vec<Line>
     shown.flat_map(|line| wrap(&line, width, Wrap::Words)).collect()
 }
 
-fn text_rows(text: &Lines, reading: Reading, layout: Layout<'_>) -> Vec<Line> {
-    let (lines, how) = match reading {
-        Reading::Markdown => (markdown::lines(text.iter(), layout.inner()), Wrap::Words),
-        Reading::Text(role) => {
-            (text.iter().map(|text| text_line(role, text)).collect(), Wrap::Anywhere)
-        }
-    };
-    let rows = lines.iter().flat_map(|line| wrap(line, layout.inner(), how)).collect();
-    indented(rows, layout.margin())
-}
-
 /// A line of the program's text, with a mark in place of characters that were cut.
 pub(in crate::view) fn text_line(role: Role, text: &TextLine) -> Line {
     let mut line = Line::of(role, text.text());
@@ -168,22 +237,10 @@ pub(in crate::view) fn text_line(role: Role, text: &TextLine) -> Line {
     line
 }
 
-/// The last rows, below a line that counts the hidden ones. The count is in rows of the screen, since
-/// those are what a preview saves.
-fn last_rows(mut rows: Vec<Line>, layout: Layout<'_>) -> Vec<Line> {
-    let hidden = rows.len().saturating_sub(layout.preview);
-    if hidden == 0 {
-        return rows;
-    }
-    let mut shown = more(hidden, layout.more, layout.area.width);
-    shown.extend(rows.split_off(hidden));
-    shown
-}
-
 /// The line that counts hidden lines.
-pub(in crate::view) fn more(hidden: usize, how: &str, width: usize) -> Vec<Line> {
-    let hint = format!("… {hidden} more {} ({how})", plural(hidden, "line"));
-    remark(Role::Dim, &hint, width)
+pub(in crate::view) fn more(hidden: u64, how: &str, width: usize) -> Vec<Line> {
+    let noun = plural(usize::try_from(hidden).unwrap_or(usize::MAX), "line");
+    remark(Role::Dim, &format!("… {hidden} more {noun} ({how})"), width)
 }
 
 fn rich_rows(item: &RichItem, header: Option<String>, layout: Layout<'_>) -> Vec<Line> {
@@ -275,6 +332,62 @@ fn clamped(line: Line) -> Line {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn collapsed(text: &str, width: usize) -> Vec<String> {
+        let area = Area { width, expansion: Expansion::Collapsed };
+        let layout = Layout { area, preview: 10, gallery: None, more: EXPANDS };
+        let items = vec![Item::Text(Lines::of(text))];
+        let content = Content { items, ..Content::default() };
+        rows(&content, Status::Complete, layout).iter().map(Line::text).collect()
+    }
+
+    /// Issue 24, 12: the count is in lines of the output, whatever their length and the width of their characters.
+    #[test]
+    fn hidden_lines_are_counted_as_lines() {
+        let numbered = |count: usize, rest: &str| -> String {
+            (0..count).map(|at| format!("{at:03}{rest}\n")).collect()
+        };
+        let table = [
+            (numbered(10, ""), None),
+            (numbered(11, ""), Some("… 1 more line (ctrl+o to expand)")),
+            // Each line takes two rows, so five lines are shown.
+            (numbered(30, &"x".repeat(57)), Some("… 25 more lines (ctrl+o to expand)")),
+            (numbered(30, &"日".repeat(20)), Some("… 25 more lines (ctrl+o to expand)")),
+            (numbered(30, "\t\t\tx"), Some("… 20 more lines (ctrl+o to expand)")),
+            // One line of eleven rows: its beginning is hidden.
+            ("x".repeat(38 * 11), Some("… 1 more line (ctrl+o to expand)")),
+            // Three rows a line: of the fourth line from the end only the last row is shown.
+            (numbered(20, &"y".repeat(110)), Some("… 17 more lines (ctrl+o to expand)")),
+        ];
+        for (text, wanted) in table {
+            let shown = collapsed(&text, 40);
+            let count = shown.iter().find(|row| row.starts_with('…')).map(String::as_str);
+            assert_eq!(count, wanted, "{shown:#?}");
+        }
+    }
+
+    fn starts(shown: &[String], wanted: &[&str], last: &str) {
+        assert_eq!(&shown[..wanted.len()], wanted, "{shown:#?}");
+        assert_eq!((shown.len(), shown[10].as_str()), (11, last), "{shown:#?}");
+    }
+
+    /// Issue 24, 12: a long table keeps its head above the count.
+    #[test]
+    fn long_tables_keep_their_heads() {
+        let rows: String = (0..30).map(|at| format!("{at:<3}  {at:>6}\n")).collect();
+        let frame = format!("      value\n{rows}\n[30 rows x 1 columns]");
+        let more = "… 23 more lines (ctrl+o to expand)";
+        starts(&collapsed(&frame, 60), &["        value", more], "  [30 rows x 1 columns]");
+        let more = "… 24 more lines (ctrl+o to expand)";
+        let shown = collapsed(&format!("hello\n{frame}"), 60);
+        starts(&shown, &["        value", more], "  [30 rows x 1 columns]");
+        let rows: String = (0..30).map(|at| format!("│ {at:<3} │\n")).collect();
+        let head = "┌─────┐\n│ a   │\n│ --- │\n│ i64 │\n╞═════╡\n";
+        let shown = collapsed(&format!("shape: (30, 1)\n{head}{rows}└─────┘"), 60);
+        let more = "… 27 more lines (ctrl+o to expand)";
+        let wanted = ["  ┌─────┐", "  │ a   │", "  │ --- │", "  │ i64 │", "  ╞═════╡", more];
+        starts(&shown, &wanted, "  └─────┘");
+    }
 
     /// B:T-21
     #[test]

@@ -77,14 +77,18 @@ pub(crate) fn source_rows(text: &str, language: Language, area: Area) -> Vec<Lin
         Language::Markdown => (markdown::lines(Lines::of(shown).iter(), width), Wrap::Words),
         _ => (written(shown, language), Wrap::Anywhere),
     };
-    rows.extend(made.iter().flat_map(|line| wrap(line, width, how)));
     let mut hidden = lines - shown.split('\n').count();
-    if area.expansion == Expansion::Collapsed && rows.len() > SOURCE_PREVIEW {
-        // Long lines wrap, and every row counts against the preview.
-        hidden += rows.split_off(SOURCE_PREVIEW).len();
+    for line in &made {
+        rows.extend(wrap(line, width, how));
+        // Long lines wrap, and every row counts against the preview. A line that is cut counts as hidden.
+        let is_cut = area.expansion == Expansion::Collapsed && rows.len() > SOURCE_PREVIEW;
+        hidden += usize::from(is_cut);
+    }
+    if area.expansion == Expansion::Collapsed {
+        rows.truncate(SOURCE_PREVIEW);
     }
     if hidden > 0 {
-        rows.extend(more(hidden, EXPANDS, width));
+        rows.extend(more(hidden as u64, EXPANDS, width));
     }
     rows
 }

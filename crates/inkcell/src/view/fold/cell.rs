@@ -190,7 +190,7 @@ fn of_report(report: &CellReport) -> Content {
                 let found = output.rich.iter().find(|item| item.number == *number);
                 items.extend(found.cloned().map(Item::Rich));
             }
-            Part::Mark(mark) => items.push(Item::Mark(mark.to_string())),
+            Part::Mark(mark) => items.push(Item::of_mark(mark)),
         }
     }
     // A cancelled cell needs no traceback: the user who cancelled it knows why it stopped.
@@ -227,5 +227,5 @@ fn before_preview(output: &ModelOutput) -> Option<Item> {
     });
     let left_out = output.counts.total_bytes.checked_sub(bytes).filter(|bytes| *bytes > 0)?;
     let lines = output.counts.total_lines.saturating_sub(feeds + 1);
-    Some(Item::Mark(Mark::Elided { bytes: left_out, lines }.to_string()))
+    Some(Item::of_mark(&Mark::Elided { bytes: left_out, lines }))
 }

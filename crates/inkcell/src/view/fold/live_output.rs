@@ -37,10 +37,21 @@ pub(in crate::view) enum Item {
     Text(Lines),
     /// Lines of an exception.
     Traceback(Lines),
-    /// A remark from inkcell about the output.
-    Mark(String),
+    /// A remark from inkcell about the output, and the number of lines that it stands for.
+    Mark { text: String, lines: u64 },
     /// An item beyond text, such as an image or a JSON value.
     Rich(RichItem),
+}
+
+impl Item {
+    pub(super) fn of_mark(mark: &Mark) -> Item {
+        let lines = match mark {
+            Mark::Elided { lines, .. } => *lines,
+            Mark::Repeated { times } => *times,
+            Mark::InputRequested | Mark::Rich { .. } => 1,
+        };
+        Item::Mark { text: mark.to_string(), lines: lines.max(1) }
+    }
 }
 
 /// Output of a cell, ready for rendering.
@@ -78,7 +89,7 @@ pub(super) fn traceback_items(error: &PyError) -> Vec<Item> {
     let mut items = vec![Item::Traceback(lines)];
     if let Some((hidden, rest)) = rest {
         let mark = format!("[… {hidden} lines elided …]");
-        items.extend([Item::Mark(mark), Item::Traceback(rest)]);
+        items.extend([Item::Mark { text: mark, lines: hidden as u64 }, Item::Traceback(rest)]);
     }
     items
 }
@@ -132,7 +143,7 @@ impl LiveOutput {
         let mut items = Vec::new();
         if self.forgotten_bytes > 0 || self.forgotten_lines > 0 {
             let mark = Mark::Elided { bytes: self.forgotten_bytes, lines: self.forgotten_lines };
-            items.push(Item::Mark(mark.to_string()));
+            items.push(Item::of_mark(&mark));
         }
         items.extend(self.pieces.iter().map(|piece| piece.item.clone()));
         for pending in self.cleaners.iter().map(Cleaner::pending).filter(|text| !text.is_empty()) {
@@ -184,7 +195,7 @@ impl LiveOutput {
 
     fn mark(&mut self, mark: String) {
         self.flush();
-        self.add(None, Item::Mark(mark));
+        self.add(None, Item::Mark { text: mark, lines: 1 });
     }
 
     /// Shows the prompt only. A user may still answer; if the code gets no answer, the report says so.

@@ -1,11 +1,11 @@
-//! Pictures on a terminal: drawn by the terminal, drawn with half blocks, or only named (B:T-17).
+//! Pictures on a terminal: drawn by the terminal, drawn with characters, or only named (B:T-17).
 //!
 //! Owns the way in: a [`Gallery`] knows the abilities of the terminal and renders each picture once.
 //! Programs make the pictures, so nothing in them is trusted: a file that cannot be read whole, within
 //! limits, is not drawn, and the line that names it takes its place. No code here writes to a terminal or
 //! queries one.
 
-mod half_blocks;
+mod blocks;
 mod iterm;
 pub(crate) mod kitty;
 mod palette;
@@ -24,10 +24,13 @@ use crate::view::paint::{Line, Picture, Role};
 use picture::{Drawable, Side};
 
 use protocol::Depth;
-pub(crate) use protocol::{Protocol, Surroundings, protocol};
+pub(crate) use protocol::{Glyphs, Protocol, Surroundings, protocol};
 
 /// Rows that a picture takes at most, unless the caller sets another limit.
 const MAX_ROWS: usize = 24;
+
+/// The same for a picture of characters on a screen that scrolls.
+const TALL_ROWS: usize = 48;
 
 /// Characters of a MIME type before it is cut.
 const MIME_CHARS: usize = 100;
@@ -57,6 +60,8 @@ impl From<Winsize> for Window {
 /// Renders pictures for one terminal.
 pub(crate) struct Gallery {
     protocol: Protocol,
+    /// The characters of which pictures may consist.
+    glyphs: Glyphs,
     character: Side,
     max_rows: usize,
     /// Whether each picture also gets a rendering as text.
@@ -78,6 +83,7 @@ impl Gallery {
     pub(crate) fn new(protocol: Protocol) -> Gallery {
         Gallery {
             protocol,
+            glyphs: Glyphs::Quadrants,
             character: USUAL_CHARACTER,
             max_rows: MAX_ROWS,
             has_text: false,
@@ -103,6 +109,20 @@ impl Gallery {
         let room = usize::from(rows).saturating_sub(2).min(MAX_ROWS);
         let gallery = self.with_character(character);
         if rows == 0 { gallery } else { gallery.with_rows(room) }
+    }
+
+    /// Sets the characters of which pictures may consist.
+    pub(crate) fn with_glyphs(self, glyphs: Glyphs) -> Gallery {
+        Gallery { glyphs, ..self }
+    }
+
+    /// Lets pictures of characters be taller than the window, for a screen that scrolls over them. Labels in a picture
+    /// can be read only if it is large.
+    pub(crate) fn with_tall_blocks(self) -> Gallery {
+        match self.protocol {
+            Protocol::Blocks(_) => self.with_rows(TALL_ROWS),
+            _ => self,
+        }
     }
 
     /// Sets the most rows of a picture. The least is 1.
@@ -151,20 +171,22 @@ impl Gallery {
     fn draw(&self, mime: &str, data: &[u8], width: usize) -> Option<Vec<Line>> {
         let picture = Drawable::read(mime, data)?;
         let character = match self.protocol {
-            Protocol::HalfBlocks(_) => half_blocks::CHARACTER,
+            Protocol::Blocks(_) => blocks::CHARACTER,
             _ => self.character,
         };
         let extent = picture.side().extent(character, width.max(1), self.max_rows);
         let bytes = match self.protocol {
             Protocol::None => return None,
-            Protocol::HalfBlocks(depth) => return Some(half_blocks::rows(&picture, extent, depth)),
+            Protocol::Blocks(depth) => {
+                return Some(blocks::rows(&picture, extent, (depth, self.glyphs)));
+            }
             Protocol::Kitty => kitty::bytes(&picture.png(extent.pixels(character))?, extent),
             Protocol::Iterm => iterm::bytes(&picture.file(extent.pixels(character))?, extent),
             Protocol::Sixel => sixel::bytes(&picture.scaled(extent.pixels(character))),
         };
         let drawn = Picture::new(extent.columns, extent.rows, bytes.into());
         let drawn = match self.has_text {
-            true => drawn.or_text(half_blocks::rows(&picture, extent, Depth::True)),
+            true => drawn.or_text(blocks::rows(&picture, extent, (Depth::True, self.glyphs))),
             false => drawn,
         };
         let mut rows = vec![Line::default(); extent.rows];

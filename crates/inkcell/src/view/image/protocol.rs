@@ -12,8 +12,8 @@ pub(crate) enum Protocol {
     Iterm,
     /// Bands of six rows of pixels, from DEC terminals.
     Sixel,
-    /// Two pixels in each character, as colours of text.
-    HalfBlocks(Depth),
+    /// Characters in the shape of blocks, in the colours of the picture.
+    Blocks(Depth),
     None,
 }
 
@@ -25,6 +25,30 @@ pub(crate) enum Depth {
     Indexed,
 }
 
+/// The characters that a terminal shows in the shape of blocks. Each set has those of the sets before it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Glyphs {
+    /// Halves and quarters, which every font has.
+    Quadrants,
+    /// Sixths, of Unicode 13.
+    Sextants,
+    /// Eighths, of Unicode 16.
+    Octants,
+}
+
+impl Glyphs {
+    /// The set for a setting. `auto` uses a finer set only in a terminal that is known to draw it by itself, whatever
+    /// the font.
+    pub(crate) fn of(word: &str, about: &Surroundings) -> Glyphs {
+        match word {
+            "quadrants" => Glyphs::Quadrants,
+            "sextants" => Glyphs::Sextants,
+            "octants" => Glyphs::Octants,
+            _ => about.glyphs(),
+        }
+    }
+}
+
 /// The variables of a terminal, each with its value.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Surroundings {
@@ -33,6 +57,7 @@ pub(crate) struct Surroundings {
     lc_terminal: String,
     colorterm: String,
     konsole_version: String,
+    vte_version: String,
     has_kitty_window: bool,
     has_wezterm_pane: bool,
     has_ghostty: bool,
@@ -50,6 +75,7 @@ impl Surroundings {
             lc_terminal: value("LC_TERMINAL"),
             colorterm: value("COLORTERM"),
             konsole_version: value("KONSOLE_VERSION"),
+            vte_version: value("VTE_VERSION"),
             has_kitty_window: is_set("KITTY_WINDOW_ID"),
             has_wezterm_pane: is_set("WEZTERM_PANE") || is_set("WEZTERM_EXECUTABLE"),
             has_ghostty: is_set("GHOSTTY_RESOURCES_DIR"),
@@ -57,15 +83,37 @@ impl Surroundings {
         }
     }
 
-    fn half_blocks(&self) -> Protocol {
+    fn blocks(&self) -> Protocol {
         let is_true = matches!(self.colorterm.as_str(), "truecolor" | "24bit")
             || self.term.ends_with("-direct")
             || ["foot", "kitty", "ghostty"].iter().any(|name| self.term.contains(name));
         let is_indexed = self.term.contains("256color");
         match (is_true, is_indexed) {
-            (true, _) => Protocol::HalfBlocks(Depth::True),
-            (false, true) => Protocol::HalfBlocks(Depth::Indexed),
+            (true, _) => Protocol::Blocks(Depth::True),
+            (false, true) => Protocol::Blocks(Depth::Indexed),
             (false, false) => Protocol::None,
+        }
+    }
+
+    fn is_behind_multiplexer(&self) -> bool {
+        self.is_multiplexed || ["tmux", "screen"].iter().any(|name| self.term.starts_with(name))
+    }
+
+    /// The finest characters that the terminal is known to draw. What a multiplexer shows depends on a terminal that
+    /// is not known.
+    fn glyphs(&self) -> Glyphs {
+        let is_ghostty = self.has_ghostty || self.term.contains("ghostty");
+        let is_kitty = self.has_kitty_window || self.term.contains("kitty");
+        let is_wezterm = self.has_wezterm_pane || self.term_program == "WezTerm";
+        // The library of GNOME's terminal and its relatives, with its version as one number: 0.64 and later.
+        let is_vte = self.vte_version.parse().is_ok_and(|version: u32| version >= 6400);
+        match () {
+            () if self.is_behind_multiplexer() => Glyphs::Quadrants,
+            () if is_ghostty => Glyphs::Octants,
+            () if is_kitty || is_wezterm || is_vte || self.term.starts_with("foot") => {
+                Glyphs::Sextants
+            }
+            () => Glyphs::Quadrants,
         }
     }
 
@@ -91,14 +139,13 @@ impl Surroundings {
 /// Chooses the protocol. Only text is sure to get through a multiplexer.
 pub(crate) fn protocol(about: &Surroundings) -> Protocol {
     let is_dumb = about.term.is_empty() || about.term == "dumb";
-    let is_multiplexer = ["tmux", "screen"].iter().any(|name| about.term.starts_with(name));
     if is_dumb {
         return Protocol::None;
     }
-    if about.is_multiplexed || is_multiplexer {
-        return about.half_blocks();
+    if about.is_behind_multiplexer() {
+        return about.blocks();
     }
-    about.named().unwrap_or_else(|| about.half_blocks())
+    about.named().unwrap_or_else(|| about.blocks())
 }
 
 #[cfg(test)]
@@ -115,7 +162,7 @@ mod tests {
     /// B:T-17
     #[test]
     fn terminals_are_known_by_what_they_set() {
-        let half = Protocol::HalfBlocks;
+        let half = Protocol::Blocks;
         let table: [(&[(&str, &str)], Protocol); 18] = [
             (&[], Protocol::None),
             (&[("TERM", "dumb"), ("COLORTERM", "truecolor")], Protocol::None),
@@ -141,6 +188,29 @@ mod tests {
         ];
         for (variables, wanted) in table {
             assert_eq!(protocol(&about(variables)), wanted, "{variables:?}");
+        }
+    }
+
+    /// Issue 24, 12: finer characters only where they are known to work, or where the user says so.
+    #[test]
+    fn characters_are_chosen_with_care() {
+        use Glyphs::{Octants, Quadrants, Sextants};
+        let xterm = ("TERM", "xterm-256color");
+        let table: [(&str, &[(&str, &str)], Glyphs); 11] = [
+            ("auto", &[xterm], Quadrants),
+            ("auto", &[xterm, ("TERM_PROGRAM", "vscode")], Quadrants),
+            ("auto", &[xterm, ("VTE_VERSION", "6200")], Quadrants),
+            ("auto", &[xterm, ("VTE_VERSION", "7600")], Sextants),
+            ("auto", &[xterm, ("VTE_VERSION", "7600"), ("TMUX", "/tmp/x")], Quadrants),
+            ("auto", &[("TERM", "tmux-256color"), ("KITTY_WINDOW_ID", "1")], Quadrants),
+            ("auto", &[("TERM", "xterm-kitty")], Sextants),
+            ("auto", &[("TERM", "xterm-ghostty")], Octants),
+            ("octants", &[xterm, ("TMUX", "/tmp/x")], Octants),
+            ("sextants", &[xterm], Sextants),
+            ("quadrants", &[("TERM", "xterm-ghostty")], Quadrants),
+        ];
+        for (word, variables, wanted) in table {
+            assert_eq!(Glyphs::of(word, &about(variables)), wanted, "{word} {variables:?}");
         }
     }
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::protocol::Depth;
 use super::*;
-use crate::view::paint::{Frame, ansi};
+use crate::view::paint::{Frame, ansi, columns};
 
 fn painted(wide: u32, high: u32, colour: impl Fn(u32, u32) -> [u8; 3]) -> Raster {
     let colour = &colour;
@@ -206,28 +206,55 @@ fn sixels_are_the_picture() {
     assert_eq!((wide.columns(), wide.rows()), (20, 4));
 }
 
-/// B:T-17: half blocks, read on a screen, have the colours of the picture.
+/// B:T-17: characters, read on a screen, have the colours of the picture where these are at most two in a character.
 #[test]
-fn half_blocks_have_the_colours_of_the_picture() {
-    let pixels = chart(12, 8);
-    let rows = Gallery::new(Protocol::HalfBlocks(Depth::True))
-        .rows("image/png", &png(&pixels), 80)
-        .unwrap();
+fn characters_have_the_colours_of_the_picture() {
+    let field = |x: u32, y: u32| match (x < 6, y < 8) {
+        (true, true) => [255, 0, 0],
+        (false, true) => [0, 128, 0],
+        (true, false) => [0, 0, 255],
+        (false, false) => [250, 250, 250],
+    };
+    let pixels = painted(12, 16, field);
+    let rows =
+        Gallery::new(Protocol::Blocks(Depth::True)).rows("image/png", &png(&pixels), 80).unwrap();
     assert_eq!(rows.len(), 4);
     let mut screen = vt100::Parser::default();
     screen.process(ansi(&Frame { lines: rows }).replace('\n', "\r\n").as_bytes());
-    let places = (0..8).flat_map(|y| (0..12).map(move |x| (x, y)));
-    for ((x, y), [red, green, blue, _]) in places.zip(pixels.pixels()) {
-        let (row, column) = (u16::try_from(y / 2).unwrap(), u16::try_from(x).unwrap());
-        let cell = screen.screen().cell(row, column).unwrap();
-        let seen = if y % 2 == 0 { cell.fgcolor() } else { cell.bgcolor() };
-        assert_eq!(seen, vt100::Color::Rgb(red, green, blue), "{x},{y}");
+    for (x, y) in (0..4).flat_map(|y| (0..6).map(move |x| (x, y))) {
+        let cell = screen.screen().cell(y, x).unwrap();
+        let [red, green, blue] = field(u32::from(x) * 2, u32::from(y) * 4);
+        let wanted = vt100::Color::Rgb(red, green, blue);
+        assert_eq!((cell.contents(), cell.bgcolor()), (" ", wanted), "{x},{y}");
     }
-    let narrow = Gallery::new(Protocol::HalfBlocks(Depth::Indexed))
+    let narrow = Gallery::new(Protocol::Blocks(Depth::Indexed))
         .rows("image/png", &png(&photograph(500, 300)), 30)
         .unwrap();
     assert_eq!(narrow.len(), 9);
-    assert!(narrow.iter().all(|row| row.text() == "▀".repeat(30)));
+    assert!(narrow.iter().all(|row| columns(&row.text()) == 30));
+}
+
+/// Finer characters come closer to a picture: the same room shows more of it.
+#[test]
+fn finer_characters_come_closer() {
+    // Lines that are thinner than a character, as the labels of a plot have them.
+    let lines = painted(120, 120, |x, y| if (x * 3 + y) % 7 < 2 { [0; 3] } else { [255; 3] });
+    let shapes = |glyphs| {
+        let gallery = Gallery::new(Protocol::Blocks(Depth::True)).with_glyphs(glyphs);
+        let rows = gallery.rows("image/png", &png(&lines), 60).unwrap();
+        let text: String = rows.iter().map(Line::text).collect();
+        text.chars().collect::<std::collections::BTreeSet<char>>()
+    };
+    let in_range = |found: &std::collections::BTreeSet<char>, from, to| {
+        found.iter().filter(|c| (from..=to).contains(*c)).count()
+    };
+    let quadrants = shapes(Glyphs::Quadrants);
+    assert!(quadrants.iter().all(|c| *c == ' ' || ('\u{2580}'..='\u{259f}').contains(c)));
+    let sextants = shapes(Glyphs::Sextants);
+    assert!(in_range(&sextants, '\u{1fb00}', '\u{1fb3b}') > 3, "{sextants:?}");
+    assert_eq!(in_range(&sextants, '\u{1cd00}', '\u{1cde5}'), 0);
+    let octants = shapes(Glyphs::Octants);
+    assert!(in_range(&octants, '\u{1cd00}', '\u{1cde5}') > 3, "{octants:?}");
 }
 
 #[test]
@@ -241,7 +268,7 @@ fn the_nearest_of_256_colours_is_found() {
         ([10, 10, 10], 232),
     ];
     for (colour, wanted) in table {
-        assert_eq!(half_blocks::nearest(colour), wanted, "{colour:?}");
+        assert_eq!(blocks::nearest(colour), wanted, "{colour:?}");
     }
 }
 
@@ -250,13 +277,13 @@ fn the_nearest_of_256_colours_is_found() {
 fn what_is_seen_through_is_paper() {
     let clear = Raster::new(2, 2, PixelLayout::Rgba, vec![0; 16]).unwrap();
     let rows =
-        Gallery::new(Protocol::HalfBlocks(Depth::True)).rows("image/png", &png(&clear), 9).unwrap();
+        Gallery::new(Protocol::Blocks(Depth::True)).rows("image/png", &png(&clear), 9).unwrap();
     let white = crate::view::paint::Paint::True(255, 255, 255);
-    assert_eq!(rows[0].spans()[0].role(), Role::Pixels { upper: white, lower: white });
+    assert_eq!(rows[0].spans()[0].role(), Role::Pixels { front: white, back: white });
 }
 
 const PROTOCOLS: [Protocol; 4] =
-    [Protocol::Kitty, Protocol::Iterm, Protocol::Sixel, Protocol::HalfBlocks(Depth::True)];
+    [Protocol::Kitty, Protocol::Iterm, Protocol::Sixel, Protocol::Blocks(Depth::True)];
 
 fn refused(mime: &str, data: Vec<u8>) -> bool {
     let data = Bytes::from(data);

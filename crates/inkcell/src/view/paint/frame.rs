@@ -38,10 +38,10 @@ pub(crate) enum Role {
     Deleted,
     /// A word that a new text alone has.
     Inserted,
-    /// A character that shows two pixels of a picture.
+    /// A character that shows a part of a picture in two colours.
     Pixels {
-        upper: Paint,
-        lower: Paint,
+        front: Paint,
+        back: Paint,
     },
 }
 

@@ -69,8 +69,8 @@ fn look(role: Role) -> Cow<'static, str> {
         Role::Name => "34",
         Role::Code | Role::Number => "36",
         Role::Comment => "90",
-        Role::Pixels { upper, lower } => {
-            return format!("38;{};48;{}", colour(upper), colour(lower)).into();
+        Role::Pixels { front, back } => {
+            return format!("38;{};48;{}", colour(front), colour(back)).into();
         }
     };
     look.into()

@@ -171,7 +171,7 @@ fn a_file_is_read_again_when_it_is_another_one() {
     assert_eq!(reading.by, By::Others);
     assert!(document.look().ok().unwrap().is_none());
     std::fs::remove_file(desk.name()).unwrap();
-    assert!(document.look().is_err_and(|why| why.contains("gone")));
+    assert!(document.look().is_err_and(|why| why.contains("deleted")));
     assert!(document.look().ok().unwrap().is_none(), "it is said once");
     std::fs::write(desk.name(), "{ no notebook").unwrap();
     assert!(document.look().is_err());

@@ -2,9 +2,10 @@
 
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
-use ratatui_core::style::Modifier;
+use ratatui_core::style::{Color, Modifier};
 
 use super::*;
+use crate::term::screen::Ground;
 
 /// A notebook with every kind of content.
 fn rich() -> Model {
@@ -65,7 +66,7 @@ fn frames_of_other_modes() {
     let editing = frame(&mut model, 80, 16);
     model.mode = Mode::Browse;
     press(&mut model, "?");
-    let help = frame(&mut model, 80, 50);
+    let help = frame(&mut model, 80, 70);
     insta::with_settings!({prepend_module_to_snapshot => false, snapshot_path => "../snapshots"}, {
         insta::assert_snapshot!("tui_editing", editing);
         insta::assert_snapshot!("tui_help", help);
@@ -94,10 +95,10 @@ fn more_is_shown_when_it_is_asked_for() {
     press(&mut model, "j");
     let shown = frame(&mut model, 80, 60);
     assert!(shown.contains("… 20 more lines (ctrl+o to expand)") && !shown.contains("line 3\n"));
-    for keys in ["o", "oO"] {
+    for keys in ["O", "OE"] {
         press(&mut model, keys);
         assert!(frame(&mut model, 80, 60).contains("line 3\n"));
-        press(&mut model, "O");
+        press(&mut model, "E");
     }
 }
 
@@ -118,7 +119,7 @@ fn a_frame_makes_only_what_it_shows() {
     press(&mut model, "G");
     assert!(frame(&mut model, 80, 24).contains("x = 9999"));
     assert!(model.renders() <= 2 * first + 2, "{} cells", model.renders());
-    press(&mut model, "g");
+    press(&mut model, "gg");
     frame(&mut model, 80, 24);
     assert!(model.renders() <= 2 * first + 2, "{} cells", model.renders());
     frame(&mut model, 60, 24);
@@ -151,7 +152,7 @@ fn nothing_in_a_notebook_commands_the_terminal() {
         assert_eq!(shown.chars().find(is_bad), None, "{shown:?}");
     };
     check(&mut model);
-    press(&mut model, "O");
+    press(&mut model, "E");
     check(&mut model);
     press(&mut model, "\n");
     model.update(Input::Paste(evil.to_owned()));
@@ -209,20 +210,51 @@ fn the_selection_is_seen_at_every_size() {
     }
 }
 
-/// A long name hides neither the position nor running code.
+/// A long name hides neither the position nor a busy kernel.
 #[test]
 fn a_long_name_hides_nothing() {
     for (name, width, wanted) in [
-        ("a.ipynb", 40, " a.ipynb  1/4 cells"),
-        ("a.ipynb", 20, " a.ipynb  1/4 cells"),
-        ("a-name-that-is-long.ipynb", 20, " a-name-…  1/4 cells"),
-        ("長い名前のノート.ipynb", 20, " 長い名…  1/4 cells"),
+        ("a.ipynb", 40, " a.ipynb  #0 · 4 cells        no kernel"),
+        ("a.ipynb", 22, " a.ipynb  #0 · 4 cells"),
+        ("a-name-that-is-long.ipynb", 20, " a-na…  #0 · 4 cells"),
+        ("長い名前のノート.ipynb", 20, " 長い…  #0 · 4 cells"),
         ("a-name-that-is-long.ipynb", 8, " a-na… …"),
     ] {
         let mut model = rich();
         model.name = name.to_owned();
         let shown = frame(&mut model, width, 10);
         assert_eq!(shown.lines().next(), Some(wanted), "{width}");
+    }
+    let mut model = rich();
+    model.name = "a-name-that-is-long.ipynb".to_owned();
+    model.kernel.state = KernelState::Busy;
+    assert_eq!(frame(&mut model, 24, 10).lines().next(), Some(" a-na…  #0 · 4 cells  ●"));
+}
+
+/// Issue 24, 12: code has a ground of its own, and text on it has a colour that can be read there. Without a ground, a
+/// line stands beside the code.
+#[test]
+fn code_stands_on_a_ground() {
+    let ground_of = |ground, colour| {
+        let mut model = rich();
+        model.ground = ground;
+        let mut buffer = Buffer::empty(Rect::new(0, 0, 60, 30));
+        model.draw(&mut buffer, colour);
+        let row = (0..30).find(|y| buffer[(9, *y)].symbol() == "f").unwrap();
+        let cell = |x, y| (buffer[(x, y)].bg, buffer[(x, y)].fg);
+        let output = cell(20, row + 2);
+        assert_eq!(output.0, Color::Reset, "outputs stand on the ground of the screen");
+        assert_eq!(cell(2, row).0, Color::Reset);
+        (cell(9, row), cell(59, row), buffer[(8, row)].symbol().to_owned())
+    };
+    let (code, end, before) = ground_of(Ground::Dark, Colour::On);
+    assert_eq!((code.0, end.0, before.as_str()), (Color::Indexed(235), Color::Indexed(235), " "));
+    assert_eq!(code.1, Color::Indexed(176));
+    let (code, _, _) = ground_of(Ground::Light, Colour::On);
+    assert_eq!(code, (Color::Indexed(255), Color::Indexed(90)));
+    for (ground, colour) in [(Ground::None, Colour::On), (Ground::Dark, Colour::Off)] {
+        let (code, _, before) = ground_of(ground, colour);
+        assert_eq!((code.0, before.as_str()), (Color::Reset, "│"));
     }
 }
 

@@ -133,9 +133,10 @@ fn what_somebody_else_runs_is_seen() {
     model.update(Input::Time(Duration::from_secs(3)));
     model.update(wrote(0, "counting: 1\n"));
     let shown = frame(&mut model, 60, 20);
-    assert!(shown.contains("[*] ● 3.0s"), "{shown}");
+    assert!(shown.contains("[*] ●│"), "{shown}");
+    assert!(shown.contains("#2 cccc  3.0s"), "{shown}");
     assert!(shown.contains("counting: 1"), "{shown}");
-    assert!(shown.contains("running 1/2"), "{shown}");
+    assert!(shown.contains("busy 3.0s, 1/2"), "{shown}");
     let mut moved = serde_json::json!({
         "cell_type": "code", "id": "cccc", "metadata": {}, "source": "print(x)",
         "outputs": [], "execution_count": null
@@ -152,7 +153,7 @@ fn what_somebody_else_runs_is_seen() {
     moved["execution_count"] = 1.into();
     told(&mut model, of_cells(&[moved]), By::Others);
     let shown = frame(&mut model, 60, 20);
-    assert!(shown.contains("[1] ✓ 1.5s"), "{shown}");
+    assert!(shown.contains("[1] ✓│") && shown.contains("#0 cccc  1.5s"), "{shown}");
     assert!(shown.contains("from the file") && !shown.contains("counting"), "{shown}");
 }
 
@@ -189,7 +190,7 @@ fn after(model: &mut Model, seconds: u64) {
 #[test]
 fn a_run_that_is_over_is_not_shown_for_the_file() {
     let mut model = model_of(third(None, None));
-    press(&mut model, "o");
+    press(&mut model, "O");
     ran(&mut model, "from the run\n");
     assert!(frame(&mut model, 60, 20).contains("from the run"), "it may be on its way to the file");
     after(&mut model, 5);
@@ -201,7 +202,7 @@ fn a_run_that_is_over_is_not_shown_for_the_file() {
     ran(&mut model, "from the run\n");
     after(&mut model, 5);
     let shown = frame(&mut model, 60, 20);
-    assert!(shown.contains("from the file") && shown.contains("[1] ✓ 1.5s"), "{shown}");
+    assert!(shown.contains("from the file") && shown.contains("[1] ✓│"), "{shown}");
 }
 
 /// The outputs of a run disappear when another program cleans the file or restores an older copy, even one with the
@@ -210,7 +211,7 @@ fn a_run_that_is_over_is_not_shown_for_the_file() {
 fn an_older_copy_of_the_file_is_shown() {
     for (count, text) in [(None, None), (Some(1), Some("older\n")), (Some(1), None)] {
         let mut model = model_of(third(None, None));
-        press(&mut model, "o");
+        press(&mut model, "O");
         ran(&mut model, "from the run\n");
         told(&mut model, third(Some(1), Some("from the run\n")), By::Others);
         let page = Page { first_line: 1, total_lines: 9000, text: "all of it\n".to_owned() };
@@ -230,7 +231,7 @@ fn an_older_copy_of_the_file_is_shown() {
 #[test]
 fn outputs_that_could_not_be_written_stay() {
     let mut model = model_of(third(None, None));
-    press(&mut model, "x");
+    press(&mut model, RUN);
     ran(&mut model, "from the run\n");
     after(&mut model, 5);
     model.update(Input::RunOver(RunEnd::Unsaved("the outputs were not saved: no room".to_owned())));
@@ -245,7 +246,7 @@ fn outputs_that_could_not_be_written_stay() {
 #[test]
 fn a_run_that_could_not_begin_leaves_no_output_unsaved() {
     let mut model = model_of(third(None, None));
-    press(&mut model, "x");
+    press(&mut model, RUN);
     ran(&mut model, "from the run\n");
     model.update(Input::RunOver(RunEnd::Failed("no Python here".to_owned())));
     after(&mut model, 5);
@@ -262,19 +263,123 @@ fn a_session_that_is_gone_runs_nothing() {
     assert!(frame(&mut model, 60, 20).contains("from the run"));
     model.update(Input::Unwatched);
     let shown = frame(&mut model, 60, 20);
-    assert!(shown.contains("the session is gone") && shown.contains("[7]"), "{shown}");
+    assert!(shown.contains("the session ended") && shown.contains("[7]"), "{shown}");
     assert!(shown.contains("from the file") && !shown.contains("from the run"), "{shown}");
+}
+
+/// Issue 24, 12: when a run stops, the user reads where and why, and sees the end of that cell.
+#[test]
+fn a_stopped_run_goes_to_its_cell() {
+    let source: Vec<String> = (0..30).map(|at| format!("x{at} = {at}")).collect();
+    let error = serde_json::json!({"output_type": "error", "ename": "ValueError", "evalue": "no",
+        "traceback": ["ValueError: no"]});
+    let failed = serde_json::json!({"cell_type": "code", "id": "cccc", "metadata": {},
+        "execution_count": 1, "source": source.join("\n"), "outputs": [error]});
+    let plain = |id: &str| {
+        serde_json::json!({"cell_type": "code", "id": id, "metadata": {}, "outputs": [],
+            "execution_count": null, "source": "x = 1"})
+    };
+    let cells = [plain("aaaa"), plain("bbbb"), failed, plain("dddd")];
+    let stop = || Stop {
+        cell: 1,
+        id: Some("cccc".to_owned()),
+        said: words::notebook_screen::stopped("cell 2 (cccc)", "ValueError: no", (4, 1)),
+    };
+    let mut model = model_of(of_cells(&cells));
+    press(&mut model, "TE");
+    frame(&mut model, 60, 12);
+    model.update(Input::RunOver(RunEnd::Stopped(stop())));
+    assert_eq!(model.cursor, 2, "by its id, since cells may have moved");
+    let shown = frame(&mut model, 60, 12);
+    let said = "stopped at cell 2 (cccc): ValueError: no; 1 cell did not";
+    assert!(shown.contains(said) && shown.contains("    ValueError: no"), "{shown}");
+    // It stays there when the file is read once more.
+    told(&mut model, of_cells(&cells), By::Others);
+    assert!(frame(&mut model, 60, 12).contains("    ValueError: no"));
+    // The selection of a user who types stays.
+    let mut model = model_of(of_cells(&cells));
+    press(&mut model, "T\n");
+    model.update(Input::RunOver(RunEnd::Stopped(stop())));
+    assert_eq!(model.cursor, 0);
+    assert!(frame(&mut model, 80, 20).contains("stopped at cell 2"));
 }
 
 /// A refused run leaves no cell waiting.
 #[test]
 fn a_run_that_never_began_is_told() {
     let mut model = three();
-    press(&mut model, "A");
-    assert!(frame(&mut model, 60, 20).contains("waiting"));
+    press(&mut model, "T");
+    assert!(frame(&mut model, 60, 20).contains("queued"));
     model.update(Input::RunOver(RunEnd::Failed("no Python here".to_owned())));
     let shown = frame(&mut model, 60, 20);
-    assert!(!shown.contains("waiting") && shown.contains("no Python here"), "{shown}");
+    assert!(!shown.contains("queued") && shown.contains("no Python here"), "{shown}");
+}
+
+/// Issue 24, 12: the header tells the state of the kernel, how long its cell has been running, and what waits.
+#[test]
+fn the_header_tells_the_kernel() {
+    let header = |model: &mut Model| {
+        let shown = frame(model, 80, 12);
+        shown.lines().next().unwrap().trim_end().rsplit("  ").next().unwrap().to_owned()
+    };
+    let mut model = three();
+    assert_eq!(header(&mut model), "no kernel");
+    press(&mut model, RUN);
+    assert_eq!(header(&mut model), "starting");
+    model.update(began("aaaa", 0, 0));
+    after(&mut model, 5);
+    assert_eq!(header(&mut model), "busy 5.0s, 1/2");
+    let kernel = |state, elapsed, waiting| {
+        Input::Kernel(KernelNow {
+            state,
+            elapsed: Option::map(elapsed, Duration::from_secs),
+            waiting,
+        })
+    };
+    model.update(kernel(KernelState::Busy, Some(7), 2));
+    assert_eq!(header(&mut model), "busy 7.0s, 1/2, 2 queued");
+    model.update(ended(0, State::Done));
+    model.update(Input::RunOver(RunEnd::Well));
+    model.update(kernel(KernelState::Idle, None, 0));
+    assert_eq!(header(&mut model), "idle");
+    // Code without a cell of this notebook keeps the kernel busy too.
+    model.update(kernel(KernelState::Busy, Some(3), 0));
+    assert_eq!(header(&mut model), "busy 3.0s");
+    model.update(kernel(KernelState::Dead, None, 0));
+    assert_eq!(header(&mut model), "kernel died");
+    model.update(Input::Unwatched);
+    assert_eq!(header(&mut model), "no kernel");
+}
+
+/// Issue 24, 12: the gutter tells the state of each cell, and the label says why a cell is stale.
+#[test]
+fn the_gutter_tells_what_is_stale() {
+    let code = |id: &str, count: Option<u64>| {
+        serde_json::json!({"cell_type": "code", "id": id, "metadata": {}, "outputs": [],
+            "execution_count": count, "source": format!("run_{id}()")})
+    };
+    let counts = [("aaaa", Some(1)), ("bbbb", Some(2)), ("cccc", Some(3)), ("dddd", None)];
+    let mut model = model_of(of_cells(&counts.map(|(id, count)| code(id, count))));
+    let because = Because::Name { name: "x".to_owned(), cell: Some(0) };
+    let marks = vec![
+        Some(Freshness::Fresh),
+        Some(Freshness::Stale(because)),
+        Some(Freshness::Failed),
+        Some(Freshness::NeverRun),
+    ];
+    let version = model.version;
+    model.update(Input::Marked { version: Version::of(b"another"), marks: marks.clone() });
+    assert!(!frame(&mut model, 60, 20).contains('✓'), "marks of another version");
+    model.update(Input::Marked { version, marks });
+    let shown = frame(&mut model, 60, 20);
+    for wanted in ["[1] ✓│run_aaaa", "[2] ~│run_bbbb", "[3] ✗│run_cccc", "[ ]  │run_dddd"]
+    {
+        assert!(shown.contains(wanted), "{wanted}: {shown}");
+    }
+    assert!(shown.contains("#1 bbbb  stale: x of cell 0"), "{shown}");
+    press(&mut model, "T");
+    assert!(frame(&mut model, 60, 20).contains("[1] ○│run_aaaa"));
+    assert!(frame(&mut model, 30, 30).contains("[1] ○ #0 aaaa  queued"));
 }
 
 /// Events without a matching cell are ignored.

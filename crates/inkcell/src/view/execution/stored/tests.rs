@@ -43,7 +43,7 @@ fn a_source_is_previewed_by_six_lines() {
         assert_eq!(texts(&rows), ["(empty cell)"]);
     }
     let long = source_rows(&"x".repeat(100), Language::Other, area(10, Expansion::Collapsed));
-    assert_eq!(texts(&long)[6..].concat(), "… 4 morelines(ctrl+o toexpand)");
+    assert_eq!(texts(&long)[6..].concat(), "… 1 moreline(ctrl+o toexpand)");
 }
 
 /// B:T-11
@@ -91,6 +91,8 @@ fn of_a_long_output_the_end_is_shown() {
     let (rows, _) = shown(&stream, Expansion::Collapsed);
     assert_eq!(rows.last().unwrap(), "  end");
     assert!(rows.len() <= 12, "{rows:?}");
+    // Issue 24, 12: the lines that are not even kept count too.
+    assert_eq!(rows[0], "… 99991 more lines (ctrl+o to expand)");
     let (rows, _) = shown(&stream, Expansion::Expanded);
     assert!(rows[0].contains("97"), "says how much is left out: {:?}", rows[0]);
 }
