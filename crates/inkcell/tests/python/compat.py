@@ -276,7 +276,7 @@ async def running():
         late = text(await refused(session, "python", {"code": deaf, "timeout": 1}))
         assert sentence in late and "ignored the interrupt" in late, late
         gone = text(await refused(session, "python", {"code": "x"}))
-        assert "NameError" in gone and "the kernel is a new one" in gone, gone
+        assert "NameError" in gone and "the kernel is new" in gone, gone
 
         same(await said(session, "bash", {"command": "echo hello"}), "hello")
         same(await said(session, "bash", {"command": "true"}), "(no output)")
