@@ -10,7 +10,7 @@ use inkcell_kernel::{CodeNames, Question};
 use serde::Deserialize;
 
 use super::NotebookRun;
-use super::missing::{Wanted, found_above, wanted};
+use super::missing::{Takes, found_above, wanted};
 use crate::call::{Hindrance, Record};
 use crate::error::EngineError;
 use crate::session::{AskEnd, CellEnd, RunEnd, RunOutcome, Session, Turn};
@@ -85,7 +85,7 @@ async fn start(
 /// kernel ran those cells.
 async fn must_have_run(run: &mut NotebookRun, session: &Session) -> Result<(), EngineError> {
     let planned = with_names(session, run.planned_sources()).await;
-    let (absent, taken) = (wanted(&planned, Wanted::Absent), wanted(&planned, Wanted::Taken));
+    let (absent, taken) = (wanted(&planned, Takes::Absent), wanted(&planned, Takes::Any));
     let users = absent.iter().chain(&taken).map(|(user, _)| *user);
     let Some(last) = users.max() else { return Ok(()) };
     let others = with_names(session, run.other_sources(last).await).await;

@@ -12,26 +12,26 @@ use crate::error::MissingName;
 
 /// Which names of the cells of a run are meant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Wanted {
+pub(super) enum Takes {
     /// Those that the kernel does not hold.
     Absent,
     /// All that a cell takes from before it.
-    Taken,
+    Any,
 }
 
 /// Names that no earlier cell of the run makes, each with the position of the cell that needs it. `planned` holds the
 /// cells of the run in order, with their names if they are known.
-pub(super) fn wanted(planned: &[(usize, Option<CodeNames>)], which: Wanted) -> Vec<(usize, &Name)> {
+pub(super) fn wanted(planned: &[(usize, Option<CodeNames>)], which: Takes) -> Vec<(usize, &Name)> {
     let mut made: HashSet<&Name> = HashSet::new();
     let mut wanted = Vec::new();
     for (user, names) in planned {
         // Such a cell may make every name that a later one needs.
         let Some(names) = names else { break };
         let meant = match which {
-            Wanted::Absent => &names.absent,
-            Wanted::Taken => &names.uses,
+            Takes::Absent => &names.absent,
+            Takes::Any => &names.uses,
         };
-        let is_own = |name: &Name| which == Wanted::Taken && names.own.contains(name);
+        let is_own = |name: &Name| which == Takes::Any && names.own.contains(name);
         let is_meant = |name: &&Name| !made.contains(*name) && !is_own(name);
         wanted.extend(meant.iter().filter(is_meant).map(|name| (*user, name)));
         made.extend(&names.makes);
@@ -113,7 +113,7 @@ mod tests {
         ];
         for (planned, others, missing) in table {
             let planned_cells = cells(planned);
-            let found = found_above(&wanted(&planned_cells, Wanted::Absent), &cells(others));
+            let found = found_above(&wanted(&planned_cells, Takes::Absent), &cells(others));
             let found: Vec<(&str, usize, usize)> =
                 found.iter().map(|one| (one.name.as_str(), one.maker, one.user)).collect();
             assert_eq!(found, *missing, "{planned:?} {others:?}");

@@ -294,7 +294,7 @@ fn what_is_set_reaches_the_engine() {
         let limits = (output.max_bytes, output.cut_bytes, output.display_bytes);
         assert_eq!(limits, (1000, 300, 1000));
         assert_eq!((output.line_bytes, output.rich.images.max_bytes), (Some(100), 5000));
-        assert_eq!((config.call_bytes, config.keep_results), (3330, Duration::from_secs(4)));
+        assert_eq!((config.call_bytes, config.keep_results), (3280, Duration::from_secs(4)));
         let stored = config.artifacts.limits;
         assert_eq!((stored.session_bytes, stored.total_bytes), (1, 2));
         assert_eq!(stored.max_age, Duration::from_secs(3));

@@ -357,11 +357,11 @@ fn a_call_is_a_resource_with_subscribers() {
 fn all_of_a_long_exception_can_be_read() {
     let env = env();
     let mut client = client(&env, &[], &[]);
-    let failed = client.call("python", json!({"code": "raise ValueError('x' * 100_000 + 'end')"}));
+    let failed = client.call("python", json!({"code": "raise ValueError('x' * 90_000 + 'end')"}));
     let text = failed.text();
     let id = id_after(&text, "result with id ");
     assert!(text.contains(&format!("result with id {id}/error shows all of it")), "{text:.300}");
-    let given = json!({"id": format!("{id}/error"), "offset": 90_000});
+    let given = json!({"id": format!("{id}/error"), "offset": 80_000});
     let rest = client.ok("result", given).text();
     assert!(rest.contains("xend"), "{rest:.300}");
     let found = client.ok("result", json!({"id": id, "grep": "^ValueError: x"})).text();

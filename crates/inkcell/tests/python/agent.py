@@ -240,7 +240,7 @@ async def fetches_the_rest(session):
     assert "line 44444" in found and "line 44445" not in found, found
     templates = (await session.list_resource_templates()).resource_templates
     forms = [template.uri_template for template in templates]
-    assert forms == ["artifact://{id}", "notebook:{+path}?cell={cell}"], forms
+    assert forms == ["artifact://{id}", "execution://{id}", "notebook:{+path}?cell={cell}"], forms
     cell = (await session.read_resource("notebook:sales.ipynb?cell=load")).contents[0]
     assert "total = 21" in cell.text and cell.mime_type == "text/plain", cell
     listed = {str(resource.uri): resource for resource in (await session.list_resources()).resources}

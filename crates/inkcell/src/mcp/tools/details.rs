@@ -107,7 +107,7 @@ pub(crate) fn add_truncation(desk: &Desk, output: &ModelOutput, details: &mut Ma
     let Ok(found) = desk.engine.artifacts().find_reference(&stored.id, Scope::All) else { return };
     details.insert("fullOutputPath".to_owned(), found.info().path.display().to_string().into());
     if found.info().bytes > MAX_FULL_BYTES {
-        return;
+        return note_left_out(details, "fullOutput");
     }
     let mut text = String::new();
     let read = found.cleaned().pass::<ArtifactError>(&mut |piece| {

@@ -45,7 +45,7 @@ const ALIASES: [Alias; 3] = [("execution", "id"), ("artifact", "id"), ("pattern"
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// Execution id, ID/2 for its second cell, or artifact://ID.
+    /// Execution id, ID/2 for its cell 2, or artifact://ID.
     id: String,
     /// Lines of output: 10-20, 3+4, 50-.
     lines: Option<String>,
@@ -330,7 +330,7 @@ async fn end_of(
     let total = usize::try_from(total).unwrap_or(usize::MAX);
     let end = range.end.unwrap_or(total).min(total).max(range.start);
     let most = end - range.start + 1;
-    // This many lines fit, and so many do not.
+    // Numbers of lines at the end: one that fits, and one that does not.
     let (mut fits, mut too_many) = (0, most + 1);
     let mut tried = most;
     while tried > fits && tried < too_many {

@@ -225,7 +225,11 @@ async fn an_edit_of_many_is_bounded_and_a_refusal_of_all_is_an_error() {
     let many = json!({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5});
     desk.put("many.ipynb", many.to_string());
     for op in ["sub", "rename"] {
-        let given = json!({"path": "many.ipynb", "op": op, "old": "value", "new": "other", "dry_run": true});
+        let mut given = json!({"path": "many.ipynb", "op": op, "old": "value", "new": "other"});
+        given["dry_run"] = true.into();
+        if op == "sub" {
+            given["all"] = true.into();
+        }
         let text = desk.good("notebook_edit", given.clone()).await;
         assert!(text.len() <= 24 << 10 && text.contains("left out"), "{} bytes", text.len());
         let mut small = given;

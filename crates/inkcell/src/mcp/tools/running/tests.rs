@@ -179,7 +179,7 @@ async fn a_long_run_is_told_of_and_fetched() {
     let id = said.split("execution ").nth(1).and_then(|rest| rest.split(']').next()).unwrap();
     let wanted = format!(
         "[still running cell 1 of 1; execution {id}]\n\
-         Next: ask for what is new with result, id: \"{id}\", since: \"0:6\""
+         Next: ask for what is new with result, id: \"{id}\", since: \"0:1:6:0\""
     );
     assert!(said.ends_with(&wanted), "{said}");
     let told = heard.recv().await.unwrap();
