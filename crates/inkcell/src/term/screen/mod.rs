@@ -127,7 +127,8 @@ mod tests {
 
     #[test]
     fn ground_suits_the_terminal() {
-        let table: [(&str, &[(&str, &str)], Ground); 8] = [
+        type Variables = [(&'static str, &'static str)];
+        let table: [(&str, &Variables, Ground); 8] = [
             ("auto", &[], Ground::None),
             ("auto", &[("TERM", "xterm")], Ground::None),
             ("auto", &[("TERM", "xterm-256color")], Ground::Dark),

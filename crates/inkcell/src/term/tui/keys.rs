@@ -186,7 +186,7 @@ pub(super) fn pressed(first: Option<char>, key: KeyEvent) -> KeyMeaning {
         }
     }
     let absent = ABSENT.iter().find(|(press, _)| is(*press, key));
-    absent.map_or(KeyMeaning::Nothing, |(_, instead)| KeyMeaning::Absent(*instead))
+    absent.map_or(KeyMeaning::Nothing, |(_, instead)| KeyMeaning::Absent(instead))
 }
 
 fn is(press: Press, key: KeyEvent) -> bool {

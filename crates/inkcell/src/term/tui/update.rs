@@ -239,7 +239,8 @@ impl Model {
                 return self.run(choice, at..self.cells.len());
             }
             Command::Turn(turn) => {
-                if !self.cells[at].turn(turn) {
+                let has_page = self.cells[at].turn(turn);
+                if !has_page {
                     self.hint(words::notebook_screen::NO_PAGE.to_owned());
                 }
             }

@@ -196,7 +196,8 @@ mod tests {
     fn characters_are_chosen_with_care() {
         use Glyphs::{Octants, Quadrants, Sextants};
         let xterm = ("TERM", "xterm-256color");
-        let table: [(&str, &[(&str, &str)], Glyphs); 11] = [
+        type Variables = [(&'static str, &'static str)];
+        let table: [(&str, &Variables, Glyphs); 11] = [
             ("auto", &[xterm], Quadrants),
             ("auto", &[xterm, ("TERM_PROGRAM", "vscode")], Quadrants),
             ("auto", &[xterm, ("VTE_VERSION", "6200")], Quadrants),
