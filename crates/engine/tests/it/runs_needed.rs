@@ -174,7 +174,7 @@ async fn needed_cells_run_first() {
         crate::faults_kit::ME,
     )
     .await;
-    assert!(refused.is_err_and(|error| error.to_string().contains("leave out --resume")));
+    assert!(refused.is_err_and(|error| error.to_string().contains("remove --resume")));
     rig.desk.engine.shutdown().await;
 }
 

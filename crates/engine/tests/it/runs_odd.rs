@@ -82,9 +82,9 @@ async fn what_could_not_be_saved_is_not_run() {
     for (text, words) in [
         (
             cell(r#""execution_count":null,"execution_count":1,"#),
-            "\"execution_count\" stands more than once",
+            "\"execution_count\" occurs more than once",
         ),
-        (cell(r#""outputs":[],"execution_count":1,"#), "\"outputs\" stands more than once"),
+        (cell(r#""outputs":[],"execution_count":1,"#), "\"outputs\" occurs more than once"),
         (three.to_owned(), "nbformat 3"),
         ("{\"cells\": {}}".to_owned(), "cells"),
         ("{\"cells\": [1]}".to_owned(), "a.ipynb"),

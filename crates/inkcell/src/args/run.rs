@@ -150,7 +150,7 @@ pub(crate) struct Run {
     pub(crate) verbose: bool,
     #[command(flatten)]
     pub(crate) parameters: ParameterArgs,
-    /// Print the outputs of the cells to standard error as they come
+    /// Print cell outputs to standard error as they come
     #[arg(long, help_heading = "Output", conflicts_with_all = ["inspect", "detach"])]
     pub(crate) log_output: bool,
     /// Write the notebook with its parameters, and run nothing

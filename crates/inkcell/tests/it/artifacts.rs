@@ -164,7 +164,7 @@ fn a_value_of_json_is_shown() {
     assert_eq!(ran.stderr, wanted);
     let ran = at(".x").exits(5);
     assert!(ran.stderr.contains("at its beginning there is an object with 2 entries: rows, n"));
-    assert!(at("[").exits(2).stderr.contains("is not understood at \"[\""));
+    assert!(at("[").exits(2).stderr.contains("at \"[\""));
     let id = put(&env, b"no json");
     let ran = env.run(&["result", &id, "--json-path", "."]).exits(2);
     assert!(ran.stderr.contains("is not JSON: a value is wanted at byte"), "{}", ran.stderr);

@@ -392,7 +392,7 @@ fn what_cannot_be_is_refused_before_anything_runs() {
             "would both be written to out/a.ipynb",
         ),
         (&["a.ipynb", "nb/a.ipynb", "-o", "nb/a.ipynb"], 2, "would be written over nb/a.ipynb"),
-        (&["a.ipynb", "-j", "2", "-o", "{yaer}.ipynb"], 2, "there is no field {yaer}"),
+        (&["a.ipynb", "-j", "2", "-o", "{yaer}.ipynb"], 2, "unknown field {yaer}"),
         (&["a.ipynb", "--matrix", "y="], 2, "y has no values, so nothing would run"),
         (&["a.ipynb", "--matrix", "y=1,2"], 2, "each row needs an output of its own"),
         (&["a.ipynb", "nb/a.ipynb", "--keep"], 2, "a batch keeps no session"),

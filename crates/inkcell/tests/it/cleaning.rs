@@ -132,8 +132,8 @@ fn the_filter_stands_alone() {
     env.put("a.ipynb", rich());
     let table: [(&[&str], &str); 3] = [
         (&["clean", "-", "-o", "out.ipynb"], "error: -o: the filter writes to standard output"),
-        (&["clean", "-", "a.ipynb"], "error: -: it means standard input"),
-        (&["clean", "a.ipynb", "-"], "error: -: it means standard input"),
+        (&["clean", "-", "a.ipynb"], "error: -: - means standard input"),
+        (&["clean", "a.ipynb", "-"], "error: -: - means standard input"),
     ];
     for (args, wanted) in table {
         let ran = env.run_with(args, rich()).exits(2);
@@ -141,7 +141,7 @@ fn the_filter_stands_alone() {
         assert_eq!((env.names(), env.get("a.ipynb")), (vec!["a.ipynb".into()], rich().into()));
     }
     let ran = env.run_with(&["clean", "-", "--json"], rich()).exits(2);
-    assert!(ran.stdout.contains("leave --json out"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("remove --json"), "{}", ran.stdout);
     let ran = env.run_with(&["clean", "-", "--check", "--json"], rich()).exits(1);
     let said: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert_eq!(said["notebooks"][0]["changed"], true);

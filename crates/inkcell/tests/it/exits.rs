@@ -72,7 +72,7 @@ fn next_steps_are_commands() {
              file and run 'inkcell new PATH'",
         ),
         (&["read", "text.ipynb"], "turn it into a notebook with 'inkcell write PATH'"),
-        (&["edit", "nb.ipynb", "--old", "e", "--new", "x"], "in every place: --all"),
+        (&["edit", "nb.ipynb", "--old", "e", "--new", "x"], "to replace every match, add --all"),
         (&["to", "script", "nb.ipynb", "-o", "./nb.ipynb"], "choose another file for -o"),
         (&["read", "cut.ipynb"], "try again if another program is saving it now"),
         (

@@ -116,7 +116,7 @@ fn state_files_are_this_users_alone() {
     symlink(&theirs, &hosts).expect("a link");
     let ran = finish(command(&hosted, &runtime, &["host", "serve"]), b"");
     assert_ne!(ran.code, Some(0));
-    assert!(ran.stderr.contains("is not a folder of this user's alone"), "{ran:?}");
+    assert!(ran.stderr.contains("is not a private folder of this user"), "{ran:?}");
     assert!(ran.stderr.contains("XDG_RUNTIME_DIR"), "{ran:?}");
     assert_eq!(fs::read_dir(&theirs).expect("a folder").count(), 0);
 }

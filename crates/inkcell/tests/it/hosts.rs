@@ -111,7 +111,7 @@ fn a_session_outlives_its_command() {
         missing.stderr.contains("no session named 'named'; the nearest are default (in "),
         "{missing:?}"
     );
-    assert!(missing.stderr.contains("hint: inkcell sessions lists them"), "{missing:?}");
+    assert!(missing.stderr.contains("hint: list sessions with 'inkcell sessions'"), "{missing:?}");
 }
 
 /// The same calls with a host of the command's own and with one that stays give the same output, streams and

@@ -170,7 +170,7 @@ fn installed_kernels_are_listed() {
     };
     assert!(line("mine ").contains("first ("), "{listed:?}");
     assert!(line("other ").contains("Other ("), "{listed:?}");
-    assert!(listed.stderr.contains("broken/kernel.json: is no kernelspec"), "{listed:?}");
+    assert!(listed.stderr.contains("broken/kernel.json: not a kernelspec"), "{listed:?}");
     let json = done(&env, &["--json", "kernel", "specs"]).exits(0);
     let told: Value = serde_json::from_str(&json.stdout).expect("JSON");
     let kernels = told["kernels"].as_array().expect("a list");
@@ -301,7 +301,7 @@ fn a_running_kernel_is_joined_and_left_alone() {
     assert!(missing.stderr.contains("nowhere.json cannot be read"), "{missing:?}");
     env.put("odd.json", "{}");
     let odd = done(&env, &["py", "--existing", "odd.json", "1"]).exits(3);
-    assert!(odd.stderr.contains("odd.json is no connection file"), "{odd:?}");
+    assert!(odd.stderr.contains("odd.json is not a connection file"), "{odd:?}");
 }
 
 /// Sockets and connection files are private while a kernel runs and gone when it has ended, however the host ends.
@@ -445,7 +445,7 @@ fn a_kernel_of_somebody_else_is_not_made_new() {
     ] {
         let refused = client.call(tool, arguments);
         assert!(refused.is_error(), "{refused:?}");
-        assert!(refused.text().contains("it is not inkcell's to restart or reset"), "{refused:?}");
+        assert!(refused.text().contains("so it cannot restart or reset it"), "{refused:?}");
     }
     let names = said(&mut client, "inspect", json!({"session": "e", "code": "impor"}));
     assert!(names.contains("import"), "{names}");

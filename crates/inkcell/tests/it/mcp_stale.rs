@@ -34,7 +34,7 @@ fn a_stale_run_goes_on_past_a_failure() {
     let stale = json!({"path": "a.ipynb", "cells": "stale", "on_error": "stop"});
     let text = client.call("notebook_run", stale).text();
     assert!(
-        text.contains("[1 of 3 cells ran, 2 fresh") && !text.contains("as they depend"),
+        text.contains("[1 of 3 cells ran, 2 fresh") && !text.contains("because they depend"),
         "{text}"
     );
     let op = json!({"path": "a.ipynb", "cell": "c0", "source": "1 / 0\nx = 3",

@@ -114,7 +114,7 @@ fn selectors_without_meaning_are_told() {
     assert!(ran.stderr.starts_with("error: File not found: no.ipynb:5x\n"), "{}", ran.stderr);
     for (given, wanted) in [("foo", ":foo"), ("raw:foo", ":raw:foo"), ("foo:5", ":foo")] {
         let ran = env.run(&["read", &format!("nb.ipynb:{given}")]).exits(2);
-        let wanted = format!("error: {wanted}: it is no selector; a selector is :10-20, ");
+        let wanted = format!("error: {wanted}: not a selector; a selector is :10-20, ");
         assert!(ran.stderr.starts_with(&wanted), "{}", ran.stderr);
     }
     for (selector, lines) in [("999", 8), ("999-1000", 8), ("raw:999", rich().lines().count())] {

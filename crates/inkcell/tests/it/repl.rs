@@ -429,7 +429,7 @@ fn a_prompt_restarts_moves_and_saves() {
     finish(command(&prompt.env, "on", &["py", "--session", "other", "there = 7"]), b"").ok();
     prompt.cell("here = 1");
     prompt.cell(":restart");
-    prompt.pty.wait_for("Restarted; variables are gone.");
+    prompt.pty.wait_for("Restarted; its variables are gone.");
     prompt.cell("here");
     prompt.pty.wait_for("NameError: name 'here' is not defined");
     prompt.cell(":attach nowhere");

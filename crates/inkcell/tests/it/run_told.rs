@@ -118,7 +118,7 @@ fn numbers_stay_numbers_in_the_report() {
     assert_eq!(end["parameters"], json!({"rate": 0.5, "tag": "x", "year": 2024}));
     assert!(outputs(&env, "a-0.5-2024.ipynb", 1).contains("2024"));
     let unknown = ran(&env, &["a.ipynb", "-o", "{month}.ipynb"]).exits(2);
-    assert!(unknown.stderr.contains("there is no field {month}"), "{unknown:?}");
+    assert!(unknown.stderr.contains("unknown field {month}"), "{unknown:?}");
 }
 
 /// F-079: cells that another program removed have no position, and the others keep theirs.

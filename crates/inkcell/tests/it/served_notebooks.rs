@@ -155,7 +155,7 @@ fn a_notebook_of_a_server_is_run_by_its_path() {
         (
             &["run", "--on-server", "--cwd", ".", "a.ipynb"],
             2,
-            "the folder of the notebook on the server",
+            "the notebook's folder on the server",
         ),
     ] {
         let ran = server.ran(&env, args).exits(code);
@@ -163,7 +163,7 @@ fn a_notebook_of_a_server_is_run_by_its_path() {
     }
     let mut command = env.inkcell();
     command.args(["run", "--on-server", "a.ipynb"]);
-    assert!(finish(command, b"").exits(2).stderr.contains("no server is known"));
+    assert!(finish(command, b"").exits(2).stderr.contains("no server is set"));
 
     let specs = server.ran(&env, &["kernel", "specs"]).exits(0);
     assert!(specs.stdout.starts_with("python3  python  "), "{specs:?}");
@@ -213,7 +213,7 @@ fn what_was_changed_on_the_server_meanwhile_stays() {
 
     // The next run puts the copy away and says so; the copy stays on record.
     let ran = server.ran(&env, &[&run[..], &["--force"]].concat()).exits(0);
-    assert!(ran.stderr.contains("did not reach the server are kept in"), "{ran:?}");
+    assert!(ran.stderr.contains("did not reach the server; they are in"), "{ran:?}");
     assert!(server.outputs("work/a.ipynb", 0).contains("ours"));
     let status = told(&server.ran(&env, &["gateway", "status", "--json"]).exits(0));
     let file = status["not_put_back"][0]["file"].as_str().expect("a file");

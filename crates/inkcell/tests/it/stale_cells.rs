@@ -231,5 +231,5 @@ fn marks_and_reasons_are_told_to_programs() {
     assert_eq!((&last["fresh"], last["cells"].as_array().map(Vec::len)), (&[2].into(), Some(2)));
     assert_eq!(last["cells"][1]["why"]["mark"], "stale", "{last}");
     let refused = ran(&env, &["a.ipynb", "--cells", "stale", "--from", "1"]).exits(2);
-    assert!(refused.stderr.contains("leave out from and to"), "{refused:?}");
+    assert!(refused.stderr.contains("remove from and to"), "{refused:?}");
 }

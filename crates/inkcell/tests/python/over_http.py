@@ -153,7 +153,7 @@ async def two_tokens():
             try:
                 found = await bert.read_resource(uri)
             except Exception as problem:
-                assert "there is no artifact" in str(problem), problem
+                assert "no artifact" in str(problem), problem
             else:
                 raise AssertionError(f"an artifact of somebody else was read: {found}")
 

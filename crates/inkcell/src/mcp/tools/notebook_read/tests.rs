@@ -211,7 +211,7 @@ async fn what_cannot_be_read_says_why() {
             "Invalid range 5-2: end must be >= start.",
         ),
         (json!({"path": "nb.ipynb:5+0"}), Kind::Invalid, "Invalid range 5+0: count must be >= 1."),
-        (json!({"path": "nb.ipynb:x"}), Kind::Invalid, ":x: it is no selector"),
+        (json!({"path": "nb.ipynb:x"}), Kind::Invalid, ":x: not a selector"),
         (json!({"path": "nb.ipynb", "cells": "zz"}), Kind::NotFound, "nb.ipynb: "),
         (json!({"path": "nb.ipynb", "cells": "2-9"}), Kind::Invalid, "cells: 2-9 is not a range"),
         (json!({"path": "nb.ipynb", "cells": true}), Kind::Invalid, "cells: true names no cell"),
