@@ -336,7 +336,7 @@ const OWN_LINES: [&str; 18] = [
     "[the code was ",
     "[Python kernel restarted",
     "[still running",
-    "[waiting for its turn",
+    "[queued; execution",
     "[session ",
     "[timeout ",
     "[a cell's timeout ",

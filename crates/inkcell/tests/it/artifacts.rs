@@ -208,7 +208,7 @@ fn an_unknown_id_is_told_with_the_next_step() {
     {
         for args in [&["result", given][..], &["artifacts", "rm", given]] {
             let ran = env.run(args).exits(2);
-            assert!(ran.stderr.contains("is not an artifact id"), "{given}: {}", ran.stderr);
+            assert!(ran.stderr.contains("is not an artifact ID"), "{given}: {}", ran.stderr);
             assert!(ran.stderr.lines().count() == 2 && !ran.stdout.contains("secret"));
         }
     }

@@ -132,8 +132,8 @@ fn the_filter_stands_alone() {
     env.put("a.ipynb", rich());
     let table: [(&[&str], &str); 3] = [
         (&["clean", "-", "-o", "out.ipynb"], "error: -o: the filter writes to standard output"),
-        (&["clean", "-", "a.ipynb"], "error: -: - means standard input"),
-        (&["clean", "a.ipynb", "-"], "error: -: - means standard input"),
+        (&["clean", "-", "a.ipynb"], "error: -: stands for standard input"),
+        (&["clean", "a.ipynb", "-"], "error: -: stands for standard input"),
     ];
     for (args, wanted) in table {
         let ran = env.run_with(args, rich()).exits(2);
