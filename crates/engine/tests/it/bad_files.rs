@@ -145,7 +145,7 @@ fn a_file_above_the_limit_is_refused_with_the_limit() {
 /// F-073: a read-only format version stays unchanged.
 #[test]
 fn versions_that_are_not_edited_stay_as_they_are() {
-    for (major, word) in [(3, "can be read but not edited"), (5, "newer than this program knows")] {
+    for (major, word) in [(3, "can be read but not edited"), (5, "newer than inkcell knows")] {
         let desk = Desk::new();
         let text = small().replace("\"nbformat\": 4", &format!("\"nbformat\": {major}"));
         desk.put("nb.ipynb", &text);

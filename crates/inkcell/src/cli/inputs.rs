@@ -207,7 +207,7 @@ mod tests {
         assert!(
             told(&["gone.ipynb"]).1.contains("has no notebooks; create one with 'inkcell new'")
         );
-        assert!(told(&["no/gone.ipynb"]).1.contains("the folder no does not exist"));
+        assert!(told(&["no/gone.ipynb"]).1.contains("/no does not exist either"));
         let (message, hint) = told(&["nb/*.nb"]);
         assert_eq!(message, "no notebook matches nb/*.nb");
         assert!(hint.contains("ls"), "{hint}");

@@ -50,7 +50,7 @@ fn stopped(fate: &KernelFate) -> String {
             format!("the kernel {} when it was interrupted.", died(death))
         }
         KernelFate::Ended { death: Some(death), .. } if death.cause == DeathCause::LeftAlone => {
-            "the kernel ignored the interrupt; inkcell did not start it, so it was left running."
+            "the kernel ignored the interrupt; it belongs to another program, so it was left running."
                 .to_owned()
         }
         KernelFate::Ended { by, death: Some(_) } => {

@@ -38,7 +38,8 @@ pub(crate) const READ_ONLY: &str = "  (can be read, not edited)";
 
 pub(crate) const ONE_NOTEBOOK: &str = "give one notebook, not several";
 
-pub(crate) const FILTER_ALONE: &str = "stands for standard input and standard output; give it alone";
+pub(crate) const FILTER_ALONE: &str =
+    "stands for standard input and standard output; give it alone";
 
 pub(crate) const FILTER_WRITES: &str =
     "the filter writes to standard output; redirect it to a file with > OUT";

@@ -256,7 +256,7 @@ fn outputs_that_could_not_be_saved_are_told() {
     let text = notebook(&["print('kept')\nopen('a.ipynb', 'w').write('{')"]);
     env.put("a.ipynb", &text);
     let failed = ran(&env, &["a.ipynb", "--quiet"]).exits(2);
-    assert!(failed.stderr.contains("the outputs are not in the file"), "{failed:?}");
+    assert!(failed.stderr.contains("the outputs were not saved"), "{failed:?}");
     env.put("a.ipynb", &text);
     let mut read = env.inkcell();
     read.args(["read", "a.ipynb", "--outputs", "full"]);

@@ -63,11 +63,11 @@ fn what_a_file_says_wrong_is_told_with_its_line() {
         ),
         (
             "[python]\nshell = 'bash'",
-            "config.toml:2: python.shell is \"bash\"; it is lite or ipython\n",
+            "config.toml:2: python.shell is \"bash\"; it takes lite or ipython\n",
         ),
         (
             "kernel.interrupt_grace = 'long'",
-            "config.toml:1: kernel.interrupt_grace is \"long\"; it is a number of seconds above 0",
+            "config.toml:1: kernel.interrupt_grace is \"long\"; it takes a number of seconds above 0",
         ),
         ("[python", "config.toml:1: not valid TOML: "),
         ("\u{0}", "config.toml:1: not valid TOML: "),

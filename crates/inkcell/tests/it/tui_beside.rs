@@ -202,11 +202,9 @@ fn a_picture_is_opened_outside() {
     pty.send("w");
     pty.wait_for("opened ");
     // The viewer is another program, and writes nothing to the screen.
-    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    while std::fs::read(&seen).map_or(true, |found| found != wanted) {
-        assert!(std::time::Instant::now() < until, "the viewer got no picture");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    inkcell_testkit::wait::until("the viewer has the picture", || {
+        std::fs::read(&seen).is_ok_and(|found| found == wanted)
+    });
     pty.send("q");
     assert_eq!(pty.end().code(), Some(0));
 }

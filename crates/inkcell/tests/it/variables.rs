@@ -70,6 +70,8 @@ const SHOWN: [(&str, &str, &str); 50] = [
     ("notebook.max_bytes", HERE, "a_command_is_told_where_files_are"),
     ("notebook.text_ids", "tests/it/reading.rs", "ids_can_be_left_out_of_the_markers"),
     ("notebook.roots", HERE, "a_command_is_told_where_files_are"),
+    ("screen.ground", "src/term/screen/mod.rs", "ground_suits_the_terminal"),
+    ("screen.glyphs", "src/view/image/protocol.rs", "characters_are_chosen_with_care"),
     ("log.level", LOGGING, "a_server_logs_clients_calls_and_kernels"),
     ("log.file", LOGGING, "a_log_that_cannot_be_written_is_told"),
     ("debug.startup", LOGGING, "stages_of_starting_are_told_on_standard_error"),

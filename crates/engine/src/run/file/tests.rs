@@ -157,7 +157,7 @@ fn what_was_kept_for_another_file_goes_into_it() {
     let prepared = crate::run::open_run(request, &files)
         .and_then(|opened| crate::run::prepare(opened, Vec::new(), &Default::default(), &files))
         .expect("a run");
-    // The kernel is a new one: nobody knows what the rest needs, so the finished cell runs before it.
+    // The kernel is a new one: what the rest needs is not known, so the finished cell runs before it.
     assert_eq!(prepared.request.cells.len(), 2);
     let text = std::fs::read_to_string(dir.path().join("b.ipynb")).expect("the file");
     assert!(text.contains("late"), "{text}");

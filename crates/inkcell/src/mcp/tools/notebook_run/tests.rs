@@ -154,7 +154,7 @@ async fn a_run_goes_on_after_its_answer() {
     let desk = desk(&[("code", "wait", wait), ("code", "done", "print('done')")]);
     let said = desk.good("notebook_run", json!({"path": "nb.ipynb", "wait": 0.2})).await;
     let id = said.split("execution ").nth(1).unwrap().split(']').next().unwrap().to_owned();
-    let next = format!("\nNext: ask for what is new with result, id: \"{id}\", since: \"0:0\"");
+    let next = format!("\nNext: ask for what is new with result, id: \"{id}\", since: \"0:0:0:0\"");
     assert!(said.ends_with(&next), "{said}");
     let outline = json!({"path": "nb.ipynb", "view": "outline"});
     let running = format!("(running cell 0, execution {id})");
@@ -257,7 +257,7 @@ async fn a_second_run_tells_what_changed() {
     let again = desk.call("notebook_run", go_on).await;
     let said = text(&again);
     let wanted = "[cell 0 (one1) to 2 (none)] (same output as before)\n\n\
-                  [cell 3 (num1), output changed]\n2\n\n[cell 4 (late)]\nlate\n\n\
+                  [cell 3 (num1), output changed]\n2\n\n[cell 4 (late), new output]\nlate\n\n\
                   [cell 5 (text)] (same output as before)\n\n[cell 6 (gone), output changed] (ok)\n\n\
                   [cell 7 (fail), same output as before]\n";
     assert!(said.starts_with(wanted), "{said}");
@@ -369,7 +369,9 @@ async fn an_edit_runs_what_it_changed() {
     let ops = json!({"ops": [{"op": "sub", "cell": "bbbb", "old": "'b'", "new": "'B'"}], "run": "changed-and-below"});
     let said = edit(ops).await;
     assert!(
-        said.contains("[cell 1 (bbbb)]\nB 2\n\n[cell 3 (cccc), output changed]\nc 2\n\n[2 of 2"),
+        said.contains(
+            "[cell 1 (bbbb), new output]\nB 2\n\n[cell 3 (cccc), output changed]\nc 2\n\n[2 of 2"
+        ),
         "{said}"
     );
     assert_eq!(cell(&desk, 3).1, "c 2\n");
