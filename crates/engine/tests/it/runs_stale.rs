@@ -469,7 +469,7 @@ async fn stale_and_a_part_do_not_go_together() {
         )
         .await;
         let error = answer.expect_err("it is refused").to_string();
-        assert!(error.contains("stale cells") && error.contains("leave out"), "{error}");
+        assert!(error.contains("stale cells") && error.contains("remove"), "{error}");
     }
 }
 
