@@ -18,7 +18,7 @@ const UNITS: &str = "src/settings/tests.rs";
 const LOGGING: &str = "tests/it/logging.rs";
 
 /// Setting, file and test.
-const SHOWN: [(&str, &str, &str); 50] = [
+const SHOWN: [(&str, &str, &str); 52] = [
     ("python.interpreter", HERE, "a_command_is_told_which_python"),
     ("python.shell", HERE, "a_command_is_told_what_a_kernel_begins_with"),
     ("python.prelude", HERE, "a_command_is_told_what_a_kernel_begins_with"),
