@@ -62,7 +62,7 @@ pub(crate) struct Verify {
     /// Check N notebooks in parallel [default: 1]
     #[arg(short, long, value_name = "N", value_parser = jobs)]
     pub(crate) jobs: Option<usize>,
-    /// Write the results to FILE as JUnit XML, one test case for each cell
+    /// Write a JUnit XML report to FILE
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
 }

@@ -48,7 +48,7 @@ pub(crate) fn note(note: EditNote) -> Option<String> {
         EditNote::Unchanged => return None,
         EditNote::OutputsCleared(1) => "1 output was cleared".to_owned(),
         EditNote::OutputsCleared(count) => format!("{count} outputs were cleared"),
-        EditNote::IdAdded => "the cell had no ID; inkcell gave it one".to_owned(),
+        EditNote::IdAdded => "the cell had no ID and was given one".to_owned(),
         EditNote::AttachmentsRemoved => {
             "attachments were removed; code cells cannot have any".to_owned()
         }

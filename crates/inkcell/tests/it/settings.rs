@@ -88,7 +88,7 @@ fn what_a_file_says_wrong_is_told_with_its_line() {
     let wanted = "error: INKCELL_CONFIG: names /no/such.toml, which does not exist\n";
     assert_eq!(ran.stderr, wanted);
     let ran = with(&env, &["settings"], &[("PI_KERNEL_ZYGOTE", "maybe")]).exits(2);
-    assert_eq!(ran.stderr, "error: PI_KERNEL_ZYGOTE: is \"maybe\"; it is on or off\n");
+    assert_eq!(ran.stderr, "error: PI_KERNEL_ZYGOTE: is \"maybe\"; it takes on or off\n");
     let ran = env.run(&["settings", "nope"]).exits(2);
     assert!(ran.stderr.contains("no setting starts with 'nope'"), "{}", ran.stderr);
 }
