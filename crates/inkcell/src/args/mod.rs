@@ -247,7 +247,7 @@ pub(crate) struct Read {
     /// Each line has the position, ID, type, execution count, number of lines, first line and outputs of a cell.
     #[arg(long, conflicts_with_all = ["search", "outputs"])]
     pub(crate) outline: bool,
-    /// List stale or failed cells; exit with code 1 if any exist
+    /// List stale or failed cells; exit 1 if any exist
     #[arg(long, value_enum, conflicts_with_all = ["cells", "outputs", "search", "pad", "page", "textconv"])]
     pub(crate) check: Option<CheckArg>,
     /// Print only these cells, such as 0,3-5,ab12,-1
