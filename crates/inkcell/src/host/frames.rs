@@ -188,8 +188,9 @@ pub(crate) enum HostEvent {
     Notice { cell: usize, text: String },
     /// The kernel has died.
     Died { cell: usize, death: Death },
-    /// A cell of a notebook has begun, or has made progress.
-    Cell { index: usize, report: Box<CellReport> },
+    /// Cells of a notebook, by their indices, that have changed since the last such message. They come together,
+    /// because the end of one can decide about the next.
+    Cells(Vec<(usize, CellReport)>),
     /// The last line that the running cell wrote.
     Line(String),
     /// An event of a session.
@@ -219,7 +220,7 @@ impl HostEvent {
             HostEvent::Exec { cell, event } | HostEvent::Orphan { cell, event } => {
                 CallNews::Event(*cell, event)
             }
-            HostEvent::Cell { index, report } => CallNews::Cell(*index, report),
+            HostEvent::Cells(changed) => CallNews::Cells(changed),
             HostEvent::Line(line) => CallNews::Line(line),
             HostEvent::Notice { text, .. } => CallNews::Notice(text),
             _ => return None,

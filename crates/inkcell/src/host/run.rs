@@ -144,17 +144,18 @@ fn is_output(event: &ExecEvent) -> bool {
 /// Reports the cells that have made progress, as far as the client has room: it gets everything at the end, and the
 /// next report repeats what did not fit. Returns whether there is room for more.
 fn tell_news(talk: &Talk, seen: &mut PythonReport, now: &PythonReport) -> bool {
-    for (index, (old, new)) in seen.cells.iter_mut().zip(&now.cells).enumerate() {
-        if is_same(old, new) {
-            continue;
-        }
-        let event = HostEvent::Cell { index, report: Box::new(new.clone()) };
-        if talk.events.try_send(FromHost::Event(Box::new(event))).is_err() {
-            return false;
-        }
-        old.clone_from(new);
+    let cells = seen.cells.iter().zip(&now.cells).enumerate();
+    let changed = cells.filter(|(_, (old, new))| !is_same(old, new));
+    let changed: Vec<_> = changed.map(|(index, (_, new))| (index, new.clone())).collect();
+    if changed.is_empty() {
+        return true;
     }
-    true
+    let event = FromHost::Event(Box::new(HostEvent::Cells(changed.clone())));
+    let has_room = talk.events.try_send(event).is_ok();
+    if has_room {
+        changed.into_iter().for_each(|(index, new)| seen.cells[index] = new);
+    }
+    has_room
 }
 
 /// Returns whether a cell has nothing new to show.
@@ -220,4 +221,44 @@ fn refused(error: &EngineError, path: &str, copy_of: Option<&str>) -> Failure {
         hint = hint.filter(|hint| !hint.contains(path));
     }
     Failure::told(error.kind(), message, hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use inkcell_engine::api::State;
+    use tokio::sync::{Semaphore, mpsc, watch};
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::view::tests::samples::{call, cell, source};
+
+    /// The client never sees the end of a cell without what the end decided about later cells.
+    #[test]
+    fn cells_that_change_together_are_told_together() {
+        let (events, mut heard) = mpsc::channel(1);
+        let (_cancel, cancels) = watch::channel(0);
+        let (_reply, replies) = mpsc::unbounded_channel();
+        let (room, gone) = (Semaphore::new(0).into(), CancellationToken::new());
+        let talk = Talk { events, cancels, replies, room, gone };
+        let cells = |states: [State; 3]| states.map(|state| cell(source("1"), state)).to_vec();
+        let at = |states| call(State::Running, cells(states));
+        let mut seen = at([State::Running, State::Queued, State::Queued]);
+        let now = at([State::Done, State::NeverRun, State::Queued]);
+        let later = at([State::Done, State::NeverRun, State::Running]);
+        let same = seen.clone();
+        assert!(tell_news(&talk, &mut seen, &same), "no news");
+        assert!(tell_news(&talk, &mut seen, &now), "room for one message");
+        assert!(!tell_news(&talk, &mut seen, &later), "no room");
+        let mut indices = || match heard.try_recv() {
+            Ok(FromHost::Event(event)) => match *event {
+                HostEvent::Cells(cells) => cells.into_iter().map(|(index, _)| index).collect(),
+                other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        };
+        let first: Vec<usize> = indices();
+        assert_eq!(first, [0, 1]);
+        assert!(tell_news(&talk, &mut seen, &later), "what did not fit comes again");
+        assert_eq!(indices(), [2]);
+    }
 }

@@ -19,8 +19,8 @@ use cell::CallCell;
 pub(crate) enum CallNews<'a> {
     /// The whole call: before its first cell, on the way, or at its end.
     Report(&'a PythonReport),
-    /// A cell, by its index, that has begun or advanced.
-    Cell(usize, &'a CellReport),
+    /// Cells, by their indices, that have begun or advanced.
+    Cells(&'a [(usize, CellReport)]),
     /// An event in a cell.
     Event(usize, &'a ExecEvent),
     /// The last line that the running cell wrote. It is empty when a cell begins.
@@ -58,8 +58,10 @@ impl CallView {
                 self.state = Some(report.state);
                 self.hint = Audience::Person.about_missed(report);
             }
-            CallNews::Cell(cell, report) => {
-                self.cells.get_mut(cell).into_iter().for_each(|cell| cell.report(report));
+            CallNews::Cells(changed) => {
+                for (cell, report) in changed {
+                    self.cells.get_mut(*cell).into_iter().for_each(|cell| cell.report(report));
+                }
             }
             CallNews::Event(cell, event) => {
                 self.cells.get_mut(cell).into_iter().for_each(|cell| cell.event(event));
