@@ -194,6 +194,12 @@ impl Pty {
         tcsetwinsize(&self.master, winsize(size)).expect("a size");
     }
 
+    /// Takes the terminal away, as a closed window or a lost connection does.
+    pub fn hang_up(&mut self) {
+        let nothing = || File::options().read(true).write(true).open("/dev/null").expect("opened");
+        (self.master, self.slave) = (nothing(), nothing().into());
+    }
+
     /// Sends a signal to the program.
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("a signal");

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use inkcell_testkit::env::TestEnv;
 use inkcell_testkit::pty::{Pty, Size, USUAL};
+use inkcell_testkit::wait::until;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -314,6 +315,23 @@ fn the_terminal_is_given_back_after_a_signal() {
         assert_eq!(status.signal(), Some(signal.as_raw()), "{}", pty.text());
         is_given_back(&pty);
     }
+}
+
+/// Only the shell in front hears that a window was closed. The program below it must not wait for keys for ever.
+#[test]
+fn a_terminal_that_is_gone_ends_the_program() {
+    let env = env();
+    put(&env, &[("aaaa", "x = 1")]);
+    let inner = command(&env, &["--no-host"]);
+    let mut shell = env.command("sh");
+    let script = "trap '' HUP; \"$0\" \"$@\"; echo $? > ended";
+    shell.args(["-c", script]).arg(inner.get_program()).args(inner.get_args());
+    shell.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut pty = Pty::start(shell, USUAL);
+    pty.wait_for("? keys");
+    pty.hang_up();
+    until("its end", || env.path("ended").exists() && !env.get("ended").is_empty());
+    assert_eq!(env.get("ended"), b"129\n", "the status after SIGHUP");
 }
 
 #[test]

@@ -70,8 +70,11 @@ impl<W: Write> Backend for Cells<W> {
         execute!(self.to, Hide)
     }
 
+    /// Succeeds on a terminal that is gone, too: the library would print an error about it as it drops, and such a
+    /// print panics.
     fn show_cursor(&mut self) -> io::Result<()> {
-        execute!(self.to, Show)
+        let _ = execute!(self.to, Show);
+        Ok(())
     }
 
     /// Returns the last set position. A query to the terminal might stay unanswered.

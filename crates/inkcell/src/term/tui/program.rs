@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use crossterm::event::{self, Event, KeyEventKind};
 use inkcell_engine::Kind;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::process::{Signal, getpid, kill_process};
 
 use super::document::{Document, Reading};
@@ -82,7 +83,7 @@ pub(crate) fn run(opening: &Arc<Opening>) -> Result<Exit, Failure> {
     let taken = Screen::take(Looks::of(settings));
     let mut screen = taken.map_err(Failure::of_terminal)?;
     // Show the notebook before any request to a kernel.
-    screen.draw(&mut model).map_err(Failure::of_output)?;
+    screen.draw(&mut model).map_err(of_screen)?;
     let notebooks = settings.notebooks.clone();
     let marks = Marks::open(notebooks, opening.path.clone(), inbox.clone())?;
     marks.ask();
@@ -108,8 +109,10 @@ impl Program<'_> {
         let mut looked = Instant::now();
         loop {
             self.take(Input::Time(self.began.elapsed()))?;
-            self.screen.draw(&mut self.model).map_err(Failure::of_output)?;
-            wait(woken, LOOK.saturating_sub(looked.elapsed()))?;
+            self.screen.draw(&mut self.model).map_err(of_screen)?;
+            if wait(woken, LOOK.saturating_sub(looked.elapsed()))? == Woken::HungUp {
+                return Err(HUNG_UP);
+            }
             if let Ok(signal @ 1..) = i32::try_from(ended_by.load(Ordering::SeqCst)) {
                 return Err(Failure::Signal(signal));
             }
@@ -244,18 +247,37 @@ fn input_of(event: Event) -> Option<Input> {
     }
 }
 
+/// The terminal is gone. The program ends as after the signal, which only the shell before it may have received.
+const HUNG_UP: Failure = Failure::Signal(Signal::HUP.as_raw());
+
+fn of_screen(error: io::Error) -> Failure {
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::IO) => HUNG_UP,
+        _ => Failure::of_output(error),
+    }
+}
+
+/// What ended a wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Woken {
+    Usual,
+    /// The terminal is gone. Reading events from it would never end.
+    HungUp,
+}
+
 /// Waits for an input, at most for `limit`.
-fn wait(woken: &UnixStream, limit: Duration) -> Result<(), Failure> {
+fn wait(woken: &UnixStream, limit: Duration) -> Result<Woken, Failure> {
     let stdin = io::stdin();
     let mut wanted = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(woken, PollFlags::IN)];
     let limit = Timespec::try_from(limit).unwrap_or_default();
     match poll(&mut wanted, Some(&limit)) {
         // A signal came: the screen was resized, or another process asks this one to end.
-        Ok(_) | Err(rustix::io::Errno::INTR) => {}
+        Ok(_) | Err(Errno::INTR) => {}
         Err(error) => return Err(Failure::Io("cannot wait", error.into())),
     }
+    let is_gone = wanted[0].revents().intersects(PollFlags::HUP | PollFlags::ERR);
     let mut bytes = [0; 64];
     // The bytes carry no data: they only wake this thread.
     while (&*woken).read(&mut bytes).is_ok_and(|count| count > 0) {}
-    Ok(())
+    Ok(if is_gone { Woken::HungUp } else { Woken::Usual })
 }
