@@ -4,10 +4,10 @@
 
 use std::path::PathBuf;
 
-use super::results::{GREP, around};
-use crate::api::{ArtifactFound, ArtifactPart, ArtifactReport, LineCut, LineHit, LinesPiece};
+use super::results::{GREP, around, hits_within};
+use crate::api::{ArtifactFound, ArtifactPart, ArtifactReport, LineCut, LinesPiece};
 use crate::error::EngineError;
-use crate::store::{GrepHit, SearchPattern};
+use crate::store::SearchPattern;
 use inkcell_notebook::LineRange;
 
 /// Reads a part of a text that is in memory, in `max_bytes` at most.
@@ -32,14 +32,8 @@ pub fn part_of_text(
                     _ => Vec::new(),
                 },
             };
-            let mut room = max_bytes;
-            let fits = |hit: &LineHit| {
-                room = room.saturating_sub(hit.text.len());
-                room > 0
-            };
-            let hit = |hit: GrepHit| LineHit { line: hit.line, text: hit.text, is_cut: hit.is_cut };
             ArtifactFound::Grep {
-                hits: read.hits.into_iter().map(hit).take_while(fits).collect(),
+                hits: hits_within(read.hits, max_bytes),
                 matching_lines: read.matching_lines,
                 total_lines: read.total_lines,
                 context,

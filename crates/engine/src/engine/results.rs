@@ -127,14 +127,8 @@ fn read_part(
                 true => Vec::new(),
                 false => read_lines(artifact, &ranges, (form, page))?.pieces,
             };
-            let mut room = page.max_bytes;
-            let fits = |hit: &LineHit| {
-                room = room.saturating_sub(hit.text.len());
-                room > 0
-            };
-            let hit = |hit: GrepHit| LineHit { line: hit.line, text: hit.text, is_cut: hit.is_cut };
             ArtifactFound::Grep {
-                hits: read.hits.into_iter().map(hit).take_while(fits).collect(),
+                hits: hits_within(read.hits, page.max_bytes),
                 matching_lines: read.matching_lines,
                 total_lines: read.total_lines,
                 context: context.into_iter().map(lines_piece).collect(),
@@ -173,6 +167,17 @@ fn read_lines(
 
 fn lines_piece(piece: Piece) -> LinesPiece {
     LinesPiece { first: piece.first, last: piece.last, bytes: piece.bytes }
+}
+
+/// The first of these hits that fit into this many bytes.
+pub(super) fn hits_within(hits: Vec<GrepHit>, max_bytes: usize) -> Vec<LineHit> {
+    let mut room = max_bytes;
+    let fits = |hit: &LineHit| {
+        room = room.saturating_sub(hit.text.len());
+        room > 0
+    };
+    let hit = |hit: GrepHit| LineHit { line: hit.line, text: hit.text, is_cut: hit.is_cut };
+    hits.into_iter().map(hit).take_while(fits).collect()
 }
 
 /// The lines around these hits, without overlaps; none without context.

@@ -62,6 +62,13 @@ impl Client {
         let mut command = env.inkcell();
         command.arg("mcp").args(args).env("INKCELL_PYTHON_INTERPRETER", python);
         change(&mut command);
+        let mut client = Client::greeted(command);
+        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        client
+    }
+
+    /// A server that has answered the first message of the handshake.
+    pub(crate) fn greeted(command: Command) -> Client {
         let mut client = Client::bare(command);
         let hello = client.ask(
             "initialize",
@@ -72,7 +79,6 @@ impl Client {
             }),
         );
         assert_eq!(hello["result"]["serverInfo"]["name"], "inkcell", "{hello}");
-        client.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         client
     }
 

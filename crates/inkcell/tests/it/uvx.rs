@@ -6,7 +6,7 @@ use std::process::Command;
 
 use inkcell_testkit::env::{CommandOutput, TestEnv, finish};
 use inkcell_testkit::need;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::client::Client;
 use crate::env;
@@ -99,16 +99,7 @@ impl Machine {
     fn must_start(&self, (command, args): &(String, Vec<String>), path: &[&Path]) {
         let mut shell = self.shell("/bin/sh", path);
         shell.args(["-c", "exec \"$0\" \"$@\"", command]).args(args);
-        let mut client = Client::bare(shell);
-        let hello = client.ask(
-            "initialize",
-            json!({
-                "protocolVersion": "2025-06-18",
-                "capabilities": {},
-                "clientInfo": {"name": "test", "version": "1"},
-            }),
-        );
-        assert_eq!(hello["result"]["serverInfo"]["name"], "inkcell", "{command} {args:?}: {hello}");
+        let mut client = Client::greeted(shell);
         client.leave();
         assert!(client.end().success(), "{command} {args:?}");
     }
