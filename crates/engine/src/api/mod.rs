@@ -17,10 +17,10 @@ pub use crate::types::{ExecutionId, KernelName, State};
 
 mod inspect;
 mod kernel;
+mod kernel_wishes;
 mod parameters;
 mod result;
 mod run;
-mod wanted;
 
 pub use inspect::{
     Column, Completion, Completions, Help, Helper, HelperList, Inspect, InspectReport,
@@ -31,6 +31,7 @@ pub use kernel::{
     InterruptFate, KernelReport, KernelRequest, RunningReport, SessionPhase, SessionRef,
     SessionReport,
 };
+pub use kernel_wishes::{Helpers, KernelChoice, KernelWishes};
 pub use parameters::{MAX_PARAMETER_DEPTH, json_parameters};
 pub use result::{
     ArtifactForm, ArtifactFound, ArtifactPart, ArtifactReport, LineCut, LineHit, LinesPiece,
@@ -40,7 +41,6 @@ pub use run::{
     CellChoice, CellSide, NeededCells, NotebookCell, NotebookReport, OnError, OnOpen, OutputChange,
     RunExtent, RunNote, RunRequest, RunStart, SourceDisplay, Stamps, UnsavedFate, WriteBack,
 };
-pub use wanted::{Helpers, KernelChoice, KernelWishes};
 
 /// Code to run in a session.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

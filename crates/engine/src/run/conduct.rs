@@ -12,15 +12,15 @@ use inkcell_kernel::{CodeNames, ExecEvent, Name, Outcome, WidgetStates};
 use inkcell_notebook::{CellView, NbOutput, Notebook};
 
 use super::RunClock;
+use super::cell_identity::KnownCell;
+use super::cell_records::can_run;
 use super::displays::{Displays, named};
 use super::file::{RunFile, SavedRun, Urgency};
 use super::foresee::{Foresight, foresee};
 use super::journal::CellOutputs;
-use super::known::KnownCell;
 use super::plan::PlannedCell;
 use super::record::{RanCell, RecordPlace};
 use super::stamps::{CellStamps, Span};
-use super::standing::can_run;
 use super::trail::{EndedCell, Trail};
 use crate::api::{
     CellReport, CellSource, EndReport, NotebookCell, NotebookReport, OnError, PythonReport,

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use inkcell_kernel::DisplayId;
 
+use super::cell_identity::KnownCell;
 use super::journal::CellOutputs;
-use super::known::KnownCell;
 use super::plan::PlannedCell;
 use super::record::RanCell;
 use crate::output::ExecutionOutputs;

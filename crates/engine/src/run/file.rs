@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use inkcell_kernel::WidgetStates;
 use inkcell_notebook::{EditError, EditOp, IdSource, Injection, NbOutput, Notebook, OutputView};
 
+use super::cell_identity::{CellFinder, KnownCell, has_unique_ids};
 use super::fold::{Fold, FoldResult, Safety, ShownCell, put_back, state_error};
 use super::inject::Values;
 use super::journal::{CellOutputs, Journal};
-use super::known::{CellFinder, KnownCell, has_unique_ids};
 use super::record::{RanCell, RecordPlace, RunHistory, RunPlaces, RunRecord};
 use super::stamps::{self, CellStamps, Span, Whole};
 use super::trail::Trail;

@@ -11,8 +11,8 @@ use inkcell_notebook::{
 };
 use serde_json::Value;
 
+use super::cell_identity::{CellFinder, CellMatch, KnownCell};
 use super::journal::{CellOutputs, Journal};
-use super::known::{CellFinder, CellMatch, KnownCell};
 use super::record::{RunPlaces, RunRecord};
 use super::stamps::CellStamps;
 use crate::api::{OutputChange, WriteBack};

@@ -12,7 +12,7 @@ use inkcell_notebook::NbOutput;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::known::KnownCell;
+use super::cell_identity::KnownCell;
 
 /// Outputs of one cell.
 #[derive(Clone, PartialEq, Eq, Debug)]

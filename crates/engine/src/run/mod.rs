@@ -3,6 +3,8 @@
 //! Owns the way from a request to a run under way. A run is a call of the engine whose cells come from a file and whose
 //! outputs return to it. A run has everything that a call has, such as an id, watchers and an end.
 
+mod cell_identity;
+mod cell_records;
 mod conduct;
 mod displays;
 mod file;
@@ -10,15 +12,13 @@ mod fold;
 mod foresee;
 mod inject;
 mod journal;
-mod known;
 mod missing;
-mod moved;
 mod outline;
 mod plan;
 mod record;
+mod record_places;
 mod staleness;
 mod stamps;
-mod standing;
 mod trail;
 mod widgets;
 
@@ -29,13 +29,13 @@ use std::time::{Duration, SystemTime};
 use inkcell_kernel::{InputMode, LaunchError, ServerContents};
 use inkcell_notebook::CellKind;
 
+pub use cell_records::Records;
 pub(crate) use conduct::NotebookRun;
 pub use file::CHEAP_SAVE;
 pub use outline::{CellFilter, outlined, read_with_runs};
 pub use record::RanCell;
 pub use record::{LastRuns, OpenCell};
 pub use staleness::ExecutionTrace;
-pub use standing::Records;
 
 use crate::api::{
     Helpers, KernelChoice, KernelMode, KernelWishes, NeededCells, NotebookReport, OnError, OnOpen,
@@ -191,7 +191,7 @@ pub(crate) fn prepare(
     if request.extent == RunExtent::Preparation {
         positions.clear();
     }
-    let (past, noted) = match moved::places(&source.notebook, &past.cells) {
+    let (past, noted) = match record_places::places(&source.notebook, &past.cells) {
         Some(places) => (past.moved(&places), RecordPlace::Elsewhere),
         None => (past, RecordPlace::AsKnown),
     };
@@ -251,7 +251,8 @@ pub(crate) fn prepare(
     };
     // Records of cells that this run does not reach stay as they were.
     let known: Vec<RanCell> = past.cells.into_iter().filter(is_there).collect();
-    let records = standing::with_noted(&source.notebook, &known).unwrap_or_else(|| known.clone());
+    let records =
+        cell_records::with_noted(&source.notebook, &known).unwrap_or_else(|| known.clone());
     let trail = Trail::new(choosing, records, past.held, &source.notebook);
     let trail = trail.with_earlier(past.earlier);
     let trail = if request.start == RunStart::Copied { trail.in_copy() } else { trail };

@@ -7,9 +7,9 @@ use inkcell_notebook::{CellKind, CellView, OutlineCell, OutputDigest};
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::moved;
+use super::cell_records::cell_marks;
 use super::record::{LastRuns, RanCell, RunPlaces, RunRecord};
-use super::standing::cell_marks;
+use super::record_places;
 use crate::edit::{Notebooks, OpenNotebook, beside};
 use crate::error::EngineError;
 use crate::types::Freshness;
@@ -40,7 +40,7 @@ pub fn read_with_runs(
 
 /// Moves the records of cells without unique ids to their current positions.
 fn where_cells_are(opened: &OpenNotebook, mut runs: LastRuns) -> LastRuns {
-    if let Some(places) = moved::places(&opened.notebook, &runs.cells) {
+    if let Some(places) = record_places::places(&opened.notebook, &runs.cells) {
         let cells = runs.cells.into_iter().zip(places);
         runs.cells =
             cells.filter_map(|(cell, index)| Some(RanCell { index: index?, ..cell })).collect();

@@ -9,9 +9,9 @@ use inkcell_notebook::{CellKind, CellRef, CellView, Notebook};
 pub(super) use inkcell_notebook::{MAY_FAIL_TAG as MAY_FAIL, SKIP_TAG as SKIP};
 use serde_json::Value;
 
-use super::known::KnownCell;
+use super::cell_identity::KnownCell;
+use super::cell_records::can_run;
 use super::stamps;
-use super::standing::can_run;
 use crate::api::{CellChoice, KernelChoice, OnError};
 use crate::edit::OpenNotebook;
 use crate::error::EngineError;

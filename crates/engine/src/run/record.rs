@@ -19,8 +19,8 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use self::lines::{Line, Reading, push_cell, push_line, read};
-use super::known::KnownCell;
-use super::standing::Records;
+use super::cell_identity::KnownCell;
+use super::cell_records::Records;
 use crate::api::CellReport;
 use crate::files::{file_key, private_folder};
 use crate::run::staleness::{ExecutionTrace, KernelNames};

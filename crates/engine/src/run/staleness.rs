@@ -17,7 +17,7 @@
 //!    kernel was not asked about may use any name, so all names must be held as the notebook has them.
 
 mod held;
-mod need;
+mod needed_cells;
 mod saw;
 
 use std::collections::{BTreeMap, HashMap};
@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use crate::types::{Because, Freshness, Generation, State};
 
 pub(crate) use held::{EndedExecution, KernelNames};
-pub(crate) use need::{Goal, needed};
+pub(crate) use needed_cells::{Goal, needed};
 pub(crate) use saw::Saw;
 
 /// Stands for all cells above in the `saw` of a cell whose names are unknown.

@@ -9,8 +9,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use inkcell_kernel::CodeNames;
 use inkcell_notebook::{CellView, Notebook};
 
+use super::cell_records::{Behind, FilesNow, Records, can_run, standing};
 use super::record::{Latest, RanCell, SourceDigest};
-use super::standing::{Behind, FilesNow, Records, can_run, standing};
 use crate::run::staleness::{EndedExecution, ExecutionTrace, Goal, KernelNames, marks, needed};
 use crate::types::{Freshness, Generation, StaleReason};
 

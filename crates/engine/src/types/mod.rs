@@ -4,16 +4,16 @@
 
 pub(crate) mod encoding;
 mod ids;
-mod near;
 mod session;
 mod slips;
 mod state;
+mod suggestion;
 
 pub use ids::{
     ExecutionId, Generation, KernelName, OwnerId, SessionKey, SessionName, Version, system_random,
 };
-pub(crate) use near::SUGGESTIONS;
-pub use near::Suggestion;
 pub use session::{CallNote, CloseReason, Keep, KernelFate, Loss, what_it_did};
 pub use slips::meant_field;
 pub use state::{Because, Freshness, Kind, StaleReason, State};
+pub(crate) use suggestion::SUGGESTIONS;
+pub use suggestion::Suggestion;

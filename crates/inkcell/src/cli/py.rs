@@ -29,11 +29,11 @@ use crate::output::{Output, Stream};
 use crate::settings::{Profile, Settings};
 use crate::term::screen::{self, Cells, Code, Keys, Later, Looks, Waker, asking};
 use crate::view::blocks::Blocks;
+use crate::view::call_json::CallOutputs;
 use crate::view::ending::Summary;
 use crate::view::execution::Execution;
 use crate::view::live::{Live, Show, last_words};
 use crate::view::paint::Colour;
-use crate::view::recorded::CallOutputs;
 use crate::view::reply::ReplyOnly;
 use crate::words;
 

@@ -18,12 +18,12 @@ use tokio_util::sync::CancellationToken;
 use crate::error::LaunchError;
 use crate::error::gateway::{GatewayError, GatewayName, Whose};
 use crate::gateway::end::Ending;
+use crate::gateway::handshake::GatewayNewcomer;
 use crate::gateway::identity::KernelIdentity;
 use crate::gateway::kernel_env::{self, EnvScope};
 use crate::gateway::link::{GatewayControl, GatewayLink};
 use crate::gateway::local_process::{LocalProcess, ProcessClaim};
 use crate::gateway::location::{self, GatewayLocation, Namespace};
-use crate::gateway::meet::GatewayNewcomer;
 use crate::gateway::record::Record;
 use crate::gateway::talk::Talk;
 use crate::gateway::transport::dial::Dial;
@@ -32,8 +32,8 @@ use crate::gateway::transport::rest::{NewKernel, RemoteKernels, Rest, Starts};
 use crate::gateway::transport::socket;
 use crate::gateway::transport::url::{GatewayUrl, Token};
 use crate::jupyter::guest::{Guest, Machine, Setup, Variables, setup_error};
+use crate::jupyter::handshake::{self, About, MeetError, StartPhase};
 use crate::jupyter::home::random_hex;
-use crate::jupyter::meet::{self, About, MeetError, StartPhase};
 use crate::jupyter::pump::{self, Opening};
 use crate::jupyter::start::start;
 use crate::kernel::{Backend, BackendKind, KernelInfo, KernelSpec, LaunchedKernel, Origin};
@@ -277,7 +277,7 @@ impl GatewayBackend {
 
     async fn meet(&self, spec: &KernelSpec, talk: &Talk) -> Result<ReadyKernel, MeetError> {
         let mut newcomer = GatewayNewcomer { talk, identity: KernelIdentity::new(talk.session()) };
-        let (about, start_phase) = meet::meet(&mut newcomer).await?;
+        let (about, start_phase) = handshake::meet(&mut newcomer).await?;
         if !about.is_python() {
             return Ok(ReadyKernel {
                 executable: format!("{} on {}", about.language_info.name, self.rest.url),
@@ -292,7 +292,7 @@ impl GatewayBackend {
         let place = match self.config.place {
             GatewayLocation::Unknown => {
                 let whose = Some(location::WHOSE);
-                location::locate(&meet::run_at_start(&mut newcomer, "", whose).await?.0)
+                location::locate(&handshake::run_at_start(&mut newcomer, "", whose).await?.0)
             }
             known => known,
         };
@@ -312,7 +312,7 @@ impl GatewayBackend {
         let setup = Setup { startup: &spec.startup, machine, keeps_history: false };
         let place_and_program = Some(location::WHERE);
         let (shown, start_phase) =
-            meet::run_at_start(&mut newcomer, &setup.code(), place_and_program).await?;
+            handshake::run_at_start(&mut newcomer, &setup.code(), place_and_program).await?;
         let (claim, executable) = location::parse_process_claim(&shown, &Namespace::ours());
         Ok(ReadyKernel {
             about,

@@ -3,6 +3,7 @@
 mod contents;
 mod end;
 mod gc;
+mod handshake;
 mod identity;
 mod kernel_env;
 mod launch;
@@ -10,7 +11,6 @@ mod lifecycle;
 mod link;
 mod local_process;
 mod location;
-mod meet;
 mod record;
 mod talk;
 mod transport;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::event::{CodeNames, ExecEvent, ExecId, KernelEvent, Outcome, PyError, StreamName};
 use crate::jupyter::content::{self, Reply, ReplyStatus};
 use crate::jupyter::guest::{self, Guest};
-use crate::jupyter::meet::StartPhase;
+use crate::jupyter::handshake::StartPhase;
 use crate::jupyter::message::{Channel, Message};
 use crate::kernel::{CodeRequest, History, InputMode, InputReply};
 use crate::lenient::ContentResult;

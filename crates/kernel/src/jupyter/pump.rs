@@ -19,8 +19,8 @@ use crate::event::{Death, ExecEvent, KernelEvent};
 use crate::jupyter::ask::{self, Asking};
 use crate::jupyter::fold::{Effect, Fold, Unread};
 use crate::jupyter::guest::{self, Guest};
+use crate::jupyter::handshake::StartPhase;
 use crate::jupyter::kernel::{Control, Intent, JupyterKernel, Post};
-use crate::jupyter::meet::StartPhase;
 use crate::jupyter::message::{Channel, Message, Speak};
 use crate::jupyter::pieces::in_pieces;
 use crate::kernel::{

@@ -11,8 +11,8 @@ use tokio::io::unix::AsyncFd;
 
 use crate::error::LaunchError;
 use crate::jupyter::guest::{self, Guest, Machine, Setup, Variables, Wires};
+use crate::jupyter::handshake::{self, About, MeetError, StartPhase};
 use crate::jupyter::home::Home;
-use crate::jupyter::meet::{self, About, MeetError, StartPhase};
 use crate::jupyter::pump::{self, Opening};
 use crate::kernel::{BackendKind, KernelInfo, KernelSpec, LaunchedKernel, Origin, Startup};
 use crate::kernelspec::InterruptMode;
@@ -22,9 +22,9 @@ use crate::zmq::child::{Children, KernelChild};
 use crate::zmq::connection::Connection;
 use crate::zmq::control::ZmqControl;
 use crate::zmq::drain::Drains;
+use crate::zmq::handshake::{Oddity, ZmqNewcomer};
 use crate::zmq::lines::{self, Lines, Speaker};
 use crate::zmq::link::ZmqLink;
-use crate::zmq::meet::{Oddity, ZmqNewcomer};
 use crate::zmq::starting::{self, Patience, Starting};
 
 /// A kernel that answers and has no settings of a launch yet. Dropping this kills it.
@@ -124,7 +124,7 @@ impl Ready {
             odd: &mut Oddity::default(),
             needs_output: false,
         };
-        let work = meet::run_at_start(&mut newcomer, code, None);
+        let work = handshake::run_at_start(&mut newcomer, code, None);
         let child = self.starting.child.as_ref();
         let watched = starting::watch(work, self.exit.as_ref(), child, patience).await;
         let settled = self.starting.settle(watched, Oddity::default(), patience).await?;
@@ -190,7 +190,7 @@ async fn first_words(
             odd: &mut *odd,
             needs_output: true,
         };
-        match meet::meet(&mut newcomer).await {
+        match handshake::meet(&mut newcomer).await {
             Ok((about, start_phase)) => return Ok((lines, speaker, about, start_phase)),
             Err(MeetError::Closed(_)) if is_watched => tokio::time::sleep(lines::AGAIN).await,
             Err(unmet) => return Err(unmet),

@@ -15,11 +15,11 @@ use tokio_util::sync::CancellationToken;
 use crate::error::LaunchError;
 use crate::event::DeathCause;
 use crate::jupyter::guest::{self, Wires};
+use crate::jupyter::handshake::MeetError;
 use crate::jupyter::home::Home;
-use crate::jupyter::meet::MeetError;
 use crate::process::{Mark, Process, kill_group, wait_for_exit, watch_exit};
 use crate::trace::KernelTrace;
-use crate::zmq::meet::Oddity;
+use crate::zmq::handshake::Oddity;
 use crate::zmq::tail::Tail;
 
 /// A child process that does not answer yet.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::event::{ExecEvent, ExecId, KernelEvent, MimeBundle, MimeData, Outcome};
 use crate::jupyter::fold::{Effect, Fold};
-use crate::jupyter::meet::StartPhase;
+use crate::jupyter::handshake::StartPhase;
 use crate::jupyter::message::Channel;
 use crate::kernel::{CodeRequest, History, InputMode, NamesWanted};
 use crate::zmq::sign::{Checker, Signer};

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::mcp::desk::{CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use crate::mcp::tools::files::{self, PAGE, Reader, on_disk, shown, told};
-use crate::mcp::tools::shown::Portion;
+use crate::mcp::tools::portion::Portion;
 use crate::mcp::tools::{Alias, decode, lean};
 use crate::words;
 

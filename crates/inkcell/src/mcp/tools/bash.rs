@@ -21,9 +21,9 @@ use serde_json::{Value, json};
 
 use super::answer::off_thread;
 use super::details;
+use super::portion::Portion;
 use super::seconds::{Seconds, TimeLimit, Zero};
 use super::session::{folder, profile};
-use super::shown::Portion;
 use super::{
     Alias, CallContext, Content, Desk, Fault, Hints, Order, ToolError, ToolReply, ToolSpec, decode,
     lean,

@@ -13,11 +13,11 @@ use serde_json::Value;
 
 use super::answer::Readers;
 use super::details::Language;
+use super::portion::Portion;
 use super::python::{kernel, plain};
 use super::running::{self, Code};
 use super::seconds::{Seconds, Zero};
 use super::session::{place, profile};
-use super::shown::Portion;
 use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{answer, decode, lean};
 use crate::words;

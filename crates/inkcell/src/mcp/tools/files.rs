@@ -11,7 +11,7 @@ use inkcell_engine::{EngineError, Kind, Notebooks, is_notebook_path};
 use serde::{Deserialize as _, Deserializer};
 use serde_json::Value;
 
-use super::shown::Portion;
+use super::portion::Portion;
 use super::{CallContext, Desk, ToolError};
 use crate::glob::{is_glob, matching};
 use crate::output::{count, visible};

@@ -10,9 +10,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::kernel_choice::{BackendArg, in_session, wanted};
 use super::running;
 use super::session::{NEW, reference};
-use super::wanted::{BackendArg, in_session, wanted};
 use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec, decode, lean};
 use crate::view::sessions;
 

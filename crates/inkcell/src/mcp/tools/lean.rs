@@ -5,14 +5,14 @@
 use schemars::JsonSchema;
 use serde_json::{Map, Value};
 
-use super::shown;
+use super::portion;
 use crate::mcp::exposure::Exposure;
 
 /// The schema of arguments, lean, and the same for everybody.
 pub(crate) fn schema<T: JsonSchema>(_: &Exposure) -> Value {
     let mut schema = super::schema::<T>();
     if let Some(Value::Object(arguments)) = schema.get_mut("properties") {
-        shown::HIDDEN.iter().for_each(|name| drop(arguments.shift_remove(*name)));
+        portion::HIDDEN.iter().for_each(|name| drop(arguments.shift_remove(*name)));
     }
     trim(&mut schema);
     schema

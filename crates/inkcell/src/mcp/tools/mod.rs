@@ -12,22 +12,22 @@ mod facts;
 pub(super) mod files;
 pub(super) mod inspect;
 pub(super) mod kernel;
+mod kernel_choice;
 pub(super) mod lean;
 mod news;
 pub(super) mod notebook_edit;
 pub(super) mod notebook_read;
 pub(super) mod notebook_run;
 mod pictures;
+pub(crate) mod portion;
 mod progress;
 pub(super) mod python;
 pub(super) mod result;
 mod running;
 mod seconds;
 mod session;
-pub(crate) mod shown;
 #[cfg(test)]
 pub(crate) mod tests;
-mod wanted;
 
 use super::desk::{
     CallContext, Content, Desk, Fault, Hints, Order, Progress, StartedCall, ToolError, ToolReply,

@@ -23,9 +23,9 @@ use serde_json::{Map, Value, json};
 
 use super::files::{self, joined, on_disk};
 use super::notebook_run::{OnErrorArg, needed, on_error};
+use super::portion::Portion;
 use super::running::LONGEST_WAIT;
 use super::seconds::Seconds;
-use super::shown::Portion;
 use super::{Alias, CallContext, Desk, Fault, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{decode, lean};
 use crate::mcp::exposure::Exposure;

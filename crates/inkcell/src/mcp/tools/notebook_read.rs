@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use super::files::{self, Reader, joined, on_disk, shown};
 use super::pictures::Pictures;
-use super::shown::Portion;
+use super::portion::Portion;
 use super::{Alias, CallContext, Content, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{decode, lean, weight};
 use crate::git;

@@ -10,11 +10,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::answer::Readers;
+use super::kernel_choice::{BackendArg, wanted};
+use super::portion::Portion;
 use super::python::kernel;
 use super::running::LONGEST_WAIT;
 use super::seconds::{Seconds, Zero};
-use super::shown::Portion;
-use super::wanted::{BackendArg, wanted};
 use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{answer, decode, files, lean, running};
 use crate::words;

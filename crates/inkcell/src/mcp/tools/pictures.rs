@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::session::profile;
 use super::{Content, Desk, weight};
 use crate::settings::Images;
-use crate::view::execution::stored::bundle;
+use crate::view::execution::stored_cell::bundle;
 use crate::words;
 
 /// The most pictures that one answer shows.

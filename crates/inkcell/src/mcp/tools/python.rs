@@ -7,7 +7,7 @@ mod compat;
 
 use std::time::Duration;
 
-use super::wanted::{BackendArg, in_session};
+use super::kernel_choice::{BackendArg, in_session};
 use futures_util::FutureExt;
 use inkcell_engine::api::{CellKernel, CellSource, KernelChoice};
 use inkcell_engine::notebook::{CellKind, CellRef, visible_line};
@@ -19,10 +19,10 @@ use serde_json::Value;
 use super::answer::Readers;
 use super::details::Language;
 use super::files::{notebooks, on_disk};
+use super::portion::Portion;
 use super::running::{self, Code, LONGEST_WAIT};
 use super::seconds::{Seconds, TimeLimit, Zero};
 use super::session::{place, profile};
-use super::shown::Portion;
 use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{answer, decode, lean};
 use crate::mcp::exposure::Exposure;

@@ -18,9 +18,9 @@ use inkcell_engine::{
 use tokio::time::Instant;
 
 use super::news::Since;
+use super::portion::Portion;
 use super::progress::Teller;
 use super::session::{Place, notebook};
-use super::shown::Portion;
 use super::{CallContext, Desk, StartedCall, ToolError, Turn, files};
 use crate::settings::size_policy;
 use crate::words;

@@ -11,7 +11,7 @@ use inkcell_engine::notebook::CellView;
 
 use super::pages::{LinesRequest, Pages};
 use crate::term::screen::Turn;
-use crate::view::execution::stored::{
+use crate::view::execution::stored_cell::{
     Language, Showing, live_rows, long_text, output_rows, source_rows,
 };
 use crate::view::execution::{Area, Expansion, Page, mark, shown_duration};

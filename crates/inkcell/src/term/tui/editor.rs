@@ -10,7 +10,7 @@ use inkcell_engine::api::Completions;
 
 use super::text_buffer::{Motion, Reach, TextBuffer};
 use crate::term::screen::Turn;
-use crate::view::execution::stored::{Language, written};
+use crate::view::execution::stored_cell::{Language, written};
 use crate::view::paint::{Line, Role, columns, fit};
 
 /// The step after a successful save.

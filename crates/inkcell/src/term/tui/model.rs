@@ -20,7 +20,7 @@ use super::outside::StoredPicture;
 use super::pages::LinesRequest;
 use crate::term::screen::Ground;
 use crate::view::execution::Page;
-use crate::view::execution::stored::Language;
+use crate::view::execution::stored_cell::Language;
 use crate::view::image::{Gallery, Protocol};
 use crate::view::paint::{Picture, Role};
 

@@ -16,7 +16,7 @@ use inkcell_engine::{Version, system_random};
 use serde_json::Value;
 
 use crate::settings::Settings;
-use crate::view::execution::stored::Language;
+use crate::view::execution::stored_cell::Language;
 use crate::words;
 
 /// The editor if neither `VISUAL` nor `EDITOR` is set.

@@ -14,7 +14,7 @@ pub(in crate::view) mod markdown;
 mod markdown_table;
 pub(in crate::view) mod output;
 mod status;
-pub(crate) mod stored;
+pub(crate) mod stored_cell;
 mod table;
 mod traceback;
 

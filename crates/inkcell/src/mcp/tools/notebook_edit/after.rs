@@ -9,8 +9,8 @@ use inkcell_engine::api::{CellChoice, RunRequest};
 use inkcell_engine::notebook::{Action, CellKind, CellView, EditNote, EditReport, Notebook};
 
 use super::super::answer::{self, Readers};
+use super::super::portion::Portion;
 use super::super::running;
-use super::super::shown::Portion;
 use super::super::{CallContext, Content, Desk, ToolError, ToolReply, weight};
 use super::{EditResult, RunArg};
 use crate::words;

@@ -241,5 +241,5 @@ pub(crate) fn live_rows(cell: &CallCell, showing: Showing<'_>) -> Vec<Line> {
 }
 
 #[cfg(test)]
-#[path = "stored/tests.rs"]
+#[path = "stored_cell/tests.rs"]
 mod tests;

@@ -1,13 +1,13 @@
 //! A kernel over ZeroMQ during the handshake: its messages, and anything odd among them.
 //!
-//! Owns the sign that a subscription to the output has arrived. `jupyter/meet.rs` decides when the
+//! Owns the sign that a subscription to the output has arrived. `jupyter/handshake.rs` decides when the
 //! kernel is ready.
 
 use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::jupyter::meet::{MeetError, Newcomer};
+use crate::jupyter::handshake::{MeetError, Newcomer};
 use crate::jupyter::message::{Channel, Message, Speak};
 use crate::zmq::lines::{Lines, Speaker};
 

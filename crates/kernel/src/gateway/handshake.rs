@@ -1,14 +1,14 @@
 //! A kernel on a gateway during the handshake: the voice of its process, and the gateway's report
 //! of its end.
 //!
-//! `jupyter/meet.rs` decides when the kernel is ready.
+//! `jupyter/handshake.rs` decides when the kernel is ready.
 
 use std::time::Duration;
 
 use crate::gateway::identity::KernelIdentity;
 use crate::gateway::link::loss;
 use crate::gateway::talk::Talk;
-use crate::jupyter::meet::{MeetError, Newcomer};
+use crate::jupyter::handshake::{MeetError, Newcomer};
 use crate::jupyter::message::{Channel, Message, Speak};
 
 pub(crate) struct GatewayNewcomer<'a> {
