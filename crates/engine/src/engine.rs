@@ -174,7 +174,7 @@ impl Engine {
 
     /// A remembered call with its state and what it runs.
     fn described(&self, id: &ExecutionId) -> Option<Suggestion> {
-        let what = self.shared.executions.find(id)?.look(|report| {
+        let what = self.shared.executions.find(id)?.read_report(|report| {
             let source = report.cells.first().map(|cell| &cell.source);
             let title = source.map(|it| it.title.clone().unwrap_or_else(|| title_of(&it.code)));
             format!("{}: {}", report.state.name(), visible_line(&title.unwrap_or_default()))

@@ -135,7 +135,7 @@ impl Failure {
     }
 
     /// A failure of this kind, which decides the exit code.
-    pub(crate) fn told(kind: Kind, message: impl Into<String>, hint: Option<String>) -> Failure {
+    pub(crate) fn new(kind: Kind, message: impl Into<String>, hint: Option<String>) -> Failure {
         Failure::Told { exit: Exit::of_kind(kind), kind, message: message.into(), hint }
     }
 

@@ -105,7 +105,7 @@ pub enum CellRef {
 
 impl CellRef {
     /// The reference as text, for messages.
-    pub fn shown(&self) -> String {
+    pub fn text(&self) -> String {
         match self {
             CellRef::Index(index) => index.to_string(),
             CellRef::Text(text) => text.clone(),

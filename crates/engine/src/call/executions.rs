@@ -84,7 +84,7 @@ impl Record {
     }
 
     /// Reads one part of the report without a copy of the rest.
-    pub(crate) fn look<T>(&self, at: impl FnOnce(&PythonReport) -> T) -> T {
+    pub(crate) fn read_report<T>(&self, at: impl FnOnce(&PythonReport) -> T) -> T {
         at(&self.report.borrow())
     }
 
@@ -326,7 +326,7 @@ impl Executions {
             if record.session.as_ref() != Some(session) {
                 return None;
             }
-            let index = record.look(|report| report.cells.iter().position(is_it))?;
+            let index = record.read_report(|report| report.cells.iter().position(is_it))?;
             Some((Arc::clone(record), index))
         })
     }
@@ -341,7 +341,7 @@ impl Executions {
         open.sort_unstable_by_key(|kept| kept.place);
         let is_next = |cell: &CellReport| !cell.state.is_end();
         open.into_iter().find_map(|StoredCall { record, .. }| {
-            let index = record.look(|report| report.cells.iter().position(is_next))?;
+            let index = record.read_report(|report| report.cells.iter().position(is_next))?;
             Some((Arc::clone(record), index))
         })
     }
@@ -354,7 +354,7 @@ impl Executions {
     ) -> Option<(ExecutionId, Option<String>)> {
         let (record, index) = self.cell_in(session, code)?;
         let title = |report: &PythonReport| report.cells.get(index)?.source.title.clone();
-        Some((record.execution.clone(), record.look(title)))
+        Some((record.execution.clone(), record.read_report(title)))
     }
 
     /// The unfinished notebook run in the session of this name, if there is one.

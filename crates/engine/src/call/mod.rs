@@ -138,7 +138,7 @@ impl Call {
     /// state of the call.
     pub(crate) fn break_off(&self) -> State {
         let is_open = |cell: &CellReport| !cell.state.is_end();
-        let index = self.record.look(|report| report.cells.iter().position(is_open));
+        let index = self.record.read_report(|report| report.cells.iter().position(is_open));
         let index = index.unwrap_or(self.cells.len().saturating_sub(1));
         let problem = EngineError::Panicked.problem();
         match self.record.cell(index).map(|cell| cell.state) {
@@ -430,7 +430,7 @@ impl Call {
     /// Publishes an event to the watchers of the session.
     fn publish(&self, event: impl FnOnce(&PythonReport) -> SessionEvent) {
         if let Some(feed) = &self.feed {
-            feed.publish(self.record.look(event));
+            feed.publish(self.record.read_report(event));
         }
     }
 

@@ -424,7 +424,7 @@ impl Notebooks {
         force: Force,
     ) -> Result<Outcome, EngineError> {
         let mut lock = Lock::take(target, &self.config.state_dir, self.config.lock_wait)?;
-        let old = target.look()?;
+        let old = target.examine()?;
         let expect = Expect::Anything(old.as_ref());
         target.replace(
             &mut lock,
@@ -469,7 +469,7 @@ impl Notebooks {
         let target = self.target(path)?;
         let mut lock = Lock::take(&target, &self.config.state_dir, self.config.lock_wait)?;
         let exists = || EngineError::Exists { path: path.to_owned() };
-        if target.look()?.is_some() {
+        if target.examine()?.is_some() {
             return Err(exists());
         }
         must_be_notebook_path(path)?;

@@ -178,7 +178,7 @@ pub static OPERATIONS: &[Operation] = &[
         example: r##"{"op": "insert", "after": "ab12", "type": "markdown", "source": "# Results"}"##,
         build: |given| {
             Ok(EditOp::Insert {
-                at: given.place()?.unwrap_or(CellPlace::End),
+                at: given.take_place()?.unwrap_or(CellPlace::End),
                 kind: given.cell_kind().ok_or_else(|| missing("type"))?,
                 source: given.text("source")?,
             })
@@ -209,7 +209,7 @@ pub static OPERATIONS: &[Operation] = &[
         build: |given| {
             Ok(EditOp::Move {
                 cell: given.cell()?,
-                to: given.place()?.ok_or("the place is missing")?,
+                to: given.take_place()?.ok_or("the place is missing")?,
             })
         },
     },
@@ -459,7 +459,7 @@ impl FieldValues {
         }
     }
 
-    fn word(&mut self, name: &str) -> Option<&'static str> {
+    fn take_word(&mut self, name: &str) -> Option<&'static str> {
         match self.take(name) {
             Some(FieldValue::Word(word)) => Some(word),
             _ => None,
@@ -467,23 +467,23 @@ impl FieldValues {
     }
 
     fn cell_kind(&mut self) -> Option<CellKind> {
-        self.word("type").and_then(CellKind::from_name)
+        self.take_word("type").and_then(CellKind::from_name)
     }
 
     fn outputs(&mut self) -> OutputsAfter {
-        match self.word("outputs") {
+        match self.take_word("outputs") {
             Some("keep") => OutputsAfter::Keep,
             Some(_) => OutputsAfter::Clear,
             None => self.outputs,
         }
     }
 
-    fn place(&mut self) -> Result<Option<CellPlace>, String> {
+    fn take_place(&mut self) -> Result<Option<CellPlace>, String> {
         let at = |end| if end == "start" { CellPlace::Start } else { CellPlace::End };
         let places = [
             self.cell_in("after").map(CellPlace::After),
             self.cell_in("before").map(CellPlace::Before),
-            self.word("at").map(at),
+            self.take_word("at").map(at),
         ];
         let mut given = places.into_iter().flatten();
         match (given.next(), given.next()) {

@@ -135,7 +135,7 @@ const BY_CELL: &str =
 /// Reads a value as the field wants it.
 fn read(field: &Field, value: &RawValue) -> Result<FieldValue, String> {
     let name = field.name;
-    let wrong = |expected: &str| format!("{name} is {}; {expected}", shown(value));
+    let wrong = |expected: &str| format!("{name} is {}; {expected}", shorten_value(value));
     Ok(match field.kind {
         FieldKind::Cell => FieldValue::Cell(match string(name, value) {
             Ok(text) => CellRef::Text(text),
@@ -172,12 +172,12 @@ fn read(field: &Field, value: &RawValue) -> Result<FieldValue, String> {
 
 fn string(name: &str, value: &RawValue) -> Result<String, String> {
     serde_json::from_str(value.get())
-        .map_err(|_| format!("{name} is {}; it is a string", shown(value)))
+        .map_err(|_| format!("{name} is {}; it is a string", shorten_value(value)))
 }
 
 fn strings(name: &str, value: &RawValue) -> Result<Vec<String>, String> {
     serde_json::from_str(value.get())
-        .map_err(|_| format!("{name} is {}; it is a list of strings", shown(value)))
+        .map_err(|_| format!("{name} is {}; it is a list of strings", shorten_value(value)))
 }
 
 /// Words in quotes, such as `"keep" or "clear"`.
@@ -202,7 +202,7 @@ fn names() -> String {
     OPERATIONS.iter().map(|operation| operation.name).collect::<Vec<_>>().join(", ")
 }
 
-fn shown(value: &RawValue) -> String {
+fn shorten_value(value: &RawValue) -> String {
     const MAX_CHARS: usize = 40;
     let text = value.get();
     if text.chars().count() <= MAX_CHARS {

@@ -31,12 +31,12 @@ impl Request for InspectRequest {
         let found = engine.find_session(&self.session).await?;
         let (engine, session) = (engine.clone(), found.session.clone());
         let Some(limit) = self.behind else {
-            return Ok(AnswerHandle::new(async move { engine.look(found, self).await }));
+            return Ok(AnswerHandle::new(async move { engine.inspect_session(found, self).await }));
         };
         let waiting = session.enter();
         Ok(AnswerHandle::new(async move {
             let turn = tokio::time::timeout(limit, waiting.granted()).await;
-            let report = engine.look(found, self).await;
+            let report = engine.inspect_session(found, self).await;
             drop(turn);
             // Wait, so that a caller does not see the session busy with this inspection.
             session.settled().await;
@@ -46,7 +46,7 @@ impl Request for InspectRequest {
 }
 
 impl Engine {
-    async fn look(
+    async fn inspect_session(
         &self,
         found: LiveSession,
         request: InspectRequest,

@@ -39,7 +39,7 @@ impl Engine {
     ) -> Result<Resolution, EngineError> {
         let SessionRef { session, cwd, wanted } = wanted;
         let (key, chosen) = match mode {
-            KernelMode::Session => self.place(session.as_ref(), cwd, wanted).await?,
+            KernelMode::Session => self.resolve_session(session.as_ref(), cwd, wanted).await?,
             KernelMode::PerCall => {
                 let chosen = self.choose(cwd, wanted).await?;
                 (self.key(session.as_ref(), cwd, Some(&chosen.kernel)), chosen)
@@ -51,7 +51,7 @@ impl Engine {
     /// The session of a request, and the kernel that it has or gets. A session has one kernel: a caller that insists
     /// on another gets an error, and a notebook that asks for another kind of kernel than before gets that kernel
     /// instead.
-    pub(super) async fn place(
+    pub(super) async fn resolve_session(
         &self,
         session: Option<&SessionName>,
         cwd: &Path,

@@ -23,7 +23,7 @@ pub(crate) struct SessionFile {
 
 impl SessionFile {
     /// The path of the file with this number, whether or not the file exists.
-    pub(crate) fn place(state_dir: &Path, number: u64) -> PathBuf {
+    pub(crate) fn path_of(state_dir: &Path, number: u64) -> PathBuf {
         let process = std::process::id();
         state_dir.join("sessions").join(format!("{process}-{number:016x}.json"))
     }

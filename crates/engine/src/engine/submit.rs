@@ -135,7 +135,7 @@ impl Engine {
         let file = match request.mode {
             KernelMode::Session => self.session_file(&key),
             KernelMode::PerCall => {
-                SessionFile::place(&shared.config.kernels.state_dir, (shared.config.random)())
+                SessionFile::path_of(&shared.config.kernels.state_dir, (shared.config.random)())
             }
         };
         let (limits, budget_bytes) = match request.reading {
@@ -234,7 +234,7 @@ impl Engine {
     fn session_file(&self, key: &SessionKey) -> PathBuf {
         let mut hasher = DefaultHasher::new();
         (self.shared.salt, key).hash(&mut hasher);
-        SessionFile::place(&self.shared.config.kernels.state_dir, hasher.finish())
+        SessionFile::path_of(&self.shared.config.kernels.state_dir, hasher.finish())
     }
 
     /// Creates a session with its file, which is removed at the end of the session.

@@ -152,7 +152,7 @@ impl Engine {
         owner: OwnerId,
     ) -> Result<AnswerHandle<KernelReport>, EngineError> {
         let name = session.session.as_ref();
-        let (key, chosen) = self.place(name, &session.cwd, &session.wanted).await?;
+        let (key, chosen) = self.resolve_session(name, &session.cwd, &session.wanted).await?;
         let attached = self.attach(&key, owner, &chosen, None).await?;
         Ok(self.when_started(LiveSession { key, session: attached.taken }, attached.notes))
     }

@@ -141,7 +141,7 @@ impl Target {
     }
 
     /// Examines the file without reading it; `None` if it does not exist.
-    pub(crate) fn look(&self) -> Result<Option<Metadata>, EngineError> {
+    pub(crate) fn examine(&self) -> Result<Option<Metadata>, EngineError> {
         let fail = |source: Errno| self.io("read it")(source.into());
         // Check before opening: opening a device can already have effects.
         let Some(stat) = self.stat().map_err(fail)? else { return Ok(None) };
@@ -164,7 +164,7 @@ impl Target {
 
     /// Reads the file; `None` if it does not exist.
     pub(crate) fn read(&self, limit_bytes: u64) -> Result<Option<Content>, EngineError> {
-        let Some(metadata) = self.look()? else { return Ok(None) };
+        let Some(metadata) = self.examine()? else { return Ok(None) };
         let too_large = |size_bytes| EngineError::TooLarge {
             path: self.shown.clone(),
             size_bytes,

@@ -175,7 +175,7 @@ impl Kernels {
         if let Some(chosen) = self.recent(&place) {
             return Ok(chosen);
         }
-        let chosen = self.look(cwd, wanted).await?;
+        let chosen = self.look_up(cwd, wanted).await?;
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         recent.insert(place, (Instant::now(), chosen.clone()));
         Ok(chosen)
@@ -208,7 +208,7 @@ impl Kernels {
         }
         // Listing kernels runs no interpreter from the workspace.
         let search = self.search(cwd, interpreter);
-        let found = self.finder.look(&search, &Workspace::around(cwd)).await.ok();
+        let found = self.finder.find_unasked(&search, &Workspace::around(cwd)).await.ok();
         let prefix =
             found.as_ref().and_then(|found| Some(prefix_of(found.prefix()?, found.venv())));
         Ok(self.kernelspecs(prefix).find())
@@ -242,7 +242,11 @@ impl Kernels {
         }
     }
 
-    async fn look(&self, cwd: &Path, wanted: &KernelWishes) -> Result<ResolvedKernel, EngineError> {
+    async fn look_up(
+        &self,
+        cwd: &Path,
+        wanted: &KernelWishes,
+    ) -> Result<ResolvedKernel, EngineError> {
         match self.gateway(wanted)? {
             Some(gateway) => self.look_there(cwd, wanted, &gateway).await,
             None => self.look_here(cwd, wanted).await,

@@ -53,7 +53,7 @@ impl BackendNeeds {
                 return Ok(gateway.check().await.map_err(LaunchError::from)?);
             }
         };
-        let python = finder.look(search, workspace).await?;
+        let python = finder.find_unasked(search, workspace).await?;
         if modules.is_empty() || finder.lacking(&python, modules, search).await.is_empty() {
             return Ok(());
         }
@@ -80,7 +80,7 @@ pub enum Preflight {
 impl Preflight {
     /// Checks the requirements, unless the check is skipped. An error in the settings that choose the backend
     /// counts as a failure.
-    pub async fn look(
+    pub async fn check(
         check: Check,
         needed: Result<BackendNeeds, EngineError>,
         finder: &Finder,
@@ -129,9 +129,9 @@ mod tests {
         }
     }
 
-    async fn look(needed: BackendNeeds, search: &Search) -> Preflight {
+    async fn check(needed: BackendNeeds, search: &Search) -> Preflight {
         let workspace = Workspace::around(&search.cwd);
-        Preflight::look(Check::Look, Ok(needed), &Finder::default(), search, &workspace).await
+        Preflight::check(Check::Look, Ok(needed), &Finder::default(), search, &workspace).await
     }
 
     fn program(path: &Path, text: &str) {
@@ -160,10 +160,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let none = search(dir.path(), None);
         let nothing = Preflight::Failed(FindError::NoneFound.to_string());
-        assert_eq!(look(BackendNeeds::Runner, &none).await, nothing);
+        assert_eq!(check(BackendNeeds::Runner, &none).await, nothing);
         let broken = dir.path().join("bin/python3");
         program(&broken, "#!/bin/sh\nexit 3\n");
-        let looked = look(BackendNeeds::Runner, &none).await;
+        let looked = check(BackendNeeds::Runner, &none).await;
         let reason = looked.failure().unwrap();
         assert!(reason.contains(broken.to_str().unwrap()), "{reason}");
     }
@@ -177,10 +177,10 @@ mod tests {
         let search = search(dir.path(), None);
         let (finder, workspace) = (Finder::default(), Workspace::none());
         let needed = || Ok(BackendNeeds::Runner);
-        let looked = Preflight::look(Check::Skip, needed(), &finder, &search, &workspace).await;
+        let looked = Preflight::check(Check::Skip, needed(), &finder, &search, &workspace).await;
         assert_eq!((looked.failure(), &looked), (None, &Preflight::Skipped));
         assert!(!mark.exists());
-        Preflight::look(Check::Look, needed(), &finder, &search, &workspace).await;
+        Preflight::check(Check::Look, needed(), &finder, &search, &workspace).await;
         assert!(mark.exists(), "the program would have noticed");
     }
 
@@ -192,7 +192,7 @@ mod tests {
             env: ParentEnv::from_os(std::env::vars_os()),
             ..search(dir.path(), Some(&test_python()))
         };
-        assert_eq!(look(BackendNeeds::Runner, &search).await, Preflight::Ready);
+        assert_eq!(check(BackendNeeds::Runner, &search).await, Preflight::Ready);
     }
 
     /// B:C-03: the modules of a backend are checked, both in a Python that may be run and in one that may not.
@@ -218,22 +218,22 @@ mod tests {
                 ..search(dir.path(), Some(&python))
             };
             let gateway = || BackendNeeds::Gateway(GatewayChoice::Local(local()));
-            assert_eq!(look(BackendNeeds::Runner, &search).await, Preflight::Ready, "{place}");
-            let looked = look(BackendNeeds::Zmq, &search).await;
+            assert_eq!(check(BackendNeeds::Runner, &search).await, Preflight::Ready, "{place}");
+            let looked = check(BackendNeeds::Zmq, &search).await;
             let wanted = format!("ipykernel is not installed in {}: ", python.display());
             assert!(looked.failure().unwrap().starts_with(&wanted), "{looked:?}");
             std::fs::create_dir(folder.join(packages).join("ipykernel")).unwrap();
-            assert_eq!(look(BackendNeeds::Zmq, &search).await, Preflight::Ready, "{place}");
-            let looked = look(gateway(), &search).await;
+            assert_eq!(check(BackendNeeds::Zmq, &search).await, Preflight::Ready, "{place}");
+            let looked = check(gateway(), &search).await;
             assert!(looked.failure().unwrap().contains("kernel_gateway"), "{looked:?}");
             std::fs::create_dir(folder.join(packages).join("kernel_gateway")).unwrap();
-            assert_eq!(look(gateway(), &search).await, Preflight::Ready, "{place}");
+            assert_eq!(check(gateway(), &search).await, Preflight::Ready, "{place}");
             let is_ours = place != "elsewhere";
             assert_eq!(folder.join("bin/python.ran").exists(), !is_ours, "{place}");
         }
         let refused = LocalConfig { sharing: Sharing::Refused, ..local() };
         let refused = BackendNeeds::Gateway(GatewayChoice::Local(refused));
-        let looked = look(refused, &search(dir.path(), None)).await;
+        let looked = check(refused, &search(dir.path(), None)).await;
         assert!(looked.failure().unwrap().contains("local gateways are disabled"), "{looked:?}");
     }
 }

@@ -27,7 +27,7 @@ pub(crate) enum CellMatch {
 }
 
 impl CellMatch {
-    pub(crate) fn place(self) -> Option<usize> {
+    pub(crate) fn index(self) -> Option<usize> {
         match self {
             CellMatch::Same(index) | CellMatch::Changed(index) => Some(index),
             CellMatch::Gone => None,

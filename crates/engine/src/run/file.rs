@@ -154,7 +154,7 @@ impl RunFile {
     }
 
     /// Reads the notebook again if the file has changed.
-    fn look(&mut self) -> Result<(), EngineError> {
+    fn refresh(&mut self) -> Result<(), EngineError> {
         let is_same = match &self.seen {
             Some(seen) => {
                 let still = self.target.still(&seen.metadata).map_err(self.target.io("read it"))?;
@@ -171,9 +171,9 @@ impl RunFile {
 
     /// Returns the cell to run next as it is now; `None` if it is gone or is not code any more.
     pub(crate) fn cell(&mut self, known: &KnownCell) -> Result<Option<KnownCell>, EngineError> {
-        self.look()?;
+        self.refresh()?;
         let Some((notebook, sight)) = self.sight() else { return Ok(None) };
-        let cell = sight.find(known).place().and_then(|index| notebook.cell(index));
+        let cell = sight.find(known).index().and_then(|index| notebook.cell(index));
         let code = cell.filter(|cell| cell.kind() == Some(inkcell_notebook::CellKind::Code));
         let cell = code.map(|cell| KnownCell { planned: known.planned, ..KnownCell::of(&cell) });
         if let Some(cell) = &cell {
@@ -185,7 +185,7 @@ impl RunFile {
 
     /// The notebook as it is now; `None` if it cannot be read.
     pub(crate) fn notebook(&mut self) -> Option<&Notebook> {
-        self.look().ok()?;
+        self.refresh().ok()?;
         self.seen.as_ref().map(|seen| &seen.notebook)
     }
 
@@ -214,7 +214,7 @@ impl RunFile {
 
     /// Outputs of a cell that ran before, if its source is still the one that ran.
     pub(crate) fn outputs_of(&mut self, ran: &RanCell) -> Result<Option<CellOutputs>, EngineError> {
-        self.look()?;
+        self.refresh()?;
         let Some((notebook, _)) = self.sight() else { return Ok(None) };
         let mut of = notebook.cells().filter(|cell| ran.is_of(cell.id().as_deref(), cell.index()));
         let (Some(cell), None) = (of.next(), of.next()) else { return Ok(None) };
@@ -259,7 +259,7 @@ impl RunFile {
     pub(crate) fn output_change(&self, number: usize) -> Option<OutputChange> {
         let (notebook, sight) = self.sight().filter(|_| self.had_outputs)?;
         let outputs = &self.shown.get(&number)?.outputs;
-        let stored = notebook.cell(sight.find(&outputs.cell).place()?)?;
+        let stored = notebook.cell(sight.find(&outputs.cell).index()?)?;
         outputs.change_from(&stored)
     }
 
@@ -347,9 +347,9 @@ impl RunFile {
         &mut self,
         cells: &[KnownCell],
     ) -> Result<Vec<Option<usize>>, EngineError> {
-        self.look()?;
+        self.refresh()?;
         let Some((_, sight)) = self.sight() else { return Ok(vec![None; cells.len()]) };
-        Ok(cells.iter().map(|cell| sight.find(cell).place()).collect())
+        Ok(cells.iter().map(|cell| sight.find(cell).index()).collect())
     }
 
     /// Removes the failure markers of an earlier run.
@@ -367,7 +367,7 @@ impl RunFile {
     ) -> Result<Option<Version>, EngineError> {
         self.note(stamps, |notebook| {
             let sight = CellFinder::new(notebook, self.planned.as_ref());
-            let failed = failed.and_then(|(cell, count)| Some((sight.find(cell).place()?, *count)));
+            let failed = failed.and_then(|(cell, count)| Some((sight.find(cell).index()?, *count)));
             stamps::whole(stamps, notebook, &Whole { input, output, span, failed })
         })?;
         self.note(stamps, |notebook| stamps::marker_tags(stamps, notebook))

@@ -30,7 +30,7 @@ pub fn read_with_runs(
     let size = places.as_ref().and_then(|places| std::fs::metadata(&places.record).ok());
     let is_large = size.is_some_and(|found| found.len() >= PARALLEL_BYTES);
     // A record allocates many small pieces, which is faster on the first thread of a process.
-    let look = || Some((RunRecord::look(places.as_ref()?)?, places.as_ref()?));
+    let look = || Some((RunRecord::peek(places.as_ref()?)?, places.as_ref()?));
     let (look, opened) = beside(is_large, look, || notebooks.read(path));
     let opened = opened?;
     let runs = look.map(|(look, places)| look.now(places)).unwrap_or_default();

@@ -269,7 +269,7 @@ impl RunRecord {
     }
 
     /// Reads the record without taking it; `None` if no record exists.
-    pub(crate) fn look(places: &RunPlaces) -> Option<Look> {
+    pub(crate) fn peek(places: &RunPlaces) -> Option<Look> {
         let mut file = File::open(&places.record).ok()?;
         let past = read(&mut file, Reading::Glance).unwrap_or_default();
         Some(Look { file, past })

@@ -127,7 +127,7 @@ impl<T: Clone> Watch<T> {
             tokio::pin!(changed);
             // Register before looking, so that an entry in between is not missed.
             changed.as_mut().enable();
-            match self.look() {
+            match self.peek() {
                 Look::Item(item) => return Some(item),
                 Look::Closed => return None,
                 Look::Nothing => changed.await,
@@ -137,13 +137,13 @@ impl<T: Clone> Watch<T> {
 
     /// The next item, if there is one already.
     pub fn ready(&mut self) -> Option<JournalItem<T>> {
-        match self.look() {
+        match self.peek() {
             Look::Item(item) => Some(item),
             Look::Nothing | Look::Closed => None,
         }
     }
 
-    fn look(&mut self) -> Look<T> {
+    fn peek(&mut self) -> Look<T> {
         let ring = self.shared.ring();
         if self.next < ring.first {
             let missed = ring.first - self.next;

@@ -132,7 +132,7 @@ impl CleanArtifact<'_> {
         let mut hits = Vec::new();
         let mut walk = Walk::new(pattern);
         let mut hit = |hit: super::grep::Hit<'_>| {
-            hits.extend((hits.len() < limits.max_hits).then(|| hit.shown(limits.max_hit_bytes)));
+            hits.extend((hits.len() < limits.max_hits).then(|| hit.cut_to(limits.max_hit_bytes)));
             Ok::<(), ArtifactError>(())
         };
         self.pass(&mut |text| walk.feed(text.as_bytes(), &mut hit))?;

@@ -57,7 +57,7 @@ impl SearchPattern {
         let mut hits = Vec::new();
         let mut walk = Walk::new(self);
         let mut hit = |hit: Hit<'_>| {
-            hits.extend((hits.len() < limits.max_hits).then(|| hit.shown(limits.max_hit_bytes)));
+            hits.extend((hits.len() < limits.max_hits).then(|| hit.cut_to(limits.max_hit_bytes)));
             Ok::<(), ArtifactError>(())
         };
         walk.feed(text.as_bytes(), &mut hit)?;
@@ -123,7 +123,7 @@ pub(super) struct Hit<'a> {
 
 impl Hit<'_> {
     /// The part to show, with at most `max_bytes` of text.
-    pub(super) fn shown(&self, max_bytes: usize) -> GrepHit {
+    pub(super) fn cut_to(&self, max_bytes: usize) -> GrepHit {
         let (shown, is_cut) = around(self.text, self.at, max_bytes);
         let text = String::from_utf8_lossy(shown).into_owned();
         GrepHit { line: self.line, text, is_cut: is_cut || self.is_part }
@@ -167,7 +167,7 @@ impl<'a> Walk<'a> {
     pub(super) fn feed<E>(&mut self, mut block: &[u8], hit: OnHit<'_, E>) -> Result<(), E> {
         while let Some(feed) = memchr::memchr(b'\n', block) {
             if self.held.is_empty() {
-                self.look(&block[..feed], false, hit)?;
+                self.search_line(&block[..feed], false, hit)?;
             } else {
                 self.held.extend_from_slice(&block[..feed]);
                 self.look_at_held(false, hit)?;
@@ -201,13 +201,13 @@ impl<'a> Walk<'a> {
 
     fn look_at_held<E>(&mut self, is_part: bool, hit: OnHit<'_, E>) -> Result<(), E> {
         let held = std::mem::take(&mut self.held);
-        let looked = self.look(&held, is_part, hit);
+        let looked = self.search_line(&held, is_part, hit);
         self.held = held;
         looked
     }
 
     /// Searches a line, or a part of one that is too long.
-    fn look<E>(&mut self, text: &[u8], is_part: bool, hit: OnHit<'_, E>) -> Result<(), E> {
+    fn search_line<E>(&mut self, text: &[u8], is_part: bool, hit: OnHit<'_, E>) -> Result<(), E> {
         if self.is_found || !self.pattern.covers(self.line) {
             return Ok(());
         }
@@ -249,7 +249,7 @@ impl Artifact {
         let mut hits = Vec::new();
         let mut walk = Walk::new(pattern);
         let mut hit = |hit: Hit<'_>| {
-            hits.extend((hits.len() < limits.max_hits).then(|| hit.shown(limits.max_hit_bytes)));
+            hits.extend((hits.len() < limits.max_hits).then(|| hit.cut_to(limits.max_hit_bytes)));
             Ok::<(), ArtifactError>(())
         };
         self.pass_bytes(0, u64::MAX, &mut |block| walk.feed(block, &mut hit))?;

@@ -28,7 +28,7 @@ pub(crate) async fn exposure(set: ToolSet, settings: &Settings) -> Exposure {
         ToolMode::IpyOnly | ToolMode::Both => settings.check(profile),
     };
     let needed = needed(settings, profile);
-    let preflight = Preflight::look(check, needed, &finder, &search, &workspace).await;
+    let preflight = Preflight::check(check, needed, &finder, &search, &workspace).await;
     log::stage("interpreter looked for");
     let exposure = Exposure::new(set, mode, &preflight);
     log::stage("tools chosen");

@@ -15,14 +15,14 @@ const COMMAND: &str = "tui";
 /// The words of the command line, with the command put before a notebook that stands where a command would.
 pub(crate) fn opened(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words: Vec<OsString> = words.collect();
-    if let Some(at) = place(&words) {
+    if let Some(at) = find_notebook(&words) {
         words.insert(at, COMMAND.into());
     }
     words
 }
 
 /// The place of a notebook that stands where a command would.
-fn place(words: &[OsString]) -> Option<usize> {
+fn find_notebook(words: &[OsString]) -> Option<usize> {
     let is_option = |word: &OsString| word.as_encoded_bytes().starts_with(b"-");
     let is_notebook = |word: &OsString| word.to_str().is_some_and(is_notebook_path);
     for (at, word) in words.iter().enumerate().skip(1).filter(|(_, word)| !is_option(word)) {

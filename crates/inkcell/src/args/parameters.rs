@@ -14,11 +14,11 @@ pub(crate) struct ParameterArgs {
     /// Set a parameter (repeatable)
     ///
     /// NAME=VALUE, or NAME VALUE as two words. Numbers, True, False and None are Python values; any other value is text.
-    #[arg(short = 'p', long = "param", alias = "parameters", value_name = "NAME=VALUE", value_parser = word,
+    #[arg(short = 'p', long = "param", alias = "parameters", value_name = "NAME=VALUE", value_parser = parse_word,
           allow_hyphen_values = true)]
     pub(crate) words: Vec<Word>,
     /// Set a parameter to exactly this text (repeatable)
-    #[arg(short = 'r', long = "raw-param", alias = "parameters_raw", value_name = "NAME=TEXT", value_parser = word,
+    #[arg(short = 'r', long = "raw-param", alias = "parameters_raw", value_name = "NAME=TEXT", value_parser = parse_word,
           allow_hyphen_values = true)]
     pub(crate) raw: Vec<Word>,
     /// Read parameters from a file (repeatable)
@@ -54,7 +54,7 @@ pub(crate) struct Word {
     pub(crate) value: String,
 }
 
-fn word(given: &str) -> Result<Word, String> {
+fn parse_word(given: &str) -> Result<Word, String> {
     match given.split_once('=') {
         Some((name, value)) if !name.trim().is_empty() => {
             Ok(Word { name: name.trim().to_owned(), value: value.to_owned() })

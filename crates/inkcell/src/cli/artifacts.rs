@@ -82,7 +82,7 @@ fn remove(args: &RemoveArtifacts, store: &Store, output: &mut Output) -> Result<
         let all = store.list(Scope::All)?;
         if all.iter().all(|info| info.session != *name) {
             let message = words::artifact::nothing_to_remove_of(name, &sessions(&all));
-            return Err(Failure::told(Kind::NotFound, message, None));
+            return Err(Failure::new(Kind::NotFound, message, None));
         }
         let removed = store.remove_all(|info| info.session == *name)?;
         return tell_removed(&removed, store, output);

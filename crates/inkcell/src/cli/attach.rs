@@ -39,7 +39,7 @@ pub(crate) fn run(
     let asked = client.ask(watch)?;
     if output.is_json() {
         output.in_lines();
-        return told(asked, output, |event| match event {
+        return print_events(asked, output, |event| match event {
             HostEvent::Session { seq, event } => {
                 Some(json!({"seq": seq, "event": event}).to_string())
             }
@@ -52,7 +52,7 @@ pub(crate) fn run(
         return watched(asked, &met, &client, settings);
     }
     let mut piped = PlainTranscript::new(met.session.cwd);
-    let exit = told(asked, output, |event| match event {
+    let exit = print_events(asked, output, |event| match event {
         HostEvent::Session { event, .. } => Some(piped.text(event)),
         HostEvent::Missed(missed) => Some(piped.missed(*missed)),
         _ => None,
@@ -62,7 +62,7 @@ pub(crate) fn run(
 }
 
 /// Writes events line by line.
-fn told(
+fn print_events(
     mut asked: Exchange,
     output: &mut Output,
     mut text: impl FnMut(&HostEvent) -> Option<String>,
@@ -132,7 +132,7 @@ fn watched(
             screen::write(&repaint.wipe(size()))?;
             keys.suspend();
         }
-        let place = keys.place();
+        let place = keys.check_terminal();
         if place != Place::InFront {
             // Other programs have written below the painted part.
             repaint = Repaint::default();
@@ -150,7 +150,7 @@ fn watched(
             asked.handle().cancel();
         }
         let wanted = transcript.artifact().filter(|_| expansion == Expansion::Expanded);
-        if let Some(page) = pages.look(wanted, &host, size().rows) {
+        if let Some(page) = pages.next_page(wanted, &host, size().rows) {
             transcript.turn_to(page);
         }
         if done.is_some() || (shown.elapsed() >= TICK && place != Place::Behind) {

@@ -112,7 +112,7 @@ fn file_bytes(path: &str, settings: &Settings) -> Result<Vec<u8>, Failure> {
     }
     match settings.notebooks.read_bytes(path) {
         Ok((bytes, _)) => Ok(bytes),
-        Err(error @ EngineError::NotFound { .. }) => Err(Failure::told(
+        Err(error @ EngineError::NotFound { .. }) => Err(Failure::new(
             Kind::NotFound,
             format!("--file: {error}"),
             Some(words::code::CHECK_PATH.to_owned()),

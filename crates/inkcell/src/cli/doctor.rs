@@ -29,7 +29,7 @@ enum Level {
 }
 
 impl Level {
-    fn word(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Level::Ok => "ok",
             Level::Warn => "warn",
@@ -122,7 +122,7 @@ async fn ask_python(
 }
 
 fn show(checks: &[Check], output: &mut Output) -> std::io::Result<()> {
-    let number = |word: &str| checks.iter().filter(|check| check.level.word() == word).count();
+    let number = |word: &str| checks.iter().filter(|check| check.level.name() == word).count();
     let (failed, warned) = (number("fail"), number("warn"));
     if output.is_json() {
         let listed: Vec<Value> = checks.iter().map(to_json).collect();
@@ -132,7 +132,7 @@ fn show(checks: &[Check], output: &mut Output) -> std::io::Result<()> {
     for Check { level, what, found, next } in checks {
         let mut lines = found.lines();
         let first = lines.next().unwrap_or_default();
-        output.line(&format!("{:<4}  {what:<width$}  {first}", level.word()))?;
+        output.line(&format!("{:<4}  {what:<width$}  {first}", level.name()))?;
         // The steps that solve something stand at the end, together.
         let next = next.as_ref().filter(|_| *level == Level::Ok);
         for line in lines.chain(next.map(String::as_str)) {
@@ -157,5 +157,5 @@ fn show(checks: &[Check], output: &mut Output) -> std::io::Result<()> {
 
 fn to_json(check: &Check) -> Value {
     let Check { level, what, found, next } = check;
-    json!({"level": level.word(), "what": what, "found": found, "next": next})
+    json!({"level": level.name(), "what": what, "found": found, "next": next})
 }

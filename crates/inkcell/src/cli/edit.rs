@@ -162,7 +162,7 @@ fn value(
         }
         Argument::Place(_) | Argument::Flag(..) => {}
     }
-    if let Some(place) = typed_position(given).and_then(|position| place(field, position)) {
+    if let Some(place) = typed_position(given).and_then(|position| parse_place(field, position)) {
         return Ok(Some(place));
     }
     let one = || given.get_one::<String>(field.name);
@@ -184,7 +184,7 @@ fn value(
 }
 
 /// What a position says in this field: a cell goes behind the one before it, so that it may also be the last one.
-fn place(field: &Field, position: &str) -> Option<FieldValue> {
+fn parse_place(field: &Field, position: &str) -> Option<FieldValue> {
     let number = position.parse::<usize>().ok();
     match (field.name, position, number) {
         (_, "-", _) => None,

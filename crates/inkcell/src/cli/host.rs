@@ -102,7 +102,7 @@ fn show(
         hosts.iter().try_for_each(|(kind, status)| output.line(&line(*kind, status)))
     };
     shown.map_err(Failure::of_output)?;
-    silent.iter().for_each(|silent| output.aside(&format!("note: {}", silent.told())));
+    silent.iter().for_each(|silent| output.aside(&format!("note: {}", silent.describe())));
     Ok(Exit::Ok)
 }
 
@@ -173,7 +173,7 @@ fn serve(settings: &Arc<Settings>, output: &mut Output) -> Result<Exit, Failure>
             return Ok(Exit::Ok);
         }
         Err(error) => {
-            return Err(Failure::told(
+            return Err(Failure::new(
                 Kind::Unavailable,
                 error.to_string(),
                 Some(words::host::SET_RUNTIME_DIR.to_owned()),

@@ -63,7 +63,7 @@ impl Files<'_> {
             (1, Some(only)) => Ok(only),
             (some, _) => {
                 let hint = Some(words::path::NAME_ONE.to_owned());
-                Err(Failure::told(Kind::Invalid, words::path::matches_many(given, some), hint))
+                Err(Failure::new(Kind::Invalid, words::path::matches_many(given, some), hint))
             }
         }
     }
@@ -135,7 +135,7 @@ impl Files<'_> {
 
 /// The failure for a file that is missing or cannot be used.
 fn not_found(message: String, hint: Option<String>) -> Failure {
-    Failure::told(Kind::NotFound, message, hint)
+    Failure::new(Kind::NotFound, message, hint)
 }
 
 /// The failure for a folder, with the pattern to write instead.
@@ -143,7 +143,7 @@ fn folder(given: &str) -> Failure {
     let name = given.trim_end_matches('/');
     let name = if name.is_empty() { "/" } else { name };
     let (here, below) = (format!("{name}/*.ipynb"), format!("{name}/**/*.ipynb"));
-    Failure::told(
+    Failure::new(
         Kind::Invalid,
         words::path::is_folder(given),
         Some(words::path::run_folder(&quoted(&here), &quoted(&below))),

@@ -80,7 +80,7 @@ fn listen(
             Err(mpsc::TryRecvError::Empty) => {
                 show.pause()?;
                 if shown > 0 {
-                    host.shown(std::mem::take(&mut shown));
+                    host.grant_room(std::mem::take(&mut shown));
                 }
                 match queue.recv() {
                     Ok(event) => event,
@@ -91,7 +91,7 @@ fn listen(
         event.news().map_or(Ok(()), |news| show.news(news))?;
         shown += 1;
         if shown >= TOLD_EVERY {
-            host.shown(std::mem::take(&mut shown));
+            host.grant_room(std::mem::take(&mut shown));
         }
     }
     show.pause()?;

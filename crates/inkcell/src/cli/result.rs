@@ -77,7 +77,7 @@ fn execution(
     for found in Hosts::of(settings).all() {
         // A stopped host does not answer, and other hosts may know the call.
         if found.is_stopped() {
-            output.aside(&format!("note: {}", Silent::of(&found).told()));
+            output.aside(&format!("note: {}", Silent::of(&found).describe()));
             continue;
         }
         let request = ResultRequest::Execution { id: ExecutionId(id.to_owned()), wait };
@@ -166,7 +166,7 @@ fn binary(found: &Artifact, part: &Part, output: &mut Output) -> Result<Exit, Fa
     }
     if output.is_terminal() {
         let id = &info.id;
-        return Err(Failure::told(
+        return Err(Failure::new(
             Kind::Invalid,
             words::artifact::not_for_terminal(&id, &info.kind),
             Some(words::artifact::open_it(&info.path.display(), &id)),
@@ -306,7 +306,7 @@ fn nowhere(
     let article = if matches!(kind, JsonKind::Object | JsonKind::Array) { "an" } else { "a" };
     let kind = kind.name();
     let kind = if kind == "null" { kind.to_owned() } else { format!("{article} {kind}") };
-    Failure::told(
+    Failure::new(
         Kind::NotFound,
         format!(
             "the path {given} {}{keys}",

@@ -341,7 +341,7 @@ fn conduct(
     stopping.is_shown();
     shown.map_err(Failure::of_output)?;
     let lost = unsaved(&report).map(|(problem, hint)| {
-        Failure::told(problem.kind, words::file::not_in_file(problem), Some(hint.to_owned()))
+        Failure::new(problem.kind, words::file::not_in_file(problem), Some(hint.to_owned()))
     });
     match (stopping.signal(), lost.or(put.err())) {
         (Some(signal), lost) => {

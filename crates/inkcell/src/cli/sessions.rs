@@ -46,7 +46,7 @@ pub(crate) fn list(settings: &Settings, output: &mut Output) -> Result<Exit, Fai
         sessions::table(&listings).iter().try_for_each(|line| output.line(line))
     };
     shown.map_err(Failure::of_output)?;
-    all.silent.iter().for_each(|silent| output.aside(&format!("note: {}", silent.told())));
+    all.silent.iter().for_each(|silent| output.aside(&format!("note: {}", silent.describe())));
     Ok(Exit::Ok)
 }
 

@@ -59,6 +59,6 @@ pub(crate) fn run(
 fn elsewhere(row: &Row) -> Value {
     let defaults = row.defaults_elsewhere.iter();
     defaults
-        .map(|(profile, default)| json!({"where": profile.place(), "default": default}))
+        .map(|(profile, default)| json!({"where": profile.description(), "default": default}))
         .collect()
 }

@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Setup, settings: &Settings, output: &mut Output) -> Res
         let change = write(&plan)?;
         SetupResult::Written(change)
     } else {
-        SetupResult::Shown(look(&plan))
+        SetupResult::Shown(plan_change(&plan))
     };
     let written = if output.is_json() {
         output.json(&plan.to_json(&done))
@@ -93,7 +93,7 @@ fn start(settings: &Settings) -> Result<StartCommand, Failure> {
                 (words::setup::path_not_text(&path.display()), words::setup::OTHER_FOLDER)
             }
         };
-        Failure::told(Kind::Unavailable, message, Some(hint.to_owned()))
+        Failure::new(Kind::Unavailable, message, Some(hint.to_owned()))
     })
 }
 
@@ -125,7 +125,7 @@ enum SetupResult {
 }
 
 /// The change that the file needs, without touching it, or the obstacle as an error text.
-fn look(plan: &Plan<'_>) -> Result<Change, String> {
+fn plan_change(plan: &Plan<'_>) -> Result<Change, String> {
     let Plan { client, server, file, .. } = plan;
     let found = setup::read(file).map_err(|error| unsaved(client, &error).0)?;
     let before = found.text.as_deref().unwrap_or_default();
@@ -137,7 +137,7 @@ fn write(plan: &Plan<'_>) -> Result<Change, Failure> {
     let Plan { client, server, file, call, .. } = plan;
     let failed = |error: SaveError| {
         let (message, kind) = unsaved(client, &error);
-        Failure::told(kind, message, Some(words::setup::by_hand(&call.show())))
+        Failure::new(kind, message, Some(words::setup::by_hand(&call.show())))
     };
     let found = setup::read(file).map_err(failed)?;
     let before = found.text.as_deref().unwrap_or_default();
@@ -214,10 +214,10 @@ impl Plan<'_> {
             SetupResult::Shown(Err(problem)) => (None, "unusable", Some(problem)),
         };
         json!({
-            "client": client.word(),
-            "scope": scope.word(),
+            "client": client.argument(),
+            "scope": scope.argument(),
             "file": text(file),
-            "format": client.format().word(),
+            "format": client.format().name(),
             "server": {"name": server.name, "command": server.command, "args": server.args},
             "content": alone,
             "state": state,
@@ -259,7 +259,7 @@ impl Call<'_> {
     /// The command that shows the entry under this name.
     fn named(&self, name: &str) -> String {
         let (client, scope): (Client, Scope) = (self.args.client.into(), self.args.scope.into());
-        let mut call = format!("{} setup {}", self.program, client.word());
+        let mut call = format!("{} setup {}", self.program, client.argument());
         if scope == Scope::Project {
             call.push_str(" --scope project");
         }
@@ -278,14 +278,14 @@ fn refused(client: Client, file: &Path, call: &Call<'_>, refusal: &Refusal) -> F
     match refusal {
         Refusal::Broken { .. } => {
             let hint = words::setup::mend_file(client.title());
-            Failure::told(Kind::Invalid, message, Some(hint))
+            Failure::new(Kind::Invalid, message, Some(hint))
         }
         Refusal::Taken(_) => {
             let hint = words::setup::other_name(&call.named(&format!("{}2", call.args.name)));
-            Failure::told(Kind::Conflict, message, Some(hint))
+            Failure::new(Kind::Conflict, message, Some(hint))
         }
         Refusal::Shape(_) | Refusal::Odd => {
-            Failure::told(Kind::Invalid, message, Some(words::setup::by_hand(&call.show())))
+            Failure::new(Kind::Invalid, message, Some(words::setup::by_hand(&call.show())))
         }
     }
 }

@@ -66,7 +66,7 @@ fn spec(name: &str, exposure: &Exposure) -> Result<&'static ToolSpec, Failure> {
         exposure.tools.iter().copied().filter(|name| find(name).is_some()).collect();
     let near = nearest(names.iter().copied(), name);
     let near = near.map(|at| format!("; did you mean {}?", names[at])).unwrap_or_default();
-    Err(Failure::told(
+    Err(Failure::new(
         Kind::Invalid,
         words::tool::not_found(name, &near),
         Some(words::tool::LIST_SHOWS.to_owned()),
@@ -80,7 +80,7 @@ fn arguments(given: Option<&str>) -> Result<Value, Failure> {
         Some(text) => text.to_owned(),
     };
     serde_json::from_str(&text).map_err(|error| {
-        Failure::told(
+        Failure::new(
             Kind::Invalid,
             words::tool::not_json(&error),
             Some(words::tool::WRITE_OBJECT.to_owned()),
@@ -168,7 +168,7 @@ fn show_reply(
         Ok(reply) => reply,
         Err(error) if output.is_json() => error.into_reply(),
         Err(ToolError { kind, message, next }) => {
-            return Err(Failure::told(kind, message, next));
+            return Err(Failure::new(kind, message, next));
         }
     };
     let exit = match reply.fault {

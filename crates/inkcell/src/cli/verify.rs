@@ -162,7 +162,7 @@ pub(crate) fn run(
     let written = junit_file.map_or(Ok(()), |file| {
         write_report(&file, &junit::junit(&all)).map_err(|error| {
             let problem = words::batch::report_not_written(&file.display(), &error);
-            Failure::told(Kind::Unavailable, problem, None)
+            Failure::new(Kind::Unavailable, problem, None)
         })
     });
     if output.is_json() {
@@ -230,7 +230,7 @@ impl Desk<'_> {
         }
         if let Some((problem, _)) = unsaved(&report) {
             // The copy holds the stored outputs, so a comparison would pass.
-            return Err(Failure::told(
+            return Err(Failure::new(
                 problem.kind,
                 words::verify::not_kept(path, &problem.message),
                 Some(words::verify::SEE_ROOM.to_owned()),

@@ -37,7 +37,7 @@ impl Target {
 
     /// A note about each host that does not answer and may have the session.
     pub(crate) fn silent_notes(&self) -> impl Iterator<Item = String> {
-        self.silent.iter().map(|silent| words::host::may_have_session(&silent.told()))
+        self.silent.iter().map(|silent| words::host::may_have_session(&silent.describe()))
     }
 
     /// Reports the hosts that do not answer.
@@ -246,7 +246,7 @@ pub(crate) fn one(given: Option<&str>, settings: &Settings) -> Result<HostSessio
         (Some(_), false) => {
             let message = words::session::SAY_WHICH.to_owned();
             let hint = Some(words::session::NAMING.to_owned());
-            Err(Failure::told(Kind::Invalid, message, hint))
+            Err(Failure::new(Kind::Invalid, message, hint))
         }
         (None, _) => Err(not_found(given, &known, &silent)),
     }
@@ -257,19 +257,19 @@ fn not_found(given: Option<&str>, known: &[Suggestion], silent: &[Silent]) -> Fa
     let known = Suggestion::words(&Suggestion::choose(known, given.unwrap_or_default()));
     if silent.is_empty() {
         let what = given.map_or(words::session::NONE_HERE.to_owned(), words::session::not_found);
-        return Failure::told(
+        return Failure::new(
             Kind::NotFound,
             format!("{what}{known}"),
             Some(words::session::NAMING.to_owned()),
         );
     }
     let what = given.map_or("a session here".to_owned(), |given| format!("the session {given}"));
-    let told: Vec<String> = silent.iter().map(Silent::told).collect();
+    let told: Vec<String> = silent.iter().map(Silent::describe).collect();
     let hint = match silent.iter().any(|silent| silent.kind == HostKind::Shared) {
         true => words::host::END_SHARED,
         false => words::session::NAMING,
     };
-    Failure::told(
+    Failure::new(
         Kind::Unavailable,
         format!("cannot find {what}: {}{known}", told.join("; ")),
         Some(hint.to_owned()),

@@ -232,13 +232,13 @@ pub(crate) fn answer_at_once(
 }
 
 fn not_started(error: &SpawnError) -> Failure {
-    Failure::told(Kind::Unavailable, error.to_string(), Some(words::host::RUN_WITHOUT.to_owned()))
+    Failure::new(Kind::Unavailable, error.to_string(), Some(words::host::RUN_WITHOUT.to_owned()))
 }
 
 /// The failure to create a local connection, which takes no more than two descriptors.
 fn no_connection(error: &io::Error) -> Failure {
     let is_scarce = matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE));
-    Failure::told(
+    Failure::new(
         Kind::Unavailable,
         format!("cannot make a connection: {error}"),
         is_scarce.then(|| Audience::Person.kernel_step(KernelStep::RaiseOpenFiles)),
@@ -247,7 +247,7 @@ fn no_connection(error: &io::Error) -> Failure {
 
 /// The failure of a host that ended before it answered.
 fn gone() -> Failure {
-    Failure::told(
+    Failure::new(
         Kind::Unavailable,
         words::host::ENDED_BEFORE_ANSWER,
         Some(words::host::TRY_AGAIN.to_owned()),
@@ -298,7 +298,7 @@ impl Watch {
 
     /// The note about a silent host, once. The host may be stopped, and goes on with the call when the user resumes
     /// it.
-    fn look(&mut self) -> Option<HostEvent> {
+    fn note_silence(&mut self) -> Option<HostEvent> {
         if self.is_told || self.heard.elapsed() < STILL {
             return None;
         }
@@ -306,7 +306,7 @@ impl Watch {
         // Check twice: a host that was stopped together with us resumes a moment later.
         let was_stopped = std::mem::replace(&mut self.is_stopped, self.found.is_stopped());
         self.is_told = was_stopped && self.is_stopped;
-        let told = || HostEvent::Aside(format!("note: {}", Silent::of(&self.found).told()));
+        let told = || HostEvent::Aside(format!("note: {}", Silent::of(&self.found).describe()));
         self.is_told.then(told)
     }
 }
@@ -367,7 +367,7 @@ impl Exchange {
             Ok(Some(FromHost::Event(event))) => Step::Event(event),
             Ok(Some(FromHost::Done(done))) => Step::Done(done.map(|answer| *answer)),
             Ok(Some(FromHost::Hello(_))) => Step::Nothing,
-            Ok(None) => match self.host.as_mut().and_then(Watch::look) {
+            Ok(None) => match self.host.as_mut().and_then(Watch::note_silence) {
                 Some(event) => Step::Event(Box::new(event)),
                 None => Step::Nothing,
             },
@@ -448,7 +448,7 @@ impl AskHandle {
     }
 
     /// Reports that this many events were shown.
-    pub(crate) fn shown(&self, events: usize) {
+    pub(crate) fn grant_room(&self, events: usize) {
         let _ = self.say(&ToHost::Room(events));
     }
 
@@ -487,7 +487,7 @@ fn bytes_of(frame: &ToHost) -> io::Result<Vec<u8>> {
 
 /// The messages of another version may have any form.
 fn other_version(theirs: &Hello, own: &Hello) -> Failure {
-    Failure::told(
+    Failure::new(
         Kind::Conflict,
         words::host::other_version(&theirs.pid, &theirs.version, &own.version),
         Some(words::host::END_IT.to_owned()),

@@ -33,7 +33,7 @@ impl OtherHosts {
     /// Tells all other hosts, if there are any.
     fn tell_all(&self, frame: impl FnOnce() -> ToHost) {
         // Look now, since a host may have started meanwhile. This must not create a folder.
-        let folder = self.folder.look();
+        let folder = self.folder.find_existing();
         let all = folder.map(|folder| Hosts::below(&folder, &self.state).all()).unwrap_or_default();
         if all.is_empty() {
             return;

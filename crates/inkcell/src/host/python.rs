@@ -111,7 +111,7 @@ impl FollowedCall {
         loop {
             tokio::select! {
                 biased;
-                () = self.word() => {}
+                () = self.take_message() => {}
                 event = tapped.recv() => return event,
                 () = gone.cancelled() => {
                     // No client receives these events, so stop producing them.
@@ -130,7 +130,7 @@ impl FollowedCall {
             tokio::select! {
                 biased;
                 () = over.cancelled() => return,
-                () = self.word() => {}
+                () = self.take_message() => {}
             }
         }
     }
@@ -143,7 +143,7 @@ impl FollowedCall {
         loop {
             tokio::select! {
                 biased;
-                () = self.word() => {}
+                () = self.take_message() => {}
                 permit = room.acquire() => {
                     if let Ok(permit) = permit {
                         permit.forget();
@@ -158,7 +158,7 @@ impl FollowedCall {
     }
 
     /// Carries out the client's next message.
-    async fn word(&mut self) {
+    async fn take_message(&mut self) {
         let Talk { cancels, replies, .. } = &mut self.talk;
         let times = self.times;
         let cancelled = async {

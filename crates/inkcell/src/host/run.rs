@@ -220,7 +220,7 @@ fn refused(error: &EngineError, path: &str, copy_of: Option<&str>) -> Failure {
         message = message.replace(path, name);
         hint = hint.filter(|hint| !hint.contains(path));
     }
-    Failure::told(error.kind(), message, hint)
+    Failure::new(error.kind(), message, hint)
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ impl Silent {
     }
 
     /// A sentence that names the host and says how to resume it.
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let what = self.kind.described();
         let process = self.pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
         match (self.is_stopped, self.pid) {
@@ -75,6 +75,6 @@ impl Silent {
             HostKind::Shared => words::host::END_BY_FORCE,
             HostKind::Agent => words::host::LIST_OTHERS,
         };
-        Failure::told(Kind::Unavailable, self.told(), Some(hint.to_owned()))
+        Failure::new(Kind::Unavailable, self.describe(), Some(hint.to_owned()))
     }
 }

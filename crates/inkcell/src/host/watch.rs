@@ -155,7 +155,7 @@ mod tests {
         batch
     }
 
-    fn shown(events: &[HostEvent]) -> Vec<String> {
+    fn describe(events: &[HostEvent]) -> Vec<String> {
         let word = |event: &HostEvent| match event {
             HostEvent::Session { seq, .. } => seq.to_string(),
             HostEvent::Missed(missed) => format!("-{missed}"),
@@ -177,8 +177,8 @@ mod tests {
             batch(items)
         };
         let some = flood().newest(2 * (1000 + EVENT_BYTES) + 1);
-        assert_eq!(shown(&some), ["-10", "10", "-7", "18", "19"]);
-        assert_eq!(shown(&flood().newest(0)), ["-10", "10", "-8", "19"], "something is told");
+        assert_eq!(describe(&some), ["-10", "10", "-7", "18", "19"]);
+        assert_eq!(describe(&flood().newest(0)), ["-10", "10", "-8", "19"], "something is told");
         assert_eq!(flood().newest(usize::MAX).len(), 16);
         assert_eq!(flood().all().len(), 16);
     }

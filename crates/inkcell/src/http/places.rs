@@ -134,13 +134,13 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.pass.shown();
+        self.pass.admit();
     }
 }
 
 impl Pass {
     /// The client may come in, and keeps its place.
-    pub(crate) fn shown(&self) {
+    pub(crate) fn admit(&self) {
         locked(&self.newcomers).forget(self.number);
     }
 }
@@ -183,7 +183,7 @@ mod tests {
         let places = Places::new(2);
         let stranger = places.free().await.unwrap().taken();
         let guest = places.free().await.unwrap().taken();
-        guest.pass().shown();
+        guest.pass().admit();
         let short = Duration::from_secs(6);
         tokio::time::timeout(short, stranger.is_lost()).await.expect("its time is over");
         assert!(tokio::time::timeout(100 * short, guest.is_lost()).await.is_err());

@@ -120,7 +120,7 @@ impl GuardedRoutes {
         if let Some(caller) = checked.map_err(refusal)? {
             // Mark the client before the body arrives, which may take a while.
             if let Some(pass) = pass {
-                pass.shown();
+                pass.admit();
             }
             head.extensions.insert(caller);
         }

@@ -21,7 +21,7 @@ pub(super) struct Words {
 
 impl Words {
     /// The source location of an event, in place of its words.
-    pub(super) fn place(&mut self, metadata: &Metadata<'_>) {
+    pub(super) fn write_location(&mut self, metadata: &Metadata<'_>) {
         let file = metadata.file().unwrap_or_default();
         let file = file.rsplit(['/', '\\']).next().unwrap_or_default();
         let line = metadata.line().unwrap_or_default();

@@ -156,7 +156,7 @@ impl Subscriber for Log {
         if is_own(metadata.target()) {
             event.record(&mut words);
         } else {
-            words.place(metadata);
+            words.write_location(metadata);
         }
         if metadata.target() == STARTUP {
             let stage = words.into_text();

@@ -96,7 +96,7 @@ impl Settings {
         let read = SettingsReader { resolved: &self.resolved, profile };
         CallSettings {
             timeout: read.time(Key::PythonTimeout),
-            kernel_mode: match read.word(Key::PythonKernelMode) {
+            kernel_mode: match read.choice(Key::PythonKernelMode) {
                 "per-call" => KernelMode::PerCall,
                 _ => KernelMode::Session,
             },
@@ -105,7 +105,7 @@ impl Settings {
                 max_lines: read.count(Key::OutputLines),
             },
             call_bytes: read.size(Key::OutputCallBytes).unwrap_or(usize::MAX),
-            images: match read.word(Key::OutputImages) {
+            images: match read.choice(Key::OutputImages) {
                 "path" => Images::Path,
                 "off" => Images::Off,
                 _ => Images::Inline,
@@ -116,7 +116,7 @@ impl Settings {
     /// The mode that decides which tools an agent gets.
     pub(crate) fn tool_mode(&self, profile: Profile) -> ToolMode {
         let read = SettingsReader { resolved: &self.resolved, profile };
-        ToolMode::of_word(read.word(Key::PythonToolMode))
+        ToolMode::of_word(read.choice(Key::PythonToolMode))
     }
 
     /// Decides whether Python is looked for before it is offered.
@@ -130,7 +130,7 @@ impl Settings {
         let read = SettingsReader { resolved: &self.resolved, profile };
         let url = read.address(Key::GatewayUrl);
         let is_said = self.resolved.get(Key::PythonBackend).source != Source::Default;
-        match (read.word(Key::PythonBackend), &url) {
+        match (read.choice(Key::PythonBackend), &url) {
             // A lone address means that the gateway is used, unless another setting overrules it (B:C-07).
             (word, Some(_)) if !is_said || word == "gateway" => {}
             ("gateway", None) => {}
@@ -173,7 +173,7 @@ impl Settings {
     /// Returns whether commands that run code use a host that stays.
     pub(crate) fn uses_host(&self) -> bool {
         let read = SettingsReader { resolved: &self.resolved, profile: Profile::CommandLine };
-        match read.word(Key::HostUse) {
+        match read.choice(Key::HostUse) {
             "on" => true,
             "off" => false,
             _ => !self.is_in_ci(),
@@ -193,20 +193,20 @@ impl Settings {
     /// The word for the background of code in the notebook view.
     pub(crate) fn screen_ground(&self) -> &'static str {
         let read = SettingsReader { resolved: &self.resolved, profile: Profile::CommandLine };
-        read.word(Key::ScreenGround)
+        read.choice(Key::ScreenGround)
     }
 
     /// The word for the characters that draw pictures.
     pub(crate) fn screen_glyphs(&self) -> &'static str {
         let read = SettingsReader { resolved: &self.resolved, profile: Profile::CommandLine };
-        read.word(Key::ScreenGlyphs)
+        read.choice(Key::ScreenGlyphs)
     }
 
     pub(crate) fn log(&self, profile: Profile) -> LogSettings {
         let read = SettingsReader { resolved: &self.resolved, profile };
         let traced = |key| if read.is_on(key) { TraceSwitch::Yes } else { TraceSwitch::No };
         LogSettings {
-            level: read.word(Key::LogLevel),
+            level: read.choice(Key::LogLevel),
             file: read.text(Key::LogFile).map(|file| self.path(&file)),
             messages: traced(Key::PythonIpcTrace),
             startup: traced(Key::DebugStartup),

@@ -35,7 +35,7 @@ pub(crate) fn engine_config(settings: &Settings, profile: Profile) -> EngineConf
     EngineConfig {
         kernels: kernels(settings, profile),
         policy: Policy {
-            retry: match read.word(Key::KernelRetry) {
+            retry: match read.choice(Key::KernelRetry) {
                 "once" => Retry::Once,
                 "never" => Retry::Never,
                 _ => Retry::IfNotStarted,
@@ -159,7 +159,7 @@ pub(crate) fn artifacts_config(settings: &Settings) -> ArtifactsConfig {
 /// The configuration of the runner's kernels.
 pub(crate) fn runner_config(settings: &Settings, profile: Profile) -> RunnerConfig {
     let read = SettingsReader { resolved: &settings.resolved, profile };
-    let (fork_server, spares) = match (profile, read.word(Key::KernelZygote)) {
+    let (fork_server, spares) = match (profile, read.choice(Key::KernelZygote)) {
         // A command that runs once starts its kernel directly.
         (Profile::CommandLine, _) => (ForkServer::Off, 0),
         (_, "off") => (ForkServer::Off, SPARES),

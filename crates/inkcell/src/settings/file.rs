@@ -132,10 +132,10 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn error(&self, at: usize, problem: String) -> FileError {
-        FileError { place: self.place(at), problem }
+        FileError { place: self.line_of(at), problem }
     }
 
-    fn place(&self, at: usize) -> String {
+    fn line_of(&self, at: usize) -> String {
         let before = self.text.as_bytes().get(..at).unwrap_or_default();
         let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
         format!("{}:{line}", self.path.display())
@@ -156,7 +156,8 @@ impl Reader<'_> {
                     return Err(self.error(at, problem));
                 }
                 if self.owner == Owner::Project && row.project_file == ProjectFile::MayNot {
-                    said.warnings.push(words::setting::not_from_project(&self.place(at), row.name));
+                    said.warnings
+                        .push(words::setting::not_from_project(&self.line_of(at), row.name));
                     continue;
                 }
                 let read = row.kind.read_toml(value.get_ref());

@@ -149,22 +149,22 @@ impl Settings {
         let patterns = read.list(Key::EnvPass).into_iter();
         PythonSettings {
             interpreter: self.interpreter(),
-            shell: match read.word(Key::PythonShell) {
+            shell: match read.choice(Key::PythonShell) {
                 "ipython" => Shell::IPython,
                 _ => Shell::Lite,
             },
-            prelude: match read.word(Key::PythonPrelude) {
+            prelude: match read.choice(Key::PythonPrelude) {
                 "minimal" => Prelude::Minimal,
                 "off" => Prelude::Off,
                 _ => Prelude::Full,
             },
-            project_modules: match read.word(Key::PythonProjectModules) {
+            project_modules: match read.choice(Key::PythonProjectModules) {
                 "off" => ProjectModules::Off,
                 _ => ProjectModules::On,
             },
             start_timeout: read.time(Key::PythonStartTimeout).unwrap_or(Duration::from_secs(30)),
             ladder: Ladder::new(read.time(Key::KernelInterruptGrace).unwrap_or(Ladder::GRACE)),
-            env_mode: match read.word(Key::EnvMode) {
+            env_mode: match read.choice(Key::EnvMode) {
                 "inherit" => EnvMode::Inherit,
                 _ => EnvMode::Filtered,
             },

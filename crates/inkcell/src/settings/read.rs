@@ -21,7 +21,7 @@ impl SettingsReader<'_> {
     }
 
     /// The chosen word of a setting.
-    pub(super) fn word(&self, key: Key) -> &'static str {
+    pub(super) fn choice(&self, key: Key) -> &'static str {
         match self.value(key) {
             Value::Choice(word) => word,
             _ => "",
@@ -29,7 +29,7 @@ impl SettingsReader<'_> {
     }
 
     pub(super) fn is_on(&self, key: Key) -> bool {
-        self.word(key) == "on"
+        self.choice(key) == "on"
     }
 
     pub(super) fn text(&self, key: Key) -> Option<String> {

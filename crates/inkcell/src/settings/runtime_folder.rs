@@ -38,7 +38,7 @@ impl RuntimeFolder {
     }
 
     /// The existing folder, if any; nothing is made.
-    pub(crate) fn look(&self) -> Option<PathBuf> {
+    pub(crate) fn find_existing(&self) -> Option<PathBuf> {
         let is_short = |folder: &&PathBuf| folder.as_os_str().len() <= LONGEST;
         let mut all = self.candidates.iter().filter(is_short).chain([&self.otherwise]);
         all.find(|folder| is_ours(folder)).cloned()

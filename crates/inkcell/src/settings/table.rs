@@ -79,7 +79,7 @@ pub(crate) enum Profile {
 
 impl Profile {
     /// The place in which a default other than the usual one holds.
-    pub(crate) fn place(self) -> &'static str {
+    pub(crate) fn description(self) -> &'static str {
         match self {
             Profile::CommandLine => "on the command line",
             Profile::Default => "with the default tools",

@@ -31,7 +31,7 @@ pub(crate) enum Scope {
 }
 
 impl Scope {
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn argument(self) -> &'static str {
         match self {
             Scope::User => "user",
             Scope::Project => "project",
@@ -72,7 +72,7 @@ pub(crate) enum NoPlace {
 
 impl Client {
     /// Its name as an argument of the command.
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn argument(self) -> &'static str {
         match self {
             Client::ClaudeCode => "claude-code",
             Client::Cursor => "cursor",
@@ -176,7 +176,7 @@ impl Client {
         let run = words.join(" ");
         match (self, scope) {
             (Client::ClaudeCode, scope) => {
-                Some(format!("claude mcp add --scope {} {name} -- {run}", scope.word()))
+                Some(format!("claude mcp add --scope {} {name} -- {run}", scope.argument()))
             }
             (Client::Codex, Scope::User) => Some(format!("codex mcp add {name} -- {run}")),
             (Client::VsCode, Scope::User) => {

@@ -70,7 +70,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    pub(crate) fn word(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Format::Json | Format::JsonWithComments => "json",
             Format::Toml => "toml",
@@ -147,7 +147,7 @@ fn line_end(text: &str) -> &'static str {
 }
 
 /// The line and column of a byte, counted from 1 as editors do.
-fn place(text: &str, at: usize) -> (usize, usize) {
+fn line_and_column(text: &str, at: usize) -> (usize, usize) {
     let before = text.get(..at).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |end| end + 1);
     (1 + before.matches('\n').count(), 1 + before[line_start..].chars().count())

@@ -44,7 +44,7 @@ fn a_new_file_of_every_client() {
     let mut all = String::new();
     for client in ALL {
         let new = after(client, "", Change::Added);
-        all.push_str(&format!("--- {}\n{new}", client.word()));
+        all.push_str(&format!("--- {}\n{new}", client.argument()));
     }
     insta::assert_snapshot!(all, @r#"
     --- claude-code
@@ -345,7 +345,7 @@ fn endless_nesting_is_refused() {
             Format::Toml => "a = [".to_owned() + &"[".repeat(100_000),
             _ => "[".repeat(100_000),
         };
-        assert!(edited(client, &open).is_err(), "{}", client.word());
+        assert!(edited(client, &open).is_err(), "{}", client.argument());
     }
 }
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
 use super::tree::Tree;
-use super::{Entry, Refusal, Task, Value, line_end, place, spliced};
+use super::{Entry, Refusal, Task, Value, line_and_column, line_end, spliced};
 
 pub(super) fn parse(text: &str) -> Result<Tree, Refusal> {
     Ok(table(document(text)?.get_ref()))
@@ -16,7 +16,7 @@ pub(super) fn parse(text: &str) -> Result<Tree, Refusal> {
 
 fn document(text: &str) -> Result<toml::Spanned<DeTable<'_>>, Refusal> {
     DeTable::parse(text).map_err(|error| {
-        let (line, column) = place(text, error.span().map_or(0, |span| span.start));
+        let (line, column) = line_and_column(text, error.span().map_or(0, |span| span.start));
         Refusal::Broken { line, column, problem: error.message().to_owned() }
     })
 }

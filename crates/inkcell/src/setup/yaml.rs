@@ -304,9 +304,9 @@ fn block(entry: &Entry, indent: &str, end: &str) -> String {
 
 fn written(value: &Value) -> String {
     match value {
-        Value::Text(text) => word(text),
+        Value::Text(text) => quote(text),
         Value::Texts(texts) => {
-            let texts: Vec<String> = texts.iter().map(|text| word(text)).collect();
+            let texts: Vec<String> = texts.iter().map(|text| quote(text)).collect();
             format!("[{}]", texts.join(", "))
         }
         Value::Switch(on) => on.to_string(),
@@ -315,7 +315,7 @@ fn written(value: &Value) -> String {
 }
 
 /// A text, unquoted if it cannot be taken for anything else.
-fn word(text: &str) -> String {
+fn quote(text: &str) -> String {
     let is_safe = |any: char| any.is_ascii_alphanumeric() || "/._-".contains(any);
     let begins_well = text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '/');
     if begins_well && text.chars().all(is_safe) && !is_other(text) {

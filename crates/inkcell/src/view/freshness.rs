@@ -3,7 +3,7 @@
 use inkcell_engine::{Because, Freshness, StaleReason};
 use serde_json::{Value, json};
 
-use crate::words::freshness::word;
+use crate::words::freshness::freshness_name;
 
 pub(crate) fn json(mark: &Freshness) -> Value {
     let (name, cell, file) = match mark {
@@ -14,7 +14,7 @@ pub(crate) fn json(mark: &Freshness) -> Value {
         },
         _ => (None, None, None),
     };
-    let mut value = json!({"mark": word(mark).replace(' ', "_")});
+    let mut value = json!({"mark": freshness_name(mark).replace(' ', "_")});
     let parts = [("name", name.map(|name| json!(name))), ("cell", cell.map(|cell| json!(cell)))];
     for (key, part) in parts.into_iter().chain([("file", file.map(|file| json!(file)))]) {
         if let Some(part) = part {

@@ -113,7 +113,7 @@ impl Live {
             ExecEvent::Display { data, .. }
             | ExecEvent::UpdateDisplay { data, .. }
             | ExecEvent::Result { data, .. } => match display::text(data) {
-                Some(text) => self.shown(&text),
+                Some(text) => self.show_display(&text),
                 None => Ok(()),
             },
             _ => Ok(()),
@@ -121,7 +121,7 @@ impl Live {
     }
 
     /// Shows a display on lines of its own.
-    fn shown(&mut self, text: &str) -> io::Result<()> {
+    fn show_display(&mut self, text: &str) -> io::Result<()> {
         let before = if self.is_mid_line { "\n" } else { "" };
         let text: Cow<'_, str> = match self.terminals[number(StreamName::Stdout)] {
             Some(_) => TerminalText::whole(text, self.looks).into(),

@@ -218,7 +218,7 @@ impl Progress {
         }
         news?;
         if self.status.is_some() {
-            self.rows(&table::of(told, self.look().width))?;
+            self.rows(&table::of(told, self.remarks_look().width))?;
         }
         let written = told.notebook.as_ref().filter(|_| self.manner.is_preparation);
         let mut lines = vec![match written {
@@ -230,15 +230,15 @@ impl Progress {
             Answer::File => summary::next_step(told, &self.manner.advice),
             Answer::Piped | Answer::Served => None,
         };
-        self.write(&self.look().sentences(&lines))?;
+        self.write(&self.remarks_look().sentences(&lines))?;
         // The terminal wraps a command without breaking it, so that it can be copied.
-        let unwrapped = Look { width: None, ..self.look() };
+        let unwrapped = Look { width: None, ..self.remarks_look() };
         let step = step.map(|step| unwrapped.rows(&[Line::of(Role::Plain, &step)]));
         step.map_or(Ok(()), |step| self.write(&step))
     }
 
     /// The look of the remarks about the run.
-    fn look(&self) -> Look {
+    fn remarks_look(&self) -> Look {
         match self.manner.answer {
             Answer::File | Answer::Served => self.manner.stdout,
             Answer::Piped => self.manner.stderr,
@@ -246,7 +246,7 @@ impl Progress {
     }
 
     fn rows(&self, rows: &[Line]) -> io::Result<()> {
-        if rows.is_empty() { Ok(()) } else { self.write(&self.look().rows(rows)) }
+        if rows.is_empty() { Ok(()) } else { self.write(&self.remarks_look().rows(rows)) }
     }
 
     fn write(&self, text: &str) -> io::Result<()> {

@@ -7,12 +7,12 @@ pub(crate) fn mark(mark: &Freshness) -> String {
     match mark {
         Freshness::Stale(because) => format!("stale: {}", reason(because)),
         Freshness::OutOfOrder(because) => format!("out of order: {}", reason(because)),
-        other => word(other).to_owned(),
+        other => freshness_name(other).to_owned(),
     }
 }
 
 /// The freshness of a cell in one or two words.
-pub(crate) fn word(mark: &Freshness) -> &'static str {
+pub(crate) fn freshness_name(mark: &Freshness) -> &'static str {
     match mark {
         Freshness::Fresh => "fresh",
         Freshness::NeverRun => "never run",

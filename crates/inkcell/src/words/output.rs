@@ -89,7 +89,7 @@ pub(crate) fn images_beyond(number: usize) -> String {
 }
 
 /// Where a stored output is in its notebook.
-pub(crate) fn place(cell: usize, output: usize) -> String {
+pub(crate) fn output_place(cell: usize, output: usize) -> String {
     format!("cell {cell}, output {output}")
 }
 

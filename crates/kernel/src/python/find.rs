@@ -101,7 +101,7 @@ impl Finder {
 
     /// Returns the first candidate that seems to work, and runs no program of the workspace. It judges a program by
     /// files if it lies there, or if a version manager could pick it by files there (S-026).
-    pub async fn look(
+    pub async fn find_unasked(
         &self,
         search: &Search,
         workspace: &Workspace,

@@ -109,7 +109,7 @@ impl Trace {
     }
 
     /// Returns the events of the messages in this order, as lines.
-    fn told(&self, order: &[usize]) -> Vec<String> {
+    fn events_of(&self, order: &[usize]) -> Vec<String> {
         let mut reading = Reading::new();
         let heard = order.iter().flat_map(|at| {
             let (channel, frames) = &self.messages[*at];
@@ -206,7 +206,7 @@ fn essence(told: &[String]) -> (Vec<&str>, Vec<&str>) {
 fn what_was_recorded_means_what_it_should() {
     for trace in all() {
         let order: Vec<usize> = (0..trace.messages.len()).collect();
-        assert_eq!(trace.told(&order), trace.events, "{}", trace.name);
+        assert_eq!(trace.events_of(&order), trace.events, "{}", trace.name);
     }
 }
 
@@ -219,7 +219,7 @@ fn every_order_of_the_channels_means_the_same() {
         assert!(orders.len() >= trace.messages.len(), "{}: {}", trace.name, orders.len());
         let wanted: Vec<String> = trace.events.iter().map(|line| (*line).to_owned()).collect();
         for order in orders {
-            let told = trace.told(&order);
+            let told = trace.events_of(&order);
             assert_eq!(essence(&told), essence(&wanted), "{} as {order:?}: {told:?}", trace.name);
             let end = told
                 .iter()
@@ -267,6 +267,6 @@ proptest! {
                 }
             }
         }
-        prop_assert_eq!(told, trace.told(order));
+        prop_assert_eq!(told, trace.events_of(order));
     }
 }

@@ -303,7 +303,7 @@ fn values_as_json_keep_what_json_can_hold() {
 }
 
 /// Formats each definition as `name|type|default|help`.
-fn told(source: &str) -> Vec<String> {
+fn describe(source: &str) -> Vec<String> {
     let shown = |found: &Parameter| {
         let declared = found.declared.as_deref().unwrap_or("-");
         format!("{}|{declared}|{}|{}", found.name, found.default, found.help)
@@ -343,7 +343,7 @@ fn parameters_are_read_with_annotations_and_comments() {
         ("größe = 1", vec!["größe|-|1|"]),
         ("", vec![]),
     ] {
-        assert_eq!(told(source), wanted, "{source}");
+        assert_eq!(describe(source), wanted, "{source}");
     }
 }
 

@@ -45,12 +45,12 @@ impl Dice {
         }
     }
 
-    fn place(&mut self) -> usize {
+    fn index(&mut self) -> usize {
         usize::try_from(self.below(1 << 30)).unwrap_or(0)
     }
 
     fn one<T: Clone>(&mut self, of: &[T]) -> T {
-        of[self.place() % of.len()].clone()
+        of[self.index() % of.len()].clone()
     }
 
     fn maybe<T>(&mut self, make: impl FnOnce(&mut Dice) -> T) -> Option<T> {
@@ -152,7 +152,7 @@ impl Dice {
                     1 => Inspect::Name { name: self.text() },
                     2 => Inspect::Table { name: self.text() },
                     3 => Inspect::Help { name: self.text() },
-                    _ => Inspect::Complete { code: self.text(), cursor: self.maybe(Dice::place) },
+                    _ => Inspect::Complete { code: self.text(), cursor: self.maybe(Dice::index) },
                 };
                 let (session, wait) = (self.session(), self.maybe(Dice::time));
                 let behind = self.maybe(Dice::time);
@@ -174,10 +174,10 @@ impl Dice {
             _ => {
                 let part = match self.below(4) {
                     0 => ArtifactPart::Whole { offset: self.count() },
-                    1 => ArtifactPart::Lines { start: self.place(), end: self.maybe(Dice::place) },
+                    1 => ArtifactPart::Lines { start: self.index(), end: self.maybe(Dice::index) },
                     2 => ArtifactPart::Grep {
                         pattern: self.text(),
-                        lines: self.some(|dice| (dice.place(), dice.maybe(Dice::place))),
+                        lines: self.some(|dice| (dice.index(), dice.maybe(Dice::index))),
                         context: self.count(),
                     },
                     _ => ArtifactPart::Json { path: self.text() },

@@ -58,7 +58,7 @@ impl Notebooks {
     pub(crate) fn must_be_writable(&self, path: &str) -> Result<(), EngineError> {
         let target = self.target(path)?;
         let missing = || EngineError::NotFound { what: "Notebook", path: path.to_owned() };
-        target.must_be_writable(&target.look()?.ok_or_else(missing)?, Force::No)?;
+        target.must_be_writable(&target.examine()?.ok_or_else(missing)?, Force::No)?;
         // A save first writes the new content beside the old one.
         let access = Access::WRITE_OK | Access::EXEC_OK;
         rustix::fs::accessat(target.dir(), ".", access, AtFlags::empty())

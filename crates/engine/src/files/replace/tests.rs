@@ -19,7 +19,7 @@ fn target(folder: &Path) -> Target {
 fn replaced(folder: &Path, chunks: &[&[u8]]) -> Result<Outcome, EngineError> {
     let target = target(folder);
     let mut lock = Lock::take(&target, &folder.join("state"), Duration::from_secs(5)).unwrap();
-    let old = target.look().unwrap();
+    let old = target.examine().unwrap();
     let expect = match &old {
         Some(metadata) => Expect::Read(metadata, OLD),
         None => Expect::Nothing,

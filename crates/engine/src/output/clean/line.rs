@@ -149,7 +149,7 @@ impl Line {
     }
 
     /// The visible content of the line.
-    pub(crate) fn shown(&self) -> String {
+    pub(crate) fn visible_text(&self) -> String {
         match &self.cells {
             Some(line) => line.cells.iter().collect(),
             None => self.text.clone(),

@@ -127,7 +127,7 @@ impl Cleaner {
 
     /// The current line, as a flush would pass it on.
     pub fn pending(&self) -> String {
-        self.line.shown()
+        self.line.visible_text()
     }
 
     /// Returns true between lines, characters and sequences.

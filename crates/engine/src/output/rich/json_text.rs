@@ -116,7 +116,7 @@ fn readable(text: &str) -> Cow<'_, str> {
 }
 
 /// A JSON value as a reader sees it (B:X-34): its number, the value, and how much is missing.
-pub(crate) fn shown(number: u64, json: &str, max_chars: usize) -> String {
+pub(crate) fn render_json(number: u64, json: &str, max_chars: usize) -> String {
     let laid = lay_out(json, max_chars);
     let mut text = format!("display[{number}]:\n{}", laid.text);
     if laid.missing_chars > 0 {
@@ -249,7 +249,7 @@ mod tests {
         }
         let long = format!("\"{}\"", "é".repeat(9000));
         assert_eq!(
-            shown(2, &long, 8000),
+            render_json(2, &long, 8000),
             format!("display[2]:\n\"{}\n(1002 chars truncated)", "é".repeat(7999))
         );
     }

@@ -251,7 +251,7 @@ fn ready(
             };
             let item = JsonItem {
                 raw: is_small.then(|| text.clone()),
-                shown: json_text::shown(json_number, text, limits.json_chars),
+                shown: json_text::render_json(json_number, text, limits.json_chars),
                 is_in_text: *is_in_text,
                 artifact,
             };

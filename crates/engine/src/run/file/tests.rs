@@ -69,7 +69,7 @@ fn notebook(first: &str) -> String {
         .to_string()
 }
 
-fn shown(id: &str, source: &str, text: &str) -> CellOutputs {
+fn stream_output(id: &str, source: &str, text: &str) -> CellOutputs {
     let cell =
         KnownCell { id: Some(id.to_owned()), index: 0, source: source.to_owned(), planned: None };
     let output =
@@ -87,9 +87,9 @@ fn what_was_kept_goes_into_the_file() {
     std::fs::write(&path, notebook("1")).expect("a file");
     let (mut file, _) = RunFile::open(&notebooks, "a.ipynb").expect("a run");
     for outputs in [
-        shown("one", "1", "early\n"),
-        shown("one", "1", "late\n"),
-        shown("two", "another source", "not mine\n"),
+        stream_output("one", "1", "early\n"),
+        stream_output("one", "1", "late\n"),
+        stream_output("two", "another source", "not mine\n"),
     ] {
         file.journal.keep(&outputs).expect("it is kept");
     }
@@ -113,7 +113,7 @@ fn what_cannot_be_saved_is_kept() {
     std::fs::write(&path, notebook("1")).expect("a file");
     let (mut file, _) = RunFile::open(&notebooks, "a.ipynb").expect("a run");
     std::fs::write(&path, "{").expect("somebody breaks it");
-    let outputs = vec![(0, shown("one", "1", "kept\n"), CellStamps::default())];
+    let outputs = vec![(0, stream_output("one", "1", "kept\n"), CellStamps::default())];
     let failed = file.take(outputs, None, Urgency::Now);
     assert!(failed.is_err());
     drop(file);
@@ -131,7 +131,7 @@ fn what_was_kept_for_another_file_goes_into_it() {
     }
     let (mut file, _) = RunFile::open(&notebooks, "b.ipynb").expect("a run");
     file.begin((RecordPlace::AsKnown, &[]), &[]).expect("it begins");
-    let one = shown("one", "1", "late\n");
+    let one = stream_output("one", "1", "late\n");
     let ran = RanCell {
         id: one.cell.id.as_deref().map(Into::into),
         index: one.cell.index,
@@ -173,7 +173,7 @@ fn without_a_journal_outputs_are_saved_at_once() {
     let start = Instant::now();
     file.pace.saved(start, start + Duration::from_secs(100), 1);
     file.journal = Journal::new(dir.path().join("no/such/folder"));
-    let outputs = vec![(0, shown("one", "1", "kept\n"), CellStamps::default())];
+    let outputs = vec![(0, stream_output("one", "1", "kept\n"), CellStamps::default())];
     let saved = file.take(outputs, None, Urgency::WhenCheap).expect("it is saved");
     assert!(saved.is_some());
     assert!(std::fs::read_to_string(&path).expect("the file").contains("kept"));
@@ -186,7 +186,7 @@ fn what_is_in_the_file_already_is_not_put_in_again() {
     let path = dir.path().join("a.ipynb");
     std::fs::write(&path, notebook("1")).expect("a file");
     let (mut file, _) = RunFile::open(&notebooks, "a.ipynb").expect("a run");
-    let one = shown("one", "1", "once\n");
+    let one = stream_output("one", "1", "once\n");
     file.take(vec![(0, one.clone(), CellStamps::default())], None, Urgency::Now).expect("saved");
     file.journal.keep(&one).expect("it is kept");
     drop(file);
@@ -209,10 +209,10 @@ fn an_older_copy_gets_the_outputs_again() {
         file.take(outputs, None, Urgency::Now).expect("it is saved").expect("a save")
     };
     let has = |text: &str| std::fs::read_to_string(&path).expect("the file").contains(text);
-    take(&mut file, 0, shown("one", "1", "first\n"));
+    take(&mut file, 0, stream_output("one", "1", "first\n"));
     assert!(has("first"));
     std::fs::write(&path, notebook("1")).expect("somebody puts an older copy there");
-    let saved = take(&mut file, 1, shown("two", "2", "second\n"));
+    let saved = take(&mut file, 1, stream_output("two", "2", "second\n"));
     assert!(has("first") && has("second"));
     assert_eq!(saved.put_again, [0]);
     // If no outputs were removed, the save reports and writes nothing.
@@ -237,9 +237,11 @@ fn a_file_that_vanishes_gets_everything_when_it_is_back() {
     std::fs::write(&path, notebook("1")).expect("a file");
     let (mut file, _) = RunFile::open(&notebooks, "a.ipynb").expect("a run");
     let entry = |number, outputs| vec![(number, outputs, CellStamps::default())];
-    file.take(entry(0, shown("one", "1", "first\n")), None, Urgency::Now).expect("saved");
+    file.take(entry(0, stream_output("one", "1", "first\n")), None, Urgency::Now).expect("saved");
     std::fs::remove_file(&path).expect("somebody removes it");
-    assert!(file.take(entry(1, shown("two", "2", "second\n")), None, Urgency::Now).is_err());
+    assert!(
+        file.take(entry(1, stream_output("two", "2", "second\n")), None, Urgency::Now).is_err()
+    );
     assert!(file.save(Keep::Record).is_err());
     drop(file);
     std::fs::write(&path, notebook("1")).expect("it is back, as it once was");
@@ -260,7 +262,7 @@ fn a_changed_display_keeps_the_times_of_its_cell() {
     let now = std::time::SystemTime::UNIX_EPOCH;
     let span = Span { began: now, ended: now, state: crate::types::State::Done };
     let stamps = CellStamps::of(Stamps::Jupyter, span);
-    let one = |text: &str, stamps| vec![(0, shown("one", "1", text), stamps)];
+    let one = |text: &str, stamps| vec![(0, stream_output("one", "1", text), stamps)];
     file.take(one("early\n", stamps), None, Urgency::WhenCheap).expect("it is kept");
     file.take(one("late\n", CellStamps::default()), None, Urgency::Now).expect("it is saved");
     let text = std::fs::read_to_string(&path).expect("the file");

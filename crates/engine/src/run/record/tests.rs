@@ -1,7 +1,7 @@
 use super::*;
 
 fn seen(places: &RunPlaces) -> LastRuns {
-    RunRecord::look(places).map(|look| look.now(places)).unwrap_or_default()
+    RunRecord::peek(places).map(|look| look.now(places)).unwrap_or_default()
 }
 
 fn cell(id: Option<&str>, index: usize, source: &str) -> KnownCell {
@@ -158,7 +158,7 @@ fn a_look_knows_what_was_noted_while_the_notebook_was_read() {
     let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
     record.begin((RecordPlace::AsKnown, &[]), &[]).expect("it begins");
     record.note_start(&cell(Some("a"), 0, "x")).expect("a note");
-    let look = RunRecord::look(&places).expect("a record");
+    let look = RunRecord::peek(&places).expect("a record");
     let ran = RanCell::unknown(Some("a"), 0, State::Done);
     record.note(&ran).expect("a note");
     record.note_end().expect("a note");

@@ -127,7 +127,7 @@ mod tests {
         text.split_whitespace().map(cell).collect()
     }
 
-    fn shown(changes: &[(EditAction, usize)]) -> String {
+    fn describe(changes: &[(EditAction, usize)]) -> String {
         let word = |(action, at): &(EditAction, usize)| format!("{action:?}{at}");
         changes.iter().map(word).collect::<Vec<_>>().join(" ")
     }
@@ -145,7 +145,7 @@ mod tests {
             ("", "a=1", "Insert0"),
         ];
         for (old, new, wanted) in by_ids {
-            assert_eq!(shown(&by_id(&cells(old), &cells(new))), wanted, "{old} -> {new}");
+            assert_eq!(describe(&by_id(&cells(old), &cells(new))), wanted, "{old} -> {new}");
         }
         let by_places = [
             ("1 2 3", "1 2 3", ""),
@@ -157,7 +157,7 @@ mod tests {
             ("1", "", "Delete0"),
         ];
         for (old, new, wanted) in by_places {
-            assert_eq!(shown(&by_place(&cells(old), &cells(new))), wanted, "{old} -> {new}");
+            assert_eq!(describe(&by_place(&cells(old), &cells(new))), wanted, "{old} -> {new}");
         }
     }
 }

@@ -36,7 +36,7 @@ impl Desk {
 
     fn step(&mut self, input: Input) -> Vec<String> {
         let effects = self.machine.step(self.now, input);
-        effects.iter().map(|effect| word(effect, self.start)).collect()
+        effects.iter().map(|effect| describe(effect, self.start)).collect()
     }
 
     fn run(&mut self, exec: u64) -> Vec<String> {
@@ -87,7 +87,7 @@ impl Desk {
     }
 }
 
-fn word(effect: &MachineEffect, start: Instant) -> String {
+fn describe(effect: &MachineEffect, start: Instant) -> String {
     match effect {
         MachineEffect::Grant(ticket) => format!("grant {}", ticket.0),
         MachineEffect::Refuse(ticket, why) => format!("refuse {} {why:?}", ticket.0),

@@ -61,7 +61,7 @@ fn refuse_what_is_undecided(args: &Run) -> Result<(), Failure> {
             (words::batch::would_write_all(one, last), words::batch::ADD_IN_PLACE.to_owned())
         }
     };
-    Err(Failure::told(Kind::Invalid, message, Some(hint)))
+    Err(Failure::new(Kind::Invalid, message, Some(hint)))
 }
 
 pub(super) fn run(

@@ -55,7 +55,7 @@ fn unreadable(name: &str, error: &NoParameters) -> Failure {
         NoParameters::NoCell | NoParameters::Language(_) => None,
     };
     let message = format!("{name}: {error}");
-    Failure::told(Kind::Invalid, message, step)
+    Failure::new(Kind::Invalid, message, step)
 }
 
 fn language(opened: &OpenNotebook) -> Result<ParameterLanguage, ParameterError> {

@@ -152,7 +152,7 @@ impl FetchedNotebook {
         if goal == Goal::PutBack {
             if !read.writable {
                 let problem = words::gateway::read_only(&place.path);
-                return Err(Failure::told(
+                return Err(Failure::new(
                     Kind::Invalid,
                     problem,
                     Some(words::gateway::WRITE_HERE.to_owned()),
@@ -227,7 +227,7 @@ impl FetchedNotebook {
                 Ok(_) => Ok(()),
                 Err(problem) => Err(failure(&problem, Some(kept))),
             },
-            () = in_haste => Err(Failure::told(
+            () = in_haste => Err(Failure::new(
                 Kind::Unavailable,
                 words::gateway::not_in_time(path),
                 Some(kept),
@@ -275,7 +275,7 @@ fn taken(state_dir: &Path, place: &Place) -> Result<(PathBuf, File), Failure> {
     match lock.try_lock() {
         Ok(()) => Ok((folder, lock)),
         Err(TryLockError::Error(error)) => Err(failed(error)),
-        Err(TryLockError::WouldBlock) => Err(Failure::told(
+        Err(TryLockError::WouldBlock) => Err(Failure::new(
             Kind::Busy,
             words::gateway::runs_already(&place.path, &place.url()),
             Some(words::run::TRY_WHEN_DONE.to_owned()),
@@ -327,5 +327,5 @@ fn failure(problem: &ContentsError, kept: Option<String>) -> Failure {
         ContentsError::Changed { .. } | ContentsError::Open { .. } => (Kind::Conflict, None),
         ContentsError::NotANotebook { .. } | ContentsError::NoJson { .. } => (Kind::Invalid, None),
     };
-    Failure::told(kind, problem.to_string(), kept.or(step))
+    Failure::new(kind, problem.to_string(), kept.or(step))
 }

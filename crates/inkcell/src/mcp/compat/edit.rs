@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::write::{self, RULES};
 use crate::mcp::desk::{CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
-use crate::mcp::tools::files::{self, joined, on_disk, told};
+use crate::mcp::tools::files::{self, compat_error, joined, on_disk};
 use crate::mcp::tools::{Alias, decode, lean};
 use crate::output::count;
 use crate::view::report;
@@ -51,7 +51,7 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
             true => in_notebook(&args, &notebooks),
             false => in_file(&args, &notebooks),
         };
-        done.map_err(|error| told(&error))
+        done.map_err(|error| compat_error(&error))
     })
     .await
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::mcp::desk::{CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
-use crate::mcp::tools::files::{self, on_disk, told};
+use crate::mcp::tools::files::{self, compat_error, on_disk};
 use crate::mcp::tools::{decode, lean};
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
@@ -48,7 +48,7 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
         cell_type: args.cell_type,
     };
     on_disk(&context, move || {
-        let done = notebooks.edit_by_index(&request).map_err(|error| told(&error))?;
+        let done = notebooks.edit_by_index(&request).map_err(|error| compat_error(&error))?;
         let details = serde_json::to_value(&done).unwrap_or_default();
         Ok(ToolReply::text(done.text).with_structured(details))
     })

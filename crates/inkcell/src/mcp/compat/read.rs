@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::mcp::desk::{CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
-use crate::mcp::tools::files::{self, PAGE, Reader, on_disk, shown, told};
+use crate::mcp::tools::files::{self, PAGE, Reader, compat_error, on_disk, select_lines};
 use crate::mcp::tools::portion::Portion;
 use crate::mcp::tools::{Alias, decode, lean};
 use crate::words;
@@ -47,7 +47,7 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
             true => stored(&args.path, &artifacts),
             false => file(&args.path, &notebooks, reader),
         };
-        text.map(ToolReply::text).map_err(|error| told(&error))
+        text.map(ToolReply::text).map_err(|error| compat_error(&error))
     })
     .await
 }
@@ -62,7 +62,7 @@ fn file(given: &str, notebooks: &Notebooks, reader: Reader) -> Result<String, En
         let problem = format!("{} is not text ({})", visible_line(path), size(bytes.len() as u64));
         return Err(EngineError::Argument { argument: "path".to_owned(), problem });
     }
-    Ok(match shown(&String::from_utf8_lossy(&bytes), &selector, reader).text {
+    Ok(match select_lines(&String::from_utf8_lossy(&bytes), &selector, reader).text {
         text if text.is_empty() && reader != Reader::Code => "(empty file)".to_owned(),
         text => text,
     })
@@ -77,7 +77,7 @@ fn virtual_text(
     let opened = notebooks.read(path)?;
     let cells: Vec<usize> = (0..opened.notebook.len()).collect();
     let text = opened.cells_to_text(&cells, MarkerIds::Off)?;
-    let part = shown(&text, selector, reader);
+    let part = select_lines(&text, selector, reader);
     if !part.is_whole {
         notebooks.note_part(&opened, &[part.text.as_bytes()]);
     }

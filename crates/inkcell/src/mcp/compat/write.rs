@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::mcp::desk::{CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
-use crate::mcp::tools::files::{self, joined, on_disk, told};
+use crate::mcp::tools::files::{self, compat_error, joined, on_disk};
 use crate::mcp::tools::{Alias, decode, lean};
 use crate::output::count;
 use crate::view::report;
@@ -47,7 +47,7 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
             true => notebook(&args, &notebooks),
             false => file(&args, &notebooks),
         };
-        done.map_err(|error| told(&error))
+        done.map_err(|error| compat_error(&error))
     })
     .await
 }

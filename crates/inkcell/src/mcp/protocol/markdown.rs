@@ -37,7 +37,7 @@ pub(crate) fn page(exposure: &Exposure) -> String {
 pub(crate) fn of_tool(tool: &Tool) -> String {
     let mut text = format!("### `{}`\n\n", tool.name);
     if let Some(hints) = &tool.annotations {
-        text.push_str(&format!("*{}*\n\n", told(hints)));
+        text.push_str(&format!("*{}*\n\n", describe_hints(hints)));
     }
     text.push_str(&prose(tool.description.as_deref().unwrap_or_default()));
     text.push_str("| argument | type | default | meaning |\n| --- | --- | --- | --- |\n");
@@ -50,7 +50,7 @@ pub(crate) fn of_tool(tool: &Tool) -> String {
 }
 
 /// The hints in words.
-fn told(hints: &ToolAnnotations) -> String {
+fn describe_hints(hints: &ToolAnnotations) -> String {
     let mut words = vec![hints.title.clone().unwrap_or_default()];
     let says = |hint: Option<bool>| hint == Some(true);
     if says(hints.read_only_hint) {

@@ -86,7 +86,7 @@ impl<R: AsyncRead + Unpin> AsyncRead for PipeWatch<R> {
 
 impl<W: AsyncWrite + Unpin> PipeWatch<W> {
     /// Records the result of a write; a pipe without a reader stays broken.
-    fn told<T>(&self, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    fn note_end<T>(&self, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if matches!(written, Poll::Ready(Err(_))) {
             self.ended.cancel();
         }
@@ -104,12 +104,12 @@ impl<W: AsyncWrite + Unpin> AsyncWrite for PipeWatch<W> {
         if let Poll::Ready(Ok(size)) = written {
             self.moved.add(size);
         }
-        self.told(written)
+        self.note_end(written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.inner).poll_flush(cx);
-        self.told(flushed)
+        self.note_end(flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

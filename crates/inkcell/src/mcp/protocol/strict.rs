@@ -102,11 +102,11 @@ pub(crate) fn too_long(skim: &Skim, limit: usize) -> Refusal {
 
 /// The refusal of a request whose id is in use.
 pub(crate) fn id_in_use(id: RequestId) -> Refusal {
-    let problem = words::protocol::id_in_use(&shown(&id));
+    let problem = words::protocol::id_in_use(&id_value(&id));
     Refusal { id: Some(id), error: ErrorData::invalid_request(problem, None) }
 }
 
-fn shown(id: &RequestId) -> Value {
+fn id_value(id: &RequestId) -> Value {
     id.clone().into_json_value()
 }
 

@@ -17,7 +17,7 @@ use super::portion::Portion;
 use super::python::{kernel, plain};
 use super::running::{self, Code};
 use super::seconds::{Seconds, Zero};
-use super::session::{place, profile};
+use super::session::{profile, resolve_place};
 use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{answer, decode, lean};
 use crate::words;
@@ -78,7 +78,7 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
     // Each cell has a time limit of its own, and the call has none.
     let code = Code {
         cells,
-        place: place(desk, None, None)?,
+        place: resolve_place(desk, None, None)?,
         wanted: KernelWishes::default(),
         timeout: None,
         wait: None,

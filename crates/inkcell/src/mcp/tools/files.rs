@@ -114,7 +114,7 @@ pub(crate) struct FileText {
 
 /// The lines that are picked, as many as one answer holds, with a notice when there are more. A line that alone
 /// is more than that is cut: there is always a bound.
-pub(crate) fn shown(text: &str, selector: &Selector, reader: Reader) -> FileText {
+pub(crate) fn select_lines(text: &str, selector: &Selector, reader: Reader) -> FileText {
     let limits = reader.page();
     if let (Reader::Model { is_end: true, .. }, []) = (reader, &*selector.ranges) {
         return last_page(text, limits);
@@ -195,7 +195,7 @@ fn whole(number: &serde_json::Number) -> String {
 }
 
 /// An error as the tools of the source documents tell it: their sentence, and the rest as the next step.
-pub(crate) fn told(error: &EngineError) -> ToolError {
+pub(crate) fn compat_error(error: &EngineError) -> ToolError {
     let (kind, next) = (error.kind(), Audience::Model.step_after(error));
     let (message, next) = match error {
         EngineError::NotJson { path, error } => {
@@ -227,29 +227,29 @@ mod tests {
     fn long_texts_are_shown_by_the_page() {
         let all = Selector::default();
         let text: String = (1..=4000).map(|number| format!("line {number}\n")).collect();
-        let first = shown(&text, &all, MODEL);
+        let first = select_lines(&text, &all, MODEL);
         assert!(!first.is_whole);
         let notice = "\n\n[Showing lines 1-3000 of 4000. Use :3001 to continue]";
         assert!(first.text.ends_with(&format!("line 3000{notice}")), "{}", &first.text[..50]);
         assert_eq!(
-            shown("a\nb\n", &all, MODEL),
+            select_lines("a\nb\n", &all, MODEL),
             FileText { text: "a\nb\n".to_owned(), is_whole: true }
         );
 
         let long = format!("{}\nshort\n", "é".repeat(PAGE.max_bytes));
-        let cut = shown(&long, &all, MODEL);
+        let cut = select_lines(&long, &all, MODEL);
         assert!(cut.text.len() < PAGE.max_bytes + 200, "{}", cut.text.len());
         let notice = "[Showing the first 50.0KB of line 1 (100.0KB)]\n\
                       [Showing lines 1-1 of 2. Use :2 to continue]";
         assert!(cut.text.ends_with(notice), "{}", &cut.text[PAGE.max_bytes..]);
 
         let (_, beyond) = inkcell_engine::notebook::split_selector("x:9").unwrap();
-        assert_eq!(shown("a\nb\n", &beyond, MODEL).text, "[The text has 2 lines]");
+        assert_eq!(select_lines("a\nb\n", &beyond, MODEL).text, "[The text has 2 lines]");
 
         let end = Reader::Model { page: PAGE, is_end: true };
-        let last = shown(&text, &all, end).text;
+        let last = select_lines(&text, &all, end).text;
         assert!(last.starts_with("line 1001\n"), "{}", &last[..50]);
         assert!(last.ends_with("line 4000\n\n[Showing lines 1001-4000 of 4000]"));
-        assert!(shown("a\nb\n", &all, end).is_whole);
+        assert!(select_lines("a\nb\n", &all, end).is_whole);
     }
 }

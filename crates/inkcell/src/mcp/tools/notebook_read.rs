@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::files::{self, Reader, joined, on_disk, shown};
+use super::files::{self, Reader, joined, on_disk, select_lines};
 use super::pictures::Pictures;
 use super::portion::Portion;
 use super::{Alias, CallContext, Content, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
@@ -143,7 +143,7 @@ fn search_all(
         lines.extend(hits.iter().map(|hit| format!("  {hit}")));
     }
     let head = words::file::found_in(&count(total, "line"), with_hits, paths.len());
-    Ok(reply(head, shown(&joined(&lines), &Selector::default(), reader).text, reader))
+    Ok(reply(head, select_lines(&joined(&lines), &Selector::default(), reader).text, reader))
 }
 
 fn read(
@@ -202,7 +202,7 @@ fn read(
         joined(&outline::lines(&opened, &cells, &runs)).into()
     } else if outputs != Outputs::None {
         let text = joined(&reading::lines(&opened, &cells, outputs));
-        let mut reply = reply(head, shown(&text, &selector, reader).text, reader);
+        let mut reply = reply(head, select_lines(&text, &selector, reader).text, reader);
         // Further pages of the text do not repeat them.
         if outputs == Outputs::Full && selector.ranges.is_empty() && reader != Reader::Code {
             add_pictures(&mut reply, &opened, &cells, desk);
@@ -210,13 +210,13 @@ fn read(
         return Ok(reply);
     } else {
         let text = opened.cells_to_text(&cells, ids)?;
-        let part = shown(&text, &selector, reader);
+        let part = select_lines(&text, &selector, reader);
         if !part.is_whole {
             notebooks.note_part(&opened, &[part.text.as_bytes()]);
         }
         return Ok(reply(head, part.text, reader));
     };
-    Ok(reply(head, shown(&text, &selector, reader).text, reader))
+    Ok(reply(head, select_lines(&text, &selector, reader).text, reader))
 }
 
 /// The head is a piece of its own, so that the other piece is the text and nothing else. Code gets the text alone,
@@ -274,7 +274,7 @@ fn raw(
         parse_notebook(path, bytes.clone())?;
     }
     let head = format!("{}  version {version}  {}", visible_line(path), size(bytes.len() as u64));
-    let text = shown(&String::from_utf8_lossy(&bytes), selector, reader).text;
+    let text = select_lines(&String::from_utf8_lossy(&bytes), selector, reader).text;
     Ok(reply(head, text, reader))
 }
 

@@ -110,7 +110,7 @@ impl<'a> Pictures<'a> {
                 (mime.to_owned(), data)
             }
         };
-        if !self.place(mime, data) {
+        if !self.push_picture(mime, data) {
             let file = stored.and_then(|stored| file(self.engine, stored));
             self.lines.push(words::output::not_shown(&item.digest, file.as_deref()));
         }
@@ -123,7 +123,7 @@ impl<'a> Pictures<'a> {
     }
 
     /// Puts a picture into the answer, if there is room.
-    fn place(&mut self, mime: String, data: Bytes) -> bool {
+    fn push_picture(&mut self, mime: String, data: Bytes) -> bool {
         let bytes = weight::of_bytes(data.len());
         if bytes > self.room {
             return false;
@@ -149,7 +149,7 @@ impl<'a> Pictures<'a> {
                 // Python accepts JSON that serde rejects; such an output is shown as text alone.
                 let value = serde_json::from_slice::<Value>(output.json()).unwrap_or_default();
                 if let Some((mime, data)) = find_picture(&bundle(&value["data"])) {
-                    let place = words::output::place(cell.index(), at);
+                    let place = words::output::output_place(cell.index(), at);
                     self.add_output(opened, &place, mime, &data);
                 }
             }
@@ -167,7 +167,7 @@ impl<'a> Pictures<'a> {
             (digest, fitted)
         };
         let is_broken = !is_full && fitted.is_none() && mime != SVG;
-        let is_shown = fitted.is_some_and(|it| self.place(it.mime.to_owned(), it.data));
+        let is_shown = fitted.is_some_and(|it| self.push_picture(it.mime.to_owned(), it.data));
         if is_shown || is_broken {
             self.lines.push(words::output::stored_image(place, &digest));
             return;
@@ -212,7 +212,7 @@ impl<'a> Pictures<'a> {
                 digest = fit.digest;
                 fit.fitted
             });
-            let is_shown = fitted.is_some_and(|it| self.place(it.mime.to_owned(), it.data));
+            let is_shown = fitted.is_some_and(|it| self.push_picture(it.mime.to_owned(), it.data));
             if is_too_large && !is_shown {
                 notes.push_str(&format!("\n{}", words::output::TOO_LARGE));
             }

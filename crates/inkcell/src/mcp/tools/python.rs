@@ -22,7 +22,7 @@ use super::files::{notebooks, on_disk};
 use super::portion::Portion;
 use super::running::{self, Code, LONGEST_WAIT};
 use super::seconds::{Seconds, TimeLimit, Zero};
-use super::session::{place, profile};
+use super::session::{profile, resolve_place};
 use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{answer, decode, lean};
 use crate::mcp::exposure::Exposure;
@@ -116,7 +116,7 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
     };
     let code = Code {
         cells: cells(desk, &arguments, &context, zero, &mut notices).await?,
-        place: place(desk, arguments.session.as_deref(), arguments.cwd.as_deref())?,
+        place: resolve_place(desk, arguments.session.as_deref(), arguments.cwd.as_deref())?,
         wanted: in_session(
             desk,
             arguments.session.as_deref(),
@@ -243,7 +243,7 @@ async fn of_notebook(
         let view = opened.notebook.cell(index);
         let Some(code) = view.filter(|view| view.kind() == Some(CellKind::Code)) else {
             let kind = view.map(|view| view.kind_name().into_owned()).unwrap_or_default();
-            let (cell, path) = (cell.shown(), visible_line(&path));
+            let (cell, path) = (cell.text(), visible_line(&path));
             let problem = words::tool::not_code_cell(&cell, &path, &kind);
             return Err(ToolError::argument(problem));
         };

@@ -30,7 +30,7 @@ pub(crate) struct Place {
 
 /// The session that is meant. A notebook's path is the name of its own. One that is named without a folder is found in whichever folder it is, as long
 /// as that is clear: a caller who named its folder once does not do so again.
-pub(crate) fn place(
+pub(crate) fn resolve_place(
     desk: &Desk,
     session: Option<&str>,
     cwd: Option<&str>,
@@ -75,7 +75,7 @@ pub(crate) fn reference(
     session: Option<&str>,
     cwd: Option<&str>,
 ) -> Result<SessionRef, ToolError> {
-    let Place { name, cwd, .. } = place(desk, session, cwd)?;
+    let Place { name, cwd, .. } = resolve_place(desk, session, cwd)?;
     Ok(SessionRef { session: name, cwd, wanted: KernelWishes::default() })
 }
 

@@ -30,7 +30,7 @@ impl Row {
         Row { project_file: ProjectFile::MayNot, ..self }
     }
 
-    const fn told(self) -> Row {
+    const fn with_notice(self) -> Row {
         Row { project_file: ProjectFile::InsideAndTold, ..self }
     }
 
@@ -68,7 +68,7 @@ pub(crate) static TABLE: [Row; 52] = [
         "Python interpreter that runs code. If unset: VIRTUAL_ENV, CONDA_PREFIX, .venv and venv \
          in the working folder, the managed environment, then python and python3 on PATH.",
     )
-    .told(),
+    .with_notice(),
     row(
         Key::PythonShell,
         "python.shell",
@@ -93,7 +93,7 @@ pub(crate) static TABLE: [Row; 52] = [
         "Modules that a fork server imports ahead, so that kernels copied from it have them at \
          once.",
     )
-    .told(),
+    .with_notice(),
     row(
         Key::PythonProjectModules,
         "python.project_modules",

@@ -147,7 +147,7 @@ impl<'a> Repl<'a> {
     fn sessions(&self) -> String {
         let settings = Arc::clone(&locked(&self.talk).settings);
         let all = hosts::everywhere(&settings);
-        let silent = all.silent.iter().map(|silent| format!("note: {}", silent.told()));
+        let silent = all.silent.iter().map(|silent| format!("note: {}", silent.describe()));
         if all.sessions.is_empty() {
             let none = words::session::NONE_IN_HOSTS.to_owned();
             return [none].into_iter().chain(silent).collect::<Vec<_>>().join("\n");
@@ -236,7 +236,7 @@ fn outcome(report: &PythonReport) -> Option<Outcome> {
 }
 
 fn exists(path: &str) -> Failure {
-    Failure::told(Kind::Conflict, words::repl::exists(path), Some(words::repl::save_over(path)))
+    Failure::new(Kind::Conflict, words::repl::exists(path), Some(words::repl::save_over(path)))
 }
 
 fn help() -> String {

@@ -51,7 +51,7 @@ impl<R: BufRead, S: Show> Watcher for PipeRepl<R, S> {
         }
     }
 
-    fn look(&mut self) -> Result<Wish, Failure> {
+    fn poll(&mut self) -> Result<Wish, Failure> {
         self.shown.pause()?;
         Ok(Wish::GoOn)
     }

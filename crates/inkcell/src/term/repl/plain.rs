@@ -36,12 +36,12 @@ impl Watcher for Plain {
         }
     }
 
-    fn look(&mut self) -> Result<Wish, Failure> {
+    fn poll(&mut self) -> Result<Wish, Failure> {
         self.shown.pause()?;
         if self.keys.is_to_suspend() {
             self.keys.suspend();
         }
-        self.keys.place();
+        self.keys.check_terminal();
         Ok(match self.keys.next() {
             Some(Key::Stop) => Wish::Stop,
             Some(Key::Expand | Key::Page(_)) | None => Wish::GoOn,

@@ -44,8 +44,8 @@ impl Watcher for Terminal {
         self.cells.event(event)
     }
 
-    fn look(&mut self) -> Result<Wish, Failure> {
-        self.cells.look()
+    fn poll(&mut self) -> Result<Wish, Failure> {
+        self.cells.poll()
     }
 
     fn ask(

@@ -40,7 +40,7 @@ impl Watcher for Typist {
         Ok(())
     }
 
-    fn look(&mut self) -> Result<Wish, Failure> {
+    fn poll(&mut self) -> Result<Wish, Failure> {
         let is_it =
             self.stops_at.is_some_and(|text| self.seen.iter().any(|seen| seen.contains(text)));
         if is_it {

@@ -257,7 +257,7 @@ impl<'a> Cells<'a> {
         }
         let Some(stretch) = &mut self.stretch else { return };
         let artifact = stretch.shown.artifact().filter(|_| is_wanted).map(str::to_owned);
-        if let Some(page) = self.pages.look(artifact.as_deref(), &*self.host, size().rows) {
+        if let Some(page) = self.pages.next_page(artifact.as_deref(), &*self.host, size().rows) {
             stretch.shown.turn_to(page);
         }
     }
@@ -285,12 +285,12 @@ impl Watcher for Cells<'_> {
         }
     }
 
-    fn look(&mut self) -> Result<Wish, Failure> {
+    fn poll(&mut self) -> Result<Wish, Failure> {
         if self.keys.is_to_suspend() {
             write(&self.repaint.wipe(size()))?;
             self.keys.suspend();
         }
-        let place = self.keys.place();
+        let place = self.keys.check_terminal();
         if place != Place::InFront {
             // Other jobs have written below the painted rows.
             self.repaint = Repaint::default();

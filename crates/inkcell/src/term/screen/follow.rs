@@ -11,7 +11,7 @@ use crate::client::{Exchange, Step};
 use crate::exit::Failure;
 use crate::host::{Answer, HostEvent, PythonDone, Silence, Silent};
 
-/// Time between two calls of [`Watcher::look`] while no event comes.
+/// Time between two calls of [`Watcher::poll`] while no event comes.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Time to listen to the host between two looks at the keyboard.
@@ -50,7 +50,7 @@ pub(crate) trait Watcher {
     fn event(&mut self, event: HostEvent) -> Result<(), Failure>;
 
     /// Called repeatedly while code runs, even if no event comes.
-    fn look(&mut self) -> Result<Wish, Failure>;
+    fn poll(&mut self) -> Result<Wish, Failure>;
 
     /// The code asks for a line. Call `is_wanted` now and then: it returns false once the code no longer waits.
     fn ask(
@@ -114,9 +114,9 @@ pub(crate) fn follow(
             }
         }
         if shown >= TOLD_EVERY || (is_quiet && shown > 0) {
-            handle.shown(std::mem::take(&mut shown));
+            handle.grant_room(std::mem::take(&mut shown));
         }
-        if watcher.look()? == Wish::Stop {
+        if watcher.poll()? == Wish::Stop {
             handle.cancel();
             stops += 1;
             if stops > 1 {

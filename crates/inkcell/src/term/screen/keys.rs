@@ -158,7 +158,7 @@ impl Keys {
     }
 
     /// Tells whether this process has the terminal now, and whether another job had it since the last call.
-    pub(crate) fn place(&mut self) -> Place {
+    pub(crate) fn check_terminal(&mut self) -> Place {
         let is_ours = is_ours();
         let was_ours = std::mem::replace(&mut self.was_ours, is_ours);
         let is_back = self.continued.swap(false, Ordering::SeqCst) || !was_ours;
@@ -245,7 +245,7 @@ impl Keys {
             if self.is_to_suspend() {
                 self.suspend();
             }
-            if self.place() == Place::Behind {
+            if self.check_terminal() == Place::Behind {
                 // Another job has the terminal. Wait until this process is in front again.
                 std::thread::sleep(TICK);
                 continue;

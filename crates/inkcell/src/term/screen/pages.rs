@@ -67,7 +67,7 @@ impl Pages {
     }
 
     /// Fetches the page to show from now on. The outer `None` means no change, the inner one the end of paging.
-    pub(crate) fn look(
+    pub(crate) fn next_page(
         &mut self,
         artifact: Option<&str>,
         host: &Asking<'_>,

@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     /// The screen after a frame, by the tests' terminal emulator.
-    fn shown(buffer: &Buffer) -> vt100::Parser {
+    fn emulate(buffer: &Buffer) -> vt100::Parser {
         let mut cells = Cells::writing_to(Vec::new());
         let positions = (0..buffer.area.height)
             .flat_map(|y| (0..buffer.area.width).map(move |x| (x, y, &buffer[(x, y)])));
@@ -206,7 +206,7 @@ mod tests {
         buffer.set_string(2, 0, "cd", plain.fg(Color::Indexed(200)).bg(Color::Rgb(1, 2, 3)));
         buffer.set_string(4, 0, "ef", plain.add_modifier(Modifier::DIM | Modifier::REVERSED));
         buffer.set_string(0, 1, "g", plain.fg(Color::DarkGray).add_modifier(Modifier::ITALIC));
-        let parser = shown(&buffer);
+        let parser = emulate(&buffer);
         let screen = parser.screen();
         assert_eq!(screen.contents(), "abcdef      \ng           ");
         let cell = |row, column| screen.cell(row, column).unwrap();

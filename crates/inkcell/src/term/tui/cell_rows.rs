@@ -312,7 +312,7 @@ impl CellRows {
             if self.run.is_none() && area.expansion == Expansion::Expanded {
                 self.pages.take_text(|| long_text(&cell.outputs()));
             }
-            let page = self.pages.shown().filter(|_| area.expansion == Expansion::Expanded);
+            let page = self.pages.current().filter(|_| area.expansion == Expansion::Expanded);
             let showing = Showing { area, gallery: Some(gallery), page };
             let mut rows = match &self.run {
                 Some(run) => live_rows(&run.live, showing),

@@ -98,7 +98,7 @@ impl Document {
     }
 
     /// Reads the file if it has changed.
-    pub(super) fn look(&mut self) -> Result<Option<Reading>, String> {
+    pub(super) fn refresh(&mut self) -> Result<Option<Reading>, String> {
         let stamp = Stamp::of(&self.file);
         if stamp == self.stamp {
             return Ok(None);

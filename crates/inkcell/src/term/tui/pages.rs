@@ -32,7 +32,7 @@ impl Pages {
         Pages { artifact: artifact.map(str::to_owned), ..Pages::default() }
     }
 
-    pub(super) fn shown(&self) -> Option<&Page> {
+    pub(super) fn current(&self) -> Option<&Page> {
         self.shown.as_ref()
     }
 
@@ -96,12 +96,12 @@ mod tests {
 
     fn lines(pages: &mut Pages) -> (u64, String, String) {
         pages.take_text(text);
-        let page = pages.shown().unwrap();
+        let page = pages.current().unwrap();
         let (first, last) = (page.text.lines().next(), page.text.lines().next_back());
         (page.first_line, first.unwrap().to_owned(), last.unwrap().to_owned())
     }
 
-    fn told(first: u64, from: &str, to: &str) -> (u64, String, String) {
+    fn page(first: u64, from: &str, to: &str) -> (u64, String, String) {
         (first, from.to_owned(), to.to_owned())
     }
 
@@ -109,15 +109,15 @@ mod tests {
     #[test]
     fn pages_of_a_text_are_turned() {
         let mut pages = Pages::default();
-        assert_eq!(lines(&mut pages), told(701, "line 701", "line 1200"));
+        assert_eq!(lines(&mut pages), page(701, "line 701", "line 1200"));
         assert!(!pages.turn(Turn::On));
         assert!(pages.turn(Turn::Back));
-        assert_eq!(lines(&mut pages), told(201, "line 201", "line 700"));
+        assert_eq!(lines(&mut pages), page(201, "line 201", "line 700"));
         assert!(pages.turn(Turn::Back));
-        assert_eq!(lines(&mut pages), told(1, "line 1", "line 500"));
+        assert_eq!(lines(&mut pages), page(1, "line 1", "line 500"));
         assert!(!pages.turn(Turn::Back));
         assert!(pages.turn(Turn::On));
-        assert_eq!(lines(&mut pages), told(501, "line 501", "line 1000"));
+        assert_eq!(lines(&mut pages), page(501, "line 501", "line 1000"));
     }
 
     /// Stored output is requested once, and pages of another output are ignored.

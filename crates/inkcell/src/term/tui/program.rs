@@ -57,12 +57,12 @@ pub(crate) fn run(opening: &Arc<Opening>) -> Result<Exit, Failure> {
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         let problem = words::notebook_screen::no_terminal(&opening.path);
         let hint = words::notebook_screen::read_instead(&quoted(&opening.path));
-        return Err(Failure::told(Kind::Invalid, problem, Some(hint)));
+        return Err(Failure::new(Kind::Invalid, problem, Some(hint)));
     }
     if !settings.can_draw() {
         let hint = words::notebook_screen::read_instead(&quoted(&opening.path));
         let problem = words::notebook_screen::TEXT_TERMINAL.to_owned();
-        return Err(Failure::told(Kind::Invalid, problem, Some(hint)));
+        return Err(Failure::new(Kind::Invalid, problem, Some(hint)));
     }
     let (document, notebook) = Document::open(&settings.notebooks, &opening.path)?;
     let failed = |error| Failure::Io("cannot listen", error);
@@ -129,7 +129,7 @@ impl Program<'_> {
                 }
             }
             if looked.elapsed() >= LOOK {
-                self.look()?;
+                self.refresh()?;
                 looked = Instant::now();
             }
             if self.is_over {
@@ -138,8 +138,8 @@ impl Program<'_> {
         }
     }
 
-    fn look(&mut self) -> Result<(), Failure> {
-        match self.document.look() {
+    fn refresh(&mut self) -> Result<(), Failure> {
+        match self.document.refresh() {
             Ok(None) => Ok(()),
             Ok(Some(reading)) => self.take(read(reading)),
             Err(why) => self.take(Input::Told(why)),
@@ -162,7 +162,7 @@ impl Program<'_> {
             }
         }
         // The event says that another program wrote the file, so read it now.
-        if is_edit { self.look() } else { Ok(()) }
+        if is_edit { self.refresh() } else { Ok(()) }
     }
 
     fn perform(&mut self, effect: Effect) -> Result<Vec<Input>, Failure> {
@@ -209,7 +209,7 @@ impl Program<'_> {
             Ok(reading) => vec![read(reading)],
             // Show the change that caused the refusal.
             Err(why) => {
-                let news = self.document.look().ok().flatten();
+                let news = self.document.refresh().ok().flatten();
                 news.map(read).into_iter().chain([Input::Refused(why)]).collect()
             }
         })

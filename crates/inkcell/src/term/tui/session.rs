@@ -431,8 +431,8 @@ fn ran(mut asked: Exchange, number: u64, inbox: &Inbox, wishes: &Sender<Wish>) {
     inbox.put(Input::RunOver(match done {
         Ok(Answer::Python(done)) => outcome(&done.report),
         Ok(_) => RunEnd::Well,
-        Err(refusal) if has_begun => RunEnd::Unsaved(told(refusal)),
-        Err(refusal) => RunEnd::Failed(told(refusal)),
+        Err(refusal) if has_begun => RunEnd::Unsaved(describe_refusal(refusal)),
+        Err(refusal) => RunEnd::Failed(describe_refusal(refusal)),
     }));
 }
 
@@ -454,7 +454,7 @@ fn answered(mut asked: Exchange, inbox: &Inbox) {
         match asked.next(None) {
             Step::Event(_) | Step::Nothing => {}
             Step::Done(Ok(_)) => return,
-            Step::Done(Err(refusal)) => return inbox.put(Input::Told(told(refusal))),
+            Step::Done(Err(refusal)) => return inbox.put(Input::Told(describe_refusal(refusal))),
         }
     }
 }
@@ -502,10 +502,10 @@ fn first_line(text: &str) -> String {
 }
 
 fn said(failure: Failure) -> String {
-    told(Refusal::from(failure))
+    describe_refusal(Refusal::from(failure))
 }
 
-fn told(refusal: Refusal) -> String {
+fn describe_refusal(refusal: Refusal) -> String {
     match refusal.hint {
         Some(hint) => format!("{} ({hint})", refusal.message),
         None => refusal.message,

@@ -112,12 +112,12 @@ fn perform(model: &mut Model, effects: Vec<Effect>) -> Vec<Effect> {
         };
         let select = report.changes.last().and_then(|change| change.index);
         let by = By::Us { done: what.to_owned(), select };
-        rest.extend(told(model, notebook, by));
+        rest.extend(read_by(model, notebook, by));
     }
     rest
 }
 
-fn told(model: &mut Model, notebook: Notebook, by: By) -> Vec<Effect> {
+fn read_by(model: &mut Model, notebook: Notebook, by: By) -> Vec<Effect> {
     let version = version(&notebook);
     model.update(Input::Read { notebook: Box::new(notebook), version, by })
 }

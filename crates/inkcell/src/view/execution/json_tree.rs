@@ -99,7 +99,7 @@ mod tests {
 
     use super::*;
 
-    fn shown(value: &Value, expansion: Expansion) -> String {
+    fn draw(value: &Value, expansion: Expansion) -> String {
         let lines: Vec<String> = lines(value, expansion).iter().map(Line::text).collect();
         lines.join("\n")
     }
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn a_value_is_a_tree() {
         let value = json!({"name": "a\u{1b}\"b", "list": [1, [2, {"x": 3}], []], "none": null});
-        insta::assert_snapshot!(shown(&value, Expansion::Collapsed), @r#"
+        insta::assert_snapshot!(draw(&value, Expansion::Collapsed), @r#"
         Object(3)
         ├─ name: "a\u001b\"b"
         ├─ list: Array(3)
@@ -117,7 +117,7 @@ mod tests {
         │  └─ [2]: Array(0)
         └─ none: null
         "#);
-        insta::assert_snapshot!(shown(&value, Expansion::Expanded), @r#"
+        insta::assert_snapshot!(draw(&value, Expansion::Expanded), @r#"
         Object(3)
         ├─ name: "a\u001b\"b"
         ├─ list: Array(3)
@@ -135,13 +135,13 @@ mod tests {
     #[test]
     fn what_is_left_out_is_counted() {
         let value = Value::from((0..26).collect::<Vec<i32>>());
-        let collapsed = shown(&value, Expansion::Collapsed);
+        let collapsed = draw(&value, Expansion::Collapsed);
         assert!(collapsed.ends_with("├─ [4]: 4\n└─ … 21 more items"), "{collapsed}");
-        let expanded = shown(&value, Expansion::Expanded);
+        let expanded = draw(&value, Expansion::Expanded);
         assert!(expanded.ends_with("├─ [19]: 19\n└─ … 6 more items"), "{expanded}");
-        let six = shown(&json!([0, 1, 2, 3, 4, 5]), Expansion::Collapsed);
+        let six = draw(&json!([0, 1, 2, 3, 4, 5]), Expansion::Collapsed);
         assert!(six.ends_with("… 1 more item"), "{six}");
-        assert_eq!(shown(&json!(7), Expansion::Collapsed), "7");
+        assert_eq!(draw(&json!(7), Expansion::Collapsed), "7");
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(in crate::view) fn lines<'a>(
         let mark = fence_mark(line.text());
         match (&mut fence, mark) {
             (Some(open), Some((mark, ""))) if mark.starts_with(&open.mark) => {
-                out.append(&mut fence.take().map(Fence::shown).unwrap_or_default());
+                out.append(&mut fence.take().map(Fence::lines).unwrap_or_default());
             }
             (Some(open), _) => open.code.push(line.text().to_owned()),
             (None, Some((mark, language))) => {
@@ -47,7 +47,7 @@ pub(in crate::view) fn lines<'a>(
             }
         }
     }
-    out.append(&mut fence.map(Fence::shown).unwrap_or_default());
+    out.append(&mut fence.map(Fence::lines).unwrap_or_default());
     out
 }
 
@@ -59,7 +59,7 @@ struct Fence {
 }
 
 impl Fence {
-    fn shown(self) -> Vec<Line> {
+    fn lines(self) -> Vec<Line> {
         let lines = match self.is_python {
             true if self.code.is_empty() => Vec::new(),
             true => highlight::python(&self.code.join("\n")),
@@ -230,7 +230,7 @@ mod tests {
     use crate::view::fold::lines::Lines;
 
     /// The text with its roles in angle brackets.
-    fn shown(text: &str) -> String {
+    fn tagged_text(text: &str) -> String {
         let name = |span: &crate::view::paint::Span| match span.role() {
             Role::Plain => span.text().to_owned(),
             role => format!("<{role:?} {}>", span.text()),
@@ -271,7 +271,7 @@ mod tests {
             ("````x", ""),
         ];
         for (text, wanted) in table {
-            assert_eq!(shown(text), wanted, "{text}");
+            assert_eq!(tagged_text(text), wanted, "{text}");
         }
     }
 
@@ -279,14 +279,14 @@ mod tests {
         /// Odd text neither fails nor takes long.
         #[test]
         fn any_text_is_read(text in "[*_`\\[\\]()!\\\\ a#>é\n-]{0,200}") {
-            shown(&text);
+            tagged_text(&text);
         }
     }
 
     #[test]
     fn a_line_of_marks_is_read_quickly() {
         for marks in ["*", "_", "`", "[", "**a", "_a ", "![", "`a``b```", "[]("] {
-            shown(&marks.repeat(4000));
+            tagged_text(&marks.repeat(4000));
         }
     }
 }

@@ -156,7 +156,7 @@ fn rule(widths: &[usize]) -> Line {
 mod tests {
     use super::*;
 
-    fn shown(text: &str, width: usize) -> Option<String> {
+    fn draw(text: &str, width: usize) -> Option<String> {
         let lines: Vec<&str> = text.lines().collect();
         let (rows, taken) = table(&lines, width, &|text, role| Line::of(role, text))?;
         let rows: Vec<String> = rows.iter().map(Line::text).collect();
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn columns_are_in_line() {
         let table = "| name | n | where |\n| --- | --- | :-: |\n| 日本 | 1 | a \\| b |\n| a | -20.5 | c |\nend";
-        insta::assert_snapshot!(shown(table, 80).unwrap(), @r"
+        insta::assert_snapshot!(draw(table, 80).unwrap(), @r"
         name │     n │ where
         ─────┼───────┼──────
         日本 │     1 │ a | b
@@ -180,12 +180,12 @@ mod tests {
         let table = "a | b\n--|--\nxxxxxxxxxxxxxxxx|yyyyyyyy|more";
         let wanted =
             ["a       │ b       │ ", "────────┼─────────┼─────", "xxxxxx… │ yyyyyy… │ more", "3"];
-        assert_eq!(shown(table, 24).unwrap(), wanted.join("\n"));
-        assert_eq!(shown(table, 12), None);
+        assert_eq!(draw(table, 24).unwrap(), wanted.join("\n"));
+        assert_eq!(draw(table, 12), None);
         for none in
             ["a | b\n--|", "a | b", "no\n---", "a\n|---|", "| a |\n| : |", "| a |\n| :::--- |"]
         {
-            assert_eq!(shown(none, 80), None, "{none}");
+            assert_eq!(draw(none, 80), None, "{none}");
         }
     }
 }

@@ -180,7 +180,7 @@ mod tests {
 
     use super::*;
 
-    fn shown(events: &[Value], expansion: Expansion) -> String {
+    fn draw(events: &[Value], expansion: Expansion) -> String {
         let events: Vec<String> = events.iter().map(Value::to_string).collect();
         let lines: Vec<String> = lines(&events, expansion, 100).iter().map(Line::text).collect();
         lines.join("\n")
@@ -217,7 +217,7 @@ mod tests {
             (json!({"op": "x\u{1b}[2J", "path": "\u{1b}"}), "x␛[2J ␛"),
         ];
         for (event, wanted) in table {
-            let line = shown(std::slice::from_ref(&event), Expansion::Collapsed);
+            let line = draw(std::slice::from_ref(&event), Expansion::Collapsed);
             assert_eq!(line, format!("└─ {wanted}"), "{event}");
         }
     }
@@ -228,25 +228,25 @@ mod tests {
         let cd = |n: usize| json!({"op": "cd", "path": format!("d{n}")});
         let events: Vec<Value> = (0..12).map(cd).collect();
         assert_eq!(
-            shown(&events, Expansion::Collapsed),
+            draw(&events, Expansion::Collapsed),
             "├─ cd d0\n├─ cd d1\n├─ cd d2\n└─ … 9 more"
         );
-        let expanded = shown(&events, Expansion::Expanded);
+        let expanded = draw(&events, Expansion::Expanded);
         assert!(expanded.ends_with("├─ cd d9\n└─ … 2 more"), "{expanded}");
-        assert_eq!(shown(&events[..3], Expansion::Collapsed).matches("more").count(), 0);
+        assert_eq!(draw(&events[..3], Expansion::Collapsed).matches("more").count(), 0);
 
         let names: Vec<String> = (0..12).map(|n| format!("n{n}")).collect();
-        let ls = shown(&[json!({"op": "ls", "path": ".", "items": names})], Expansion::Expanded);
+        let ls = draw(&[json!({"op": "ls", "path": ".", "items": names})], Expansion::Expanded);
         assert!(ls.ends_with("     n4\n     … 7 more"), "{ls}");
-        let env = shown(&[json!({"op": "env", "count": 12, "keys": names})], Expansion::Expanded);
+        let env = draw(&[json!({"op": "env", "count": 12, "keys": names})], Expansion::Expanded);
         assert!(env.ends_with("     n9\n     … 2 more"), "{env}");
 
         let text = format!("{}\n2\n3\n4", "w".repeat(90));
-        let read = shown(&[json!({"op": "read", "preview": text})], Expansion::Expanded);
+        let read = draw(&[json!({"op": "read", "preview": text})], Expansion::Expanded);
         let wanted = format!("└─ read\n     {}…\n     2\n     3", "w".repeat(79));
         assert_eq!(read, wanted);
         let hit = json!({"op": "rgrep", "hits": [{"file": "a", "line": 3, "text": "t\nu"}]});
-        assert_eq!(shown(&[hit], Expansion::Expanded), "└─ rgrep\n     a:3: t u");
+        assert_eq!(draw(&[hit], Expansion::Expanded), "└─ rgrep\n     a:3: t u");
     }
 
     /// B:X-32: JSON that is not an event is left out.

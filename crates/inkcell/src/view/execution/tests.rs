@@ -39,14 +39,14 @@ fn report(cells: Vec<CellReport>) -> PythonReport {
     call(State::Running, cells)
 }
 
-fn shown(cells: Vec<CellReport>) -> Execution {
+fn execution(cells: Vec<CellReport>) -> Execution {
     let mut execution = Execution::new(cells.iter().map(|cell| cell.source.clone()).collect());
     execution.report(&report(cells));
     execution
 }
 
 fn one(output: ModelOutput) -> Execution {
-    shown(vec![CellReport { output, ..cell(source("f()"), State::Done, 500) }])
+    execution(vec![CellReport { output, ..cell(source("f()"), State::Done, 500) }])
 }
 
 fn printed(text: &str) -> ExecEvent {
@@ -108,7 +108,7 @@ fn several() -> Execution {
         ..cell(titled("1 / 0", "divide the rows by nothing"), State::Error, 12)
     };
     let last = cell(source("print('never')"), State::NeverRun, 0);
-    shown(vec![load, fail, last]).with_timeout(Some(Duration::from_secs(30)))
+    execution(vec![load, fail, last]).with_timeout(Some(Duration::from_secs(30)))
 }
 
 fn growing() -> Execution {
@@ -158,7 +158,7 @@ fn timed_out() -> Execution {
     let after = Some(Duration::from_secs(5));
     let end = EndReport::Stopped { after, fate: KernelFate::Kept, exception: None };
     let limited = CellSource { timeout: after, ..titled("while True: pass", "spin") };
-    shown(vec![CellReport {
+    execution(vec![CellReport {
         output: text("so far\n"),
         end: Some(end),
         ..cell(limited, State::TimedOut, 5004)
@@ -252,7 +252,7 @@ fn markdown_is_rendered() {
 #[test]
 fn markdown_of_a_failed_cell_is_text() {
     let failed = CellReport { output: markdown_output(), ..cell(source("f()"), State::Error, 1) };
-    let frame = shown(vec![failed]).frame(EXPANDED);
+    let frame = execution(vec![failed]).frame(EXPANDED);
     let line = frame.lines.iter().find(|line| line.text().contains("**mean**"));
     let roles: Vec<Role> = line.unwrap().spans()[1..].iter().map(Span::role).collect();
     assert_eq!(roles, [Role::Error]);
@@ -366,7 +366,7 @@ fn a_preview_says_what_came_before_it() {
     let mut output = text("b\nc");
     (output.counts.total_bytes, output.counts.total_lines) = (1003, 12);
     let mut execution =
-        shown(vec![CellReport { output, ..cell(source("f()"), State::Running, 100) }]);
+        execution(vec![CellReport { output, ..cell(source("f()"), State::Running, 100) }]);
     let frame = plain(&execution.frame(COLLAPSED));
     assert!(frame.contains("Output\n[… 10 lines elided (1000B) …]\n  b\n  c\n"), "{frame}");
 }

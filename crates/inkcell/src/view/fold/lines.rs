@@ -112,7 +112,7 @@ impl Lines {
 mod tests {
     use super::*;
 
-    fn shown(lines: &Lines) -> Vec<String> {
+    fn texts(lines: &Lines) -> Vec<String> {
         let shown = lines
             .iter()
             .map(|line| format!("{}{}", line.text(), line.omitted().unwrap_or_default()));
@@ -125,12 +125,12 @@ mod tests {
         for piece in ["a", "b\nc", "", "\n\nd\n"] {
             lines.push(piece);
         }
-        assert_eq!(shown(&lines), ["ab", "c", "", "d"]);
+        assert_eq!(texts(&lines), ["ab", "c", "", "d"]);
         lines.push("e");
         lines.append(Lines::of("f"));
-        assert_eq!(shown(&lines), ["ab", "c", "", "d", "e", "f"]);
+        assert_eq!(texts(&lines), ["ab", "c", "", "d", "e", "f"]);
         assert_eq!(lines.forget_first(), Some(2));
-        assert_eq!(shown(&lines).len(), 5);
+        assert_eq!(texts(&lines).len(), 5);
     }
 
     /// B:T-21
@@ -138,13 +138,13 @@ mod tests {
     fn a_long_line_is_cut_also_when_it_grows_over_pieces() {
         let wanted = format!("{}… [2000 chars omitted]", "é".repeat(4000));
         let whole = Lines::of(&"é".repeat(6000));
-        assert_eq!(shown(&whole), [wanted.as_str()]);
+        assert_eq!(texts(&whole), [wanted.as_str()]);
         let mut grown = Lines::default();
         for _ in 0..600 {
             grown.push(&"é".repeat(10));
         }
         assert_eq!(grown, whole);
-        assert_eq!(shown(&Lines::of(&"x".repeat(4000))), ["x".repeat(4000)]);
+        assert_eq!(texts(&Lines::of(&"x".repeat(4000))), ["x".repeat(4000)]);
     }
 
     #[test]
@@ -155,6 +155,6 @@ mod tests {
         while lines.forget_first().is_some() {}
         assert_eq!(lines.held_bytes(), 0);
         lines.push("x");
-        assert_eq!(shown(&lines), ["x"]);
+        assert_eq!(texts(&lines), ["x"]);
     }
 }

@@ -229,13 +229,13 @@ impl LiveOutput {
         self.begin_output();
         self.flush();
         for item in self.forms(data) {
-            self.place(id, item);
+            self.push_display(id, item);
         }
     }
 
     /// A display stands on lines of its own. Text without an id is never updated, so it joins the text
     /// before it.
-    fn place(&mut self, id: Option<&DisplayId>, item: Item) {
+    fn push_display(&mut self, id: Option<&DisplayId>, item: Item) {
         match (item, self.pieces.back_mut()) {
             (Item::Text(new), Some(Piece { id: None, item: Item::Text(lines) }))
                 if id.is_none() =>

@@ -20,7 +20,7 @@ fn numbered(lines: usize) -> String {
     (1..=lines).map(|n| format!("x{n} = {n}\n")).collect()
 }
 
-fn shown(edit: Edit, area: Area) -> String {
+fn draw(edit: Edit, area: Area) -> String {
     plain(&NotebookEdit::new(edit).frame(area))
 }
 
@@ -44,7 +44,7 @@ fn changes_at_three_widths() {
         for expansion in [Expansion::Collapsed, Expansion::Expanded] {
             out.push_str(&format!("──── {width} {expansion:?}\n"));
             for edit in &edits {
-                out.push_str(&shown(edit.clone(), Area { width, expansion }));
+                out.push_str(&draw(edit.clone(), Area { width, expansion }));
                 out.push('\n');
             }
         }
@@ -57,19 +57,19 @@ fn changes_at_three_widths() {
 /// B:T-01
 #[test]
 fn what_is_missing_is_a_question_mark() {
-    assert_eq!(shown(Edit::default(), COLLAPSED), "Notebook ? in ? cell:? type:?\n");
+    assert_eq!(draw(Edit::default(), COLLAPSED), "Notebook ? in ? cell:? type:?\n");
 }
 
 /// B:T-03
 #[test]
 fn six_lines_are_a_preview() {
     let six = done(EditAction::Edit, CellKind::Code, &numbered(6));
-    assert!(!shown(six, COLLAPSED).contains("more line"));
+    assert!(!draw(six, COLLAPSED).contains("more line"));
     let seven = done(EditAction::Edit, CellKind::Code, &numbered(7));
-    let frame = shown(seven.clone(), COLLAPSED);
+    let frame = draw(seven.clone(), COLLAPSED);
     assert!(frame.ends_with("  x6 = 6\n… 1 more line (ctrl+o to expand)\n"), "{frame}");
-    assert!(shown(seven, EXPANDED).ends_with("  x7 = 7\n"));
-    let empty = shown(done(EditAction::Edit, CellKind::Code, ""), COLLAPSED);
+    assert!(draw(seven, EXPANDED).ends_with("  x7 = 7\n"));
+    let empty = draw(done(EditAction::Edit, CellKind::Code, ""), COLLAPSED);
     assert!(empty.ends_with("0 lines · 12 total\n(empty cell)\n"), "{empty}");
 }
 
@@ -100,7 +100,7 @@ fn an_error_is_said_once() {
         ("one\ntwo", "✗ Error: one\ntwo\n"),
     ] {
         let edit = Edit { outcome: Outcome::Failed(text.to_owned()), ..Edit::default() };
-        let frame = shown(edit, COLLAPSED);
+        let frame = draw(edit, COLLAPSED);
         assert!(frame.ends_with(wanted), "{frame}");
     }
 }

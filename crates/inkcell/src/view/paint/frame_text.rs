@@ -39,7 +39,7 @@ pub(in crate::view) fn paint_line(line: &Line, out: &mut String) {
         out.push_str(&format!("\u{1b}[{rows}A"));
     }
     for span in line.spans() {
-        match look(span.role()) {
+        match role_codes(span.role()) {
             look if look.is_empty() => out.push_str(span.text()),
             look => out.push_str(&format!("\u{1b}[{look}m{}\u{1b}[0m", span.text())),
         }
@@ -53,7 +53,7 @@ pub(in crate::view) fn paint_line(line: &Line, out: &mut String) {
 }
 
 /// Parameters of the escape sequence that starts a role.
-fn look(role: Role) -> Cow<'static, str> {
+fn role_codes(role: Role) -> Cow<'static, str> {
     let look = match role {
         Role::Plain => "",
         Role::Dim => "2",

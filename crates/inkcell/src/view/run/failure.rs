@@ -57,7 +57,7 @@ pub(crate) fn trouble_of(cell: &CellReport) -> Trouble {
 /// The traceback and the sentence, without colours.
 pub(super) fn whole(cell: &CellReport) -> String {
     let mut text = String::new();
-    if let Some(error) = shown(cell) {
+    if let Some(error) = exception_to_show(cell) {
         let lines = if error.plain.is_empty() { &error.traceback } else { &error.plain };
         text.push_str(&lines.join("\n"));
         text.push('\n');
@@ -67,7 +67,7 @@ pub(super) fn whole(cell: &CellReport) -> String {
 
 /// The traceback and the sentence, as they appear on a stream.
 pub(super) fn painted(cell: &CellReport, look: Look) -> String {
-    let mut text = shown(cell).map(|error| live::painted_traceback(error, look.colour));
+    let mut text = exception_to_show(cell).map(|error| live::painted_traceback(error, look.colour));
     let sentence = sentence(cell);
     let mut lines = sentence.lines();
     let mut first = Line::of(Role::Failing, "error:");
@@ -79,7 +79,7 @@ pub(super) fn painted(cell: &CellReport, look: Look) -> String {
 }
 
 /// The exception to show. A cell that called `exit` says everything with its status.
-fn shown(cell: &CellReport) -> Option<&inkcell_engine::kernel::PyError> {
+fn exception_to_show(cell: &CellReport) -> Option<&inkcell_engine::kernel::PyError> {
     exception(cell).filter(|_| cell.exit_status().is_none())
 }
 

@@ -24,7 +24,7 @@ fn cell(index: usize, state: State, millis: u64) -> CellReport {
     }
 }
 
-fn told(state: State, cells: Vec<CellReport>) -> PythonReport {
+fn report(state: State, cells: Vec<CellReport>) -> PythonReport {
     PythonReport {
         notebook: Some(NotebookReport {
             path: "a.ipynb".to_owned(),
@@ -49,7 +49,7 @@ fn failed() -> PythonReport {
     };
     let bad =
         CellReport { end: Some(EndReport::Exception(error)), ..cell(4, State::Error, 61_000) };
-    told(State::Error, vec![cell(0, State::Done, 12), bad, cell(5, State::NeverRun, 0)])
+    report(State::Error, vec![cell(0, State::Done, 12), bad, cell(5, State::NeverRun, 0)])
 }
 
 fn text(lines: &[Line]) -> Vec<String> {
@@ -105,7 +105,7 @@ fn outputs_that_changed_are_marked_in_the_table() {
     };
     let changed = OutputChange::Changed;
     let cells = vec![marked(0, changed), marked(1, changed), marked(2, OutputChange::Same)];
-    let lines = text(&table::of(&told(State::Done, cells), None));
+    let lines = text(&table::of(&report(State::Done, cells), None));
     assert!(lines[0].contains("no output now"), "{lines:?}");
     assert!(lines[1].contains("1 output, changed"), "{lines:?}");
     assert!(lines[2].contains("2 outputs") && !lines[2].contains("changed"), "{lines:?}");
@@ -116,7 +116,7 @@ fn outputs_that_changed_are_marked_in_the_table() {
 fn a_long_run_shows_what_failed_and_what_took_longest() {
     let mut cells: Vec<CellReport> = (0..100).map(|at| cell(at, State::Done, at as u64)).collect();
     cells[3].state = State::Error;
-    let lines = text(&table::of(&told(State::Done, cells), None));
+    let lines = text(&table::of(&report(State::Done, cells), None));
     assert_eq!(lines.len(), 12);
     assert!(lines[0].contains("(id3) "), "{lines:?}");
     assert_eq!(lines[11], "… and 89 other cells; the slowest and those that failed are shown");
@@ -134,7 +134,7 @@ fn summary(told: &PythonReport, took: Duration) -> String {
 fn the_cell_that_failed_is_named_with_its_traceback() {
     let text = failure(&failed()).expect("it failed");
     assert_eq!(text, "Traceback\nValueError: no\nerror: cell 4 (id4) failed");
-    assert_eq!(failure(&told(State::Done, vec![cell(0, State::Error, 1)])), None);
+    assert_eq!(failure(&report(State::Done, vec![cell(0, State::Error, 1)])), None);
     let shown = failure::painted(&failed().cells[1], Look { width: Some(12), ..Look::PLAIN });
     assert_eq!(shown, "Traceback\nValueError: no\nerror: cell\n4 (id4)\nfailed\n");
 }
@@ -143,7 +143,7 @@ fn the_cell_that_failed_is_named_with_its_traceback() {
 fn the_run_is_summed_up() {
     let text = summary(&failed(), Duration::from_millis(1234));
     assert_eq!(text, "Ran 2 cells in 1.2 s, 1 failed, 1 not run, 1 skipped");
-    let allowed = told(State::Done, failed().cells);
+    let allowed = report(State::Done, failed().cells);
     let text = summary(&allowed, Duration::from_millis(1234));
     assert_eq!(text, "Ran 2 cells in 1.2 s, 1 failed (allowed), 1 not run, 1 skipped");
 }
@@ -152,7 +152,7 @@ fn the_run_is_summed_up() {
 #[test]
 fn the_end_suggests_one_step() {
     let step = |told: &PythonReport, advice: &Advice| summary::next_step(told, advice);
-    let done = told(State::Done, vec![cell(0, State::Done, 1)]);
+    let done = report(State::Done, vec![cell(0, State::Done, 1)]);
     let resume = || Some("inkcell run a.ipynb --resume".to_owned());
     let wanted = Advice::Wanted { resume: resume() };
     assert_eq!(
@@ -163,7 +163,7 @@ fn the_end_suggests_one_step() {
         step(&failed(), &wanted).unwrap(),
         "When it is fixed, go on from here: inkcell run a.ipynb --resume"
     );
-    let stopped = told(State::Cancelled, vec![cell(0, State::Done, 1)]);
+    let stopped = report(State::Cancelled, vec![cell(0, State::Done, 1)]);
     assert_eq!(step(&stopped, &wanted).unwrap(), "Go on from here: inkcell run a.ipynb --resume");
     let kept = Advice::Wanted { resume: None };
     assert!(step(&failed(), &kept).unwrap().contains("inkcell read a.ipynb"));
@@ -177,7 +177,7 @@ fn cells(told: &PythonReport) -> Vec<&CellReport> {
 #[test]
 fn what_is_left_is_told_when_it_is_known() {
     let mut report =
-        told(State::Running, vec![cell(0, State::Done, 1), cell(1, State::Running, 1)]);
+        report(State::Running, vec![cell(0, State::Done, 1), cell(1, State::Running, 1)]);
     let now = |report: &PythonReport, number, seconds, last_line: &str| {
         let took = Duration::from_secs(seconds);
         now(Line::default(), (&cells(report)[..], number), took, last_line).text()
@@ -211,11 +211,11 @@ fn an_exit_is_told_by_its_status() {
         CellReport { end: Some(EndReport::Exception(error)), ..cell(1, State::Error, 1) }
     };
     for well in ["", "0", "None"] {
-        let told = told(State::Done, vec![exit(well), cell(2, State::NeverRun, 0)]);
+        let told = report(State::Done, vec![exit(well), cell(2, State::NeverRun, 0)]);
         assert_eq!(summary(&told, Duration::ZERO), "Ran 1 cell in 0 ms, 1 not run, 1 skipped");
         assert_eq!((failure(&told), ended(&told.cells[0])), (None, "exit"));
     }
-    let told = told(State::Error, vec![exit("no data")]);
+    let told = report(State::Error, vec![exit("no data")]);
     assert_eq!(summary(&told, Duration::ZERO), "Ran 1 cell in 0 ms, 1 failed, 1 skipped");
     assert_eq!(failure(&told).as_deref(), Some("error: cell 1 (id1) called exit with: no data"));
 }
@@ -241,7 +241,7 @@ fn what_was_lost_is_told() {
     let lost = CallNote::Kernel("the gateway dropped output".to_owned());
     let cells =
         vec![cell(0, State::Done, 1), CellReport { notes: vec![lost], ..cell(1, State::Done, 2) }];
-    let told = told(State::Done, cells);
+    let told = report(State::Done, cells);
     let said: Vec<String> = said_beside(&told).collect();
     assert_eq!(said, ["cell 1 (id1): the gateway dropped output"]);
 }

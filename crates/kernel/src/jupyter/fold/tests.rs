@@ -59,7 +59,7 @@ fn request(history: History, input: InputMode) -> CodeRequest {
 }
 
 /// Returns each effect as a line.
-fn told(effects: Vec<Effect>) -> Vec<String> {
+fn describe(effects: Vec<Effect>) -> Vec<String> {
     let line = |effect: Effect| match effect {
         Effect::Event(KernelEvent::Exec { exec, event }) => {
             assert_eq!(exec, EXEC);
@@ -101,7 +101,7 @@ fn exec_line(event: &ExecEvent) -> String {
 
 fn fold_all(fold: &mut Fold, trace: impl IntoIterator<Item = (Channel, Message)>) -> Vec<String> {
     let heard = trace.into_iter().flat_map(|(channel, message)| fold.heard(channel, &message));
-    told(heard.collect())
+    describe(heard.collect())
 }
 
 /// Returns the output messages of a cell that does everything, as IPython's kernel sends them.
@@ -173,14 +173,14 @@ fn an_end_that_is_lost_is_given_up() {
         "started Some(3)",
         "ok",
     ];
-    assert_eq!(told(fold.gave_up()), wanted);
-    assert_eq!(told(fold.gave_up()), [""; 0], "once");
+    assert_eq!(describe(fold.gave_up()), wanted);
+    assert_eq!(describe(fold.gave_up()), [""; 0], "once");
     let mut fold = running(History::Store);
     let error = json!({"ename": "Boom", "evalue": "", "traceback": []});
     fold_all(&mut fold, [iopub("r", "error", &error), status("r", "idle")]);
     let wanted =
         ["notice the kernel did not reply to the cell; it said that it was idle", "failed Boom"];
-    assert_eq!(told(fold.gave_up()), wanted);
+    assert_eq!(describe(fold.gave_up()), wanted);
 }
 
 /// B:Z-08: messages for other clients are ignored, and output without a request belongs to no cell.
@@ -507,7 +507,7 @@ fn a_kernel_that_is_late_is_waited_for() {
     assert_eq!(fold_all(&mut fold, [reply("r", "ok"), status("r", "idle")]), [""; 0]);
     assert_eq!(fold.awaited(), Some(Wait::Late));
     assert_eq!(fold_all(&mut fold, [result()]), ["started None", "result 1 1"]);
-    assert_eq!(told(fold.gave_up()), ["ok"]);
+    assert_eq!(describe(fold.gave_up()), ["ok"]);
     // Output of a running thread is not such a sign.
     let mut fold = running(History::Store);
     fold_all(&mut fold, [reply("r", "ok"), status("r", "idle"), stream("r", "thread")]);
@@ -518,13 +518,13 @@ fn a_kernel_that_is_late_is_waited_for() {
 /// F-002: a request that a dead kernel had read may have had effects.
 #[test]
 fn a_death_tells_whether_the_code_may_have_begun() {
-    assert_eq!(told(running(History::Store).died(Unread::Nothing)), ["started None"]);
-    assert_eq!(told(running(History::Store).died(Unread::LastRequest)), [""; 0]);
+    assert_eq!(describe(running(History::Store).died(Unread::Nothing)), ["started None"]);
+    assert_eq!(describe(running(History::Store).died(Unread::LastRequest)), [""; 0]);
     let mut fold = running(History::Store);
     fold_all(&mut fold, rich().into_iter().take(2));
-    assert_eq!(told(fold.died(Unread::Nothing)), [""; 0], "it was told already");
+    assert_eq!(describe(fold.died(Unread::Nothing)), [""; 0], "it was told already");
     assert_eq!(
-        told(Fold::new("me".to_owned(), StartPhase::default()).died(Unread::Nothing)),
+        describe(Fold::new("me".to_owned(), StartPhase::default()).died(Unread::Nothing)),
         [""; 0]
     );
 }
@@ -535,7 +535,7 @@ fn a_death_tells_whether_the_code_may_have_begun() {
 fn an_interrupt_that_ate_the_reply_is_an_interrupt() {
     let mut fold = running(History::Store);
     fold_all(&mut fold, [status("r", "busy")]);
-    assert_eq!(told(fold.passed()), [""; 0]);
+    assert_eq!(describe(fold.passed()), [""; 0]);
     assert_eq!(fold.awaited(), Some(Wait::Idle), "there may be output on its way");
     let rest = [stream("r", "last"), status("r", "idle")];
     let wanted = ["started None", "stdout last", "failed KeyboardInterrupt"];
@@ -592,8 +592,8 @@ proptest! {
             lines.extend(match step {
                 0 => fold_all(&mut fold, [reply("r", "ok")]),
                 1 => fold_all(&mut fold, [reply("r", "error")]),
-                2 => told(fold.gave_up()),
-                3 => told(fold.passed()),
+                2 => describe(fold.gave_up()),
+                3 => describe(fold.passed()),
                 step => fold_all(&mut fold, rich().into_iter().nth(step - 4)),
             });
         }

@@ -15,12 +15,12 @@ fn write_canary(tree: &Tree, program: &str) {
     write_program(&tree.path(program), &format!("#!/bin/sh\n: > '{}'\nexit 3\n", mark.display()));
 }
 
-async fn look(tree: &Tree) -> Result<FoundInterpreter, FindError> {
-    tree.finder().look(&tree.search, &Workspace::around(&tree.search.cwd)).await
+async fn find(tree: &Tree) -> Result<FoundInterpreter, FindError> {
+    tree.finder().find_unasked(&tree.search, &Workspace::around(&tree.search.cwd)).await
 }
 
 async fn unasked(tree: &Tree) -> UnrunPython {
-    match look(tree).await {
+    match find(tree).await {
         Ok(FoundInterpreter::Unasked(unasked)) => unasked,
         other => panic!("{other:?}"),
     }
@@ -87,7 +87,7 @@ async fn the_workspace_is_the_whole_checkout() {
     // A program outside of the checkout is probed.
     write_canary(&tree, "bin/python3");
     tree.search.setting = None;
-    look(&tree).await.unwrap_err();
+    find(&tree).await.unwrap_err();
     assert!(tree.path("canary").exists());
 }
 
@@ -125,7 +125,7 @@ async fn files_tell_what_an_interpreter_is() {
         assert_eq!(seen.prefix.as_deref(), Some(&*venv));
     }
     let refused = async |wanted: &str| {
-        let Err(FindError::NoneWorks { tried }) = look(&tree).await else { panic!("{wanted}") };
+        let Err(FindError::NoneWorks { tried }) = find(&tree).await else { panic!("{wanted}") };
         let [SkippedCandidate { why, .. }] = &*tried else { panic!("{tried:?}") };
         assert_eq!(why.to_string(), wanted);
     };
@@ -168,7 +168,7 @@ async fn files_tell_which_modules_there_are() {
     fs::write(venv.join("lib/python3.12/site-packages/x.pth"), link).unwrap();
     let all = ["own", "system", "admin", "user", "local", "linked", "single", "nowhere"];
     let lacking = async |tree: &Tree| {
-        let seen = look(tree).await.unwrap();
+        let seen = find(tree).await.unwrap();
         tree.finder().lacking(&seen, &all, &tree.search).await
     };
     assert_eq!(lacking(&tree).await, ["system", "admin", "user", "local", "nowhere"]);
@@ -187,7 +187,7 @@ async fn a_python_elsewhere_is_asked_for_modules() {
     fs::create_dir(tree.path("cwd/src")).unwrap();
     fs::write(tree.path("cwd/src/local.py"), "raise SystemExit(9)").unwrap();
     fs::write(tree.path("cwd/json.py"), "raise SystemExit(9)").unwrap();
-    let seen = look(&tree).await.unwrap();
+    let seen = find(&tree).await.unwrap();
     assert!(
         matches!(&seen, FoundInterpreter::Asked(found) if found.path == Path::new(&python)),
         "{seen:?}"

@@ -237,7 +237,7 @@ async fn choice_reports_own_environment_and_moves_it_to_the_end_of_path() {
     let [skipped] = &*found.skipped else { panic!("{:?}", found.skipped) };
     assert_eq!((&skipped.path, &skipped.why), (&own.join("python"), &SkipReason::OwnEnvironment));
     assert!(!found.is_own());
-    let looked = tree.finder().look(&tree.search, &Workspace::none()).await.unwrap();
+    let looked = tree.finder().find_unasked(&tree.search, &Workspace::none()).await.unwrap();
     assert_eq!(looked, FoundInterpreter::Asked(found.clone()));
     let path = tree.search.env.get("PATH").unwrap().to_owned();
     let mut env = BTreeMap::from([("PATH".to_owned(), path)]);

@@ -110,7 +110,7 @@ fn what_names_nothing_suggests_the_nearest() {
 fn an_empty_notebook_has_no_cell_of_any_name() {
     for cell in [CellRef::Index(0), CellRef::Index(-1), CellRef::Text("abcd".to_owned())] {
         let error = resolve(&[], &cell).unwrap_err();
-        assert_eq!(error, RefError::Empty { given: cell.shown() });
+        assert_eq!(error, RefError::Empty { given: cell.text() });
         assert!(error.to_string().contains("no cells"), "{error}");
     }
 }

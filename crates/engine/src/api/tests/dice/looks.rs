@@ -53,10 +53,10 @@ impl Dice {
                 title: dice.text(),
                 elapsed: dice.time(),
             }),
-            waiting: self.place(),
+            waiting: self.index(),
             idle: self.maybe(Dice::time),
             age: self.time(),
-            owners: self.place(),
+            owners: self.index(),
             keep: self.keep(),
             lost: self.maybe(Dice::loss),
         }
@@ -205,7 +205,7 @@ impl Dice {
                     entries: self.maybe(Dice::count),
                 },
                 _ => ArtifactFound::NoValue {
-                    followed: self.place(),
+                    followed: self.index(),
                     kind: self.text(),
                     entries: self.maybe(Dice::count),
                     keys: self.some(Dice::text),

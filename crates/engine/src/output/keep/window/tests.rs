@@ -10,7 +10,7 @@ fn window(budget: usize, head: usize, repeats: Repeats, chunks: &[&str]) -> Wind
     window
 }
 
-fn shown(kept: &Kepts) -> String {
+fn join_parts(kept: &Kepts) -> String {
     let text = |part: &Part| match part {
         Part::Text(text) => text.clone(),
         Part::Mark(mark) => format!("{mark}"),
@@ -30,7 +30,7 @@ fn a_text_over_the_budget_is_cut_to_less() {
     for (head, text, expected) in table {
         let mut window = Window::new(10, head, Repeats::Keep).cut_to(4);
         window.push(text);
-        assert_eq!(shown(&window.parts()), expected, "{text:?} with {head}");
+        assert_eq!(join_parts(&window.parts()), expected, "{text:?} with {head}");
     }
 }
 
@@ -52,7 +52,7 @@ fn beginning_and_end_are_kept() {
     ];
     for (budget, head, chunks, expected) in table {
         let kept = window(budget, head, Repeats::Keep, chunks).parts();
-        assert_eq!(shown(&kept), expected, "{chunks:?} in {budget}");
+        assert_eq!(join_parts(&kept), expected, "{chunks:?} in {budget}");
     }
 }
 
@@ -73,10 +73,10 @@ fn repeated_lines_are_counted() {
     let line = "the same line\n";
     let few = line.repeat(5);
     let kept = window(100, 20, Repeats::Count, &[&few]).parts();
-    assert_eq!(shown(&kept), few);
+    assert_eq!(join_parts(&kept), few);
     let many = format!("start\n{}end\n", line.repeat(1000));
     let kept = window(200, 40, Repeats::Count, &[&many]).parts();
-    assert_eq!(shown(&kept), "start\nthe same line\n[… repeated 999 more times …]end\n");
+    assert_eq!(join_parts(&kept), "start\nthe same line\n[… repeated 999 more times …]end\n");
     assert_eq!(kept.elided, Extent::default());
     assert_eq!(kept.head.feeds + kept.tail.feeds, 1002);
     let kept = window(200, 40, Repeats::Keep, &[&many]).parts();
@@ -92,10 +92,10 @@ fn a_display_is_replaced_where_it_stands() {
     assert!(window.replace_slot(1, "100%\n"));
     assert!(!window.replace_slot(2, "other\n"));
     let kept = window.parts();
-    assert_eq!(shown(&kept), "before\n100%\nafter\n");
+    assert_eq!(join_parts(&kept), "before\n100%\nafter\n");
     assert_eq!(kept.cleared.bytes, 4);
     window.clear();
-    assert_eq!(shown(&window.parts()), "");
+    assert_eq!(join_parts(&window.parts()), "");
     assert_eq!(window.total().bytes, 7 + 4 + 6 + 5);
 }
 
@@ -123,7 +123,7 @@ proptest! {
         sum += kept.elided;
         prop_assert_eq!(sum, Extent::of(&text));
         if text.len() <= budget {
-            prop_assert_eq!(shown(&kept), text);
+            prop_assert_eq!(join_parts(&kept), text);
         } else {
             let is_text = |part: &&Part| matches!(part, Part::Text(_));
             let bytes: usize = kept.parts.iter().filter(is_text).map(|part| match part {
@@ -155,7 +155,7 @@ proptest! {
         let chunks: Vec<String> = lines.chunks(size).map(|lines| lines.concat()).collect();
         let chunks: Vec<&str> = chunks.iter().map(String::as_str).collect();
         let cut = window(budget, head, Repeats::Count, &chunks).parts();
-        prop_assert_eq!(shown(&cut), shown(&whole));
+        prop_assert_eq!(join_parts(&cut), join_parts(&whole));
         prop_assert_eq!(cut.elided, whole.elided);
     }
 }

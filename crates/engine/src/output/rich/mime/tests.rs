@@ -22,7 +22,7 @@ fn png() -> MimeData {
     MimeData::Binary(Bytes::from_static(b"\x89PNG"))
 }
 
-fn shown(forms: &[Form]) -> DisplayForms {
+fn read_bundle(forms: &[Form]) -> DisplayForms {
     read(&bundle(forms), 64 * 1024)
 }
 
@@ -55,7 +55,7 @@ fn one_text_is_chosen() {
         (&[("text/plain", text(""))], Some("\n"), false),
     ];
     for (forms, expected, is_markdown) in table {
-        let shown = shown(forms);
+        let shown = read_bundle(forms);
         assert_eq!(shown.text.as_deref(), expected, "{forms:?}");
         assert_eq!(shown.is_markdown, is_markdown, "{forms:?}");
     }
@@ -64,7 +64,7 @@ fn one_text_is_chosen() {
 /// B:X-31: images, then JSON, beside the text.
 #[test]
 fn rich_forms_stand_beside_the_text() {
-    let shown = shown(&[
+    let shown = read_bundle(&[
         ("application/json", json("{\"a\":1}")),
         ("text/plain", text("x")),
         ("image/png", png()),
@@ -73,7 +73,7 @@ fn rich_forms_stand_beside_the_text() {
     assert!(
         matches!(&shown.rich[..], [RichForm::Image { .. }, RichForm::Json { text, .. }] if text == "{\"a\":1}")
     );
-    let both = self::shown(&[("image/jpeg", png()), ("image/png", png())]);
+    let both = read_bundle(&[("image/jpeg", png()), ("image/png", png())]);
     assert!(matches!(&both.rich[..], [RichForm::Image { mime, .. }] if mime == "image/png"));
     assert_eq!(both.text, None);
 }
@@ -84,11 +84,11 @@ fn drawing_is_a_picture() {
     let svg = || (SVG, text("<svg/>"));
     let is_drawing = |form: &RichForm| matches!(form, RichForm::Image { mime, data } if mime == SVG && **data == *b"<svg/>");
     for forms in [vec![svg()], vec![svg(), ("text/plain", text("<Digraph at 0x7f>"))]] {
-        assert!(matches!(&shown(&forms).rich[..], [form] if is_drawing(form)), "{forms:?}");
+        assert!(matches!(&read_bundle(&forms).rich[..], [form] if is_drawing(form)), "{forms:?}");
     }
-    let both = shown(&[svg(), ("image/png", png())]);
+    let both = read_bundle(&[svg(), ("image/png", png())]);
     assert!(matches!(&both.rich[..], [RichForm::Image { mime, .. }] if mime == "image/png"));
-    assert_eq!(shown(&[(SVG, text(""))]), DisplayForms::default());
+    assert_eq!(read_bundle(&[(SVG, text(""))]), DisplayForms::default());
 }
 
 /// B:X-32: a status event excludes all other forms.
@@ -96,11 +96,16 @@ fn drawing_is_a_picture() {
 fn a_status_event_is_alone() {
     let mime = "application/x-omp-status";
     let plain = ("text/plain", text("x"));
-    let event = shown(&[plain.clone(), (mime, json("{\"op\":\"read\"}")), ("image/png", png())]);
+    let event =
+        read_bundle(&[plain.clone(), (mime, json("{\"op\":\"read\"}")), ("image/png", png())]);
     assert_eq!(event.rich, [RichForm::Status("{\"op\":\"read\"}".to_owned())]);
     assert_eq!(event.text, None);
     for bad in ["{}", "[]", "{\"op\":1}", "7", "nonsense"] {
-        assert_eq!(shown(&[(mime, json(bad)), plain.clone()]), DisplayForms::default(), "{bad}");
+        assert_eq!(
+            read_bundle(&[(mime, json(bad)), plain.clone()]),
+            DisplayForms::default(),
+            "{bad}"
+        );
     }
 }
 
@@ -108,7 +113,7 @@ fn a_status_event_is_alone() {
 #[test]
 fn charts_have_a_digest() {
     let figure = json("{\"data\":[{\"type\":\"bar\",\"y\":[1,2]}],\"layout\":{}}");
-    let shown = shown(&[
+    let shown = read_bundle(&[
         ("application/vnd.plotly.v1+json", figure),
         ("text/html", text("<div>script</div>")),
         ("text/plain", text("Figure({'data': [1, 2]})")),
@@ -145,7 +150,7 @@ fn a_frame_is_its_own_text() {
     for (plain, html) in table {
         let markdown = html::to_markdown(&html, 1 << 20).markdown;
         assert!(markdown.len() > plain.len(), "{markdown}");
-        let shown = shown(&[("text/html", text(&html)), ("text/plain", text(plain))]);
+        let shown = read_bundle(&[("text/html", text(&html)), ("text/plain", text(plain))]);
         assert_eq!(shown.text.as_deref().map(str::trim_end), Some(plain.trim_end()));
         assert!(shown.rich.is_empty() && !shown.is_markdown, "{plain}");
     }
@@ -157,9 +162,9 @@ fn a_styled_frame_is_a_table() {
     let address = ("text/plain", text("<pandas.io.formats.style.Styler at 0x7f00a0>"));
     let html = "<style></style><table><thead><tr><th>&nbsp;</th><th>a</th></tr></thead>\
                 <tbody><tr><th>0</th><td>1.50</td></tr></tbody></table>";
-    let styled = shown(&[address.clone(), ("text/html", text(html))]);
+    let styled = read_bundle(&[address.clone(), ("text/html", text(html))]);
     assert_eq!(styled.text.as_deref(), Some("| | a |\n| --- | --- |\n| 0 | 1.50 |\n"));
-    let map = shown(&[address, ("text/html", text("<iframe></iframe>"))]);
+    let map = read_bundle(&[address, ("text/html", text("<iframe></iframe>"))]);
     assert_eq!(map.text.as_deref(), Some("<pandas.io.formats.style.Styler at 0x7f00a0>\n"));
 }
 
@@ -184,7 +189,7 @@ fn json_that_the_text_says_is_known() {
         ("Tree(1)", "{}", false),
     ];
     for (plain, value, wanted) in table {
-        let shown = shown(&[("application/json", json(value)), ("text/plain", text(plain))]);
+        let shown = read_bundle(&[("application/json", json(value)), ("text/plain", text(plain))]);
         assert_eq!(shown.text.as_deref(), Some(&*format!("{plain}\n")));
         let is_known = |form: &RichForm| matches!(form, RichForm::Json { is_in_text, .. } if *is_in_text == wanted);
         assert!(shown.rich.iter().all(is_known) && shown.rich.len() == 1, "{plain}");
@@ -192,13 +197,13 @@ fn json_that_the_text_says_is_known() {
     let long = |open: char, close: char| format!("{open}{}1{close}", "1, ".repeat(100_000));
     let forms =
         [("application/json", json(&long('[', ']'))), ("text/plain", text(&long('(', ')')))];
-    assert!(matches!(&shown(&forms).rich[..], [RichForm::Json { is_in_text: true, .. }]));
+    assert!(matches!(&read_bundle(&forms).rich[..], [RichForm::Json { is_in_text: true, .. }]));
     // Without a text, or with only the name of a class, the JSON is what is shown.
     let name = ("text/plain", text("<IPython.core.display.JSON object>"));
     for forms in
         [vec![("application/json", json("{}"))], vec![name, ("application/json", json("{}"))]]
     {
-        let shown = shown(&forms);
+        let shown = read_bundle(&forms);
         assert_eq!(shown.text, None);
         assert!(matches!(&shown.rich[..], [RichForm::Json { is_in_text: false, .. }]));
     }
@@ -214,14 +219,14 @@ fn other_forms_are_named() {
         (("audio/wav", MimeData::Binary(Bytes::from_static(&[0; 2048]))), "audio/wav, 2.0KB"),
     ];
     for (form, expected) in table {
-        let shown = shown(&[form]);
+        let shown = read_bundle(&[form]);
         assert!(
             matches!(&shown.rich[..], [RichForm::Digest { digest, .. }] if digest == expected),
             "{:?}",
             shown.rich
         );
     }
-    assert_eq!(shown(&[]), DisplayForms::default());
+    assert_eq!(read_bundle(&[]), DisplayForms::default());
 }
 
 #[test]

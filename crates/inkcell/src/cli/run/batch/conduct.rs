@@ -592,7 +592,7 @@ fn refused(refusal: &Refusal, took: Duration) -> Try {
 fn keep(file: Option<&Path>, text: impl FnOnce() -> String) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
     write_report(file, &text()).map_err(|error| {
-        Failure::told(
+        Failure::new(
             Kind::Unavailable,
             words::batch::report_not_written(&file.display(), &error),
             Some(words::batch::WRITE_REPORT_AGAIN.to_owned()),

@@ -35,7 +35,7 @@ impl RecordFile {
         match file.try_lock() {
             Ok(()) => Ok(RecordFile { file }),
             Err(TryLockError::Error(error)) => Err(failed(error)),
-            Err(TryLockError::WouldBlock) => Err(Failure::told(
+            Err(TryLockError::WouldBlock) => Err(Failure::new(
                 Kind::Busy,
                 words::batch::RUNS_ALREADY,
                 Some(words::run::TRY_WHEN_DONE.to_owned()),

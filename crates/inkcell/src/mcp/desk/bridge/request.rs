@@ -55,7 +55,7 @@ pub(super) fn key(session: &str, run: &str) -> String {
 }
 
 /// The error text of a call that returned no value.
-pub(super) fn told(error: ToolError) -> String {
+pub(super) fn error_text(error: ToolError) -> String {
     // Not in the form that a model's replies have: text printed by code must not look like a next step of ours.
     let next = error.next.map(|next| format!(" ({next})")).unwrap_or_default();
     error.message + &next

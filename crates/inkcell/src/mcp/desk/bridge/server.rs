@@ -21,7 +21,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::super::{CallContext, Desk, ToolSpec, guarded};
-use super::request::{ToolRequest, answered, key, refused, told};
+use super::request::{ToolRequest, answered, error_text, key, refused};
 use super::runs::{Run, Runs};
 use super::{offered, value};
 use crate::http::{Body, BodyError, BodyLimits, Guard, Pass, Place, Places, Policy, Token, Tokens};
@@ -139,7 +139,7 @@ impl Front {
         let Ok(Some(caller)) = checked else {
             return refused(StatusCode::FORBIDDEN, "Forbidden");
         };
-        pass.shown();
+        pass.admit();
         let body = match LIMITS.read(&head.headers, body).await {
             Ok(body) => body,
             Err(BodyError::TooLarge) => {
@@ -190,5 +190,5 @@ async fn work(run: &Run, asked: ToolRequest) -> Result<Value, String> {
     let context = CallContext::new(run.owner, cancel.clone());
     // Dropping this future cancels the call, since its caller is gone.
     let _given_up = cancel.drop_guard();
-    guarded(spec, desk, arguments, context).await.map_err(told).and_then(value::of)
+    guarded(spec, desk, arguments, context).await.map_err(error_text).and_then(value::of)
 }

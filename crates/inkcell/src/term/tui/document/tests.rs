@@ -155,7 +155,7 @@ fn a_change_goes_beside_somebody_elses() {
     let before = desk.text();
     assert!(document.change("saved", &[replace(2, "our next text")]).is_err());
     assert_eq!(desk.text(), before);
-    let news = document.look().ok().unwrap();
+    let news = document.refresh().ok().unwrap();
     assert!(news.is_some(), "what stands in the way is seen");
 }
 
@@ -163,18 +163,18 @@ fn a_change_goes_beside_somebody_elses() {
 fn a_file_is_read_again_when_it_is_another_one() {
     let desk = Desk::new();
     let (mut document, _) = desk.open();
-    assert!(document.look().ok().unwrap().is_none());
+    assert!(document.refresh().ok().unwrap().is_none());
     document.change("done", &[insert(CellPlace::End)]).ok().unwrap();
-    assert!(document.look().ok().unwrap().is_none(), "our own change is no news");
+    assert!(document.refresh().ok().unwrap().is_none(), "our own change is no news");
     desk.other(replace(0, "their text"));
-    let reading = document.look().ok().unwrap().unwrap();
+    let reading = document.refresh().ok().unwrap().unwrap();
     assert_eq!(reading.by, By::Others);
-    assert!(document.look().ok().unwrap().is_none());
+    assert!(document.refresh().ok().unwrap().is_none());
     std::fs::remove_file(desk.name()).unwrap();
-    assert!(document.look().is_err_and(|why| why.contains("deleted")));
-    assert!(document.look().ok().unwrap().is_none(), "it is said once");
+    assert!(document.refresh().is_err_and(|why| why.contains("deleted")));
+    assert!(document.refresh().ok().unwrap().is_none(), "it is said once");
     std::fs::write(desk.name(), "{ no notebook").unwrap();
-    assert!(document.look().is_err());
+    assert!(document.refresh().is_err());
     std::fs::write(desk.name(), TWO).unwrap();
-    assert!(document.look().ok().unwrap().is_some());
+    assert!(document.refresh().ok().unwrap().is_some());
 }

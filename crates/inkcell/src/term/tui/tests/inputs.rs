@@ -147,7 +147,7 @@ fn a_cell_is_split_and_merged() {
     // Text that another program has changed is not split.
     let mut model = three();
     press(&mut model, "\n#");
-    told(&mut model, notebook(&[("code", "aaaa", "x = 2")]), By::Others);
+    read_by(&mut model, notebook(&[("code", "aaaa", "x = 2")]), By::Others);
     assert!(model.update(alt_s()).is_empty());
     assert!(frame(&mut model, 80, 12).contains("this cell changed on disk"));
 }
@@ -333,7 +333,7 @@ fn a_refusal_keeps_the_text() {
     assert!(frame(&mut model, 60, 10).contains("the disk is full"));
     // A later change by another program does not run it either.
     let other = model.notebook.clone();
-    assert!(told(&mut model, other, By::Others).is_empty());
+    assert!(read_by(&mut model, other, By::Others).is_empty());
     assert!(matches!(model.mode, Mode::Edit(_)));
 }
 

@@ -10,13 +10,13 @@ fn the_cursor_stays_on_its_cell() {
     let mut model = three();
     press(&mut model, "jj");
     let cells = [("code", "new1", "0"), ("code", "cccc", "print(x)"), ("code", "aaaa", "x = 1")];
-    told(&mut model, notebook(&cells), By::Others);
+    read_by(&mut model, notebook(&cells), By::Others);
     assert_eq!(model.cursor, 1);
-    told(&mut model, notebook(&cells[..1]), By::Others);
+    read_by(&mut model, notebook(&cells[..1]), By::Others);
     assert_eq!(model.cursor, 0);
-    told(&mut model, notebook(&[]), By::Others);
+    read_by(&mut model, notebook(&[]), By::Others);
     frame(&mut model, 40, 8);
-    told(&mut model, notebook(&cells), By::Others);
+    read_by(&mut model, notebook(&cells), By::Others);
     frame(&mut model, 40, 8);
 }
 
@@ -26,7 +26,7 @@ fn an_edit_follows_its_cell() {
     let mut model = three();
     press(&mut model, "\n#");
     let cells = [("code", "new1", "0"), ("code", "aaaa", "x = 1")];
-    told(&mut model, notebook(&cells), By::Others);
+    read_by(&mut model, notebook(&cells), By::Others);
     assert_eq!(model.editor().unwrap().cell, Some(1));
     let effects = press(&mut model, "\u{1b}");
     perform(&mut model, effects);
@@ -39,7 +39,11 @@ fn a_conflict_is_asked_about() {
     let conflict = || {
         let mut model = three();
         press(&mut model, "\n#");
-        told(&mut model, notebook(&[("code", "aaaa", "x = 2"), ("code", "cccc", "")]), By::Others);
+        read_by(
+            &mut model,
+            notebook(&[("code", "aaaa", "x = 2"), ("code", "cccc", "")]),
+            By::Others,
+        );
         assert!(frame(&mut model, 80, 12).contains("changed on disk"));
         assert!(press(&mut model, "\u{1b}").is_empty(), "nothing is written");
         assert!(frame(&mut model, 80, 12).contains("this cell changed on disk"));
@@ -63,7 +67,7 @@ fn a_conflict_is_asked_about() {
 fn a_text_whose_cell_is_gone_can_be_put_beside() {
     let mut model = three();
     press(&mut model, "\n#");
-    told(&mut model, notebook(&[]), By::Others);
+    read_by(&mut model, notebook(&[]), By::Others);
     assert!(press(&mut model, "\u{1b}").is_empty());
     assert!(press(&mut model, "o").is_empty(), "there is nothing to overwrite");
     assert!(press(&mut model, "\u{1b}").is_empty());
@@ -141,7 +145,7 @@ fn what_somebody_else_runs_is_seen() {
         "cell_type": "code", "id": "cccc", "metadata": {}, "source": "print(x)",
         "outputs": [], "execution_count": null
     });
-    told(&mut model, of_cells(&[moved.clone()]), By::Others);
+    read_by(&mut model, of_cells(&[moved.clone()]), By::Others);
     model.update(wrote(0, "counting: 2\n"));
     let shown = frame(&mut model, 60, 20);
     assert!(shown.contains("counting: 1") && shown.contains("counting: 2"), "{shown}");
@@ -151,7 +155,7 @@ fn what_somebody_else_runs_is_seen() {
         "output_type": "stream", "name": "stdout", "text": "from the file\n"
     }]);
     moved["execution_count"] = 1.into();
-    told(&mut model, of_cells(&[moved]), By::Others);
+    read_by(&mut model, of_cells(&[moved]), By::Others);
     let shown = frame(&mut model, 60, 20);
     assert!(shown.contains("[1] ✓│") && shown.contains("#0 cccc  1.5s"), "{shown}");
     assert!(shown.contains("from the file") && !shown.contains("counting"), "{shown}");
@@ -213,13 +217,13 @@ fn an_older_copy_of_the_file_is_shown() {
         let mut model = model_of(third(None, None));
         press(&mut model, "O");
         ran(&mut model, "from the run\n");
-        told(&mut model, third(Some(1), Some("from the run\n")), By::Others);
+        read_by(&mut model, third(Some(1), Some("from the run\n")), By::Others);
         let page = Page { first_line: 1, total_lines: 9000, text: "all of it\n".to_owned() };
         let artifact = "abcdefgh2345abcd".to_owned();
         model.update(Input::Paged { artifact, page: Some(page) });
         let shown = frame(&mut model, 60, 20);
         assert!(shown.contains("all of it") && shown.contains('✓'), "{shown}");
-        told(&mut model, third(count, text), By::Others);
+        read_by(&mut model, third(count, text), By::Others);
         let shown = frame(&mut model, 60, 20);
         let is_older = shown.contains(text.unwrap_or("[").trim());
         assert!(is_older && !shown.contains("all of it") && !shown.contains('✓'), "{shown}");
@@ -237,7 +241,7 @@ fn outputs_that_could_not_be_written_stay() {
     model.update(Input::RunOver(RunEnd::Unsaved("the outputs were not saved: no room".to_owned())));
     after(&mut model, 5);
     assert!(frame(&mut model, 60, 20).contains("from the run"));
-    told(&mut model, third(Some(7), Some("of another\n")), By::Others);
+    read_by(&mut model, third(Some(7), Some("of another\n")), By::Others);
     let shown = frame(&mut model, 60, 20);
     assert!(shown.contains("of another") && !shown.contains("from the run"), "{shown}");
 }
@@ -259,7 +263,7 @@ fn a_session_that_is_gone_runs_nothing() {
     let mut model = model_of(third(None, None));
     model.update(began("cccc", 0, 0));
     model.update(wrote(0, "from the run\n"));
-    told(&mut model, third(Some(7), Some("from the file\n")), By::Others);
+    read_by(&mut model, third(Some(7), Some("from the file\n")), By::Others);
     assert!(frame(&mut model, 60, 20).contains("from the run"));
     model.update(Input::Unwatched);
     let shown = frame(&mut model, 60, 20);
@@ -294,7 +298,7 @@ fn a_stopped_run_goes_to_its_cell() {
     let said = "stopped at cell 2 (cccc): ValueError: no; 1 cell did not";
     assert!(shown.contains(said) && shown.contains("    ValueError: no"), "{shown}");
     // It stays there when the file is read once more.
-    told(&mut model, of_cells(&cells), By::Others);
+    read_by(&mut model, of_cells(&cells), By::Others);
     assert!(frame(&mut model, 60, 12).contains("    ValueError: no"));
     // The selection of a user who types stays.
     let mut model = model_of(of_cells(&cells));

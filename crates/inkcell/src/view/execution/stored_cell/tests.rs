@@ -19,7 +19,7 @@ fn texts(rows: &[Line]) -> Vec<String> {
     rows.iter().map(Line::text).collect()
 }
 
-fn shown(outputs: &str, expansion: Expansion) -> (Vec<String>, Status) {
+fn draw(outputs: &str, expansion: Expansion) -> (Vec<String>, Status) {
     let notebook = notebook(outputs);
     let outputs = notebook.cell(0).unwrap().outputs();
     let (rows, ended) =
@@ -52,16 +52,16 @@ fn stored_outputs_look_as_they_did_when_they_were_made() {
     let stream = r#"{"output_type": "stream", "name": "stdout", "text": ["one\n", "tw\ro\n"]}"#;
     let result = r#"{"output_type": "execute_result", "execution_count": 1, "metadata": {},
         "data": {"text/plain": ["42"], "text/html": ["<b>42</b>"]}}"#;
-    let (rows, ended) = shown(&format!("{stream}, {result}"), Expansion::Collapsed);
+    let (rows, ended) = draw(&format!("{stream}, {result}"), Expansion::Collapsed);
     assert_eq!(rows, ["  one", "  ow", "  42"]);
     assert_eq!(ended, Status::Complete);
     let error = r#"{"output_type": "error", "ename": "E", "evalue": "v",
         "traceback": ["\u001b[31mTraceback\u001b[0m", "E: v"]}"#;
-    let (rows, ended) = shown(error, Expansion::Collapsed);
+    let (rows, ended) = draw(error, Expansion::Collapsed);
     assert_eq!(rows, ["  Traceback", "  E: v"]);
     assert_eq!(ended, Status::Error);
     let picture = r#"{"output_type": "display_data", "metadata": {}, "data": {"image/png": "iVBORw0KGgo=\n"}}"#;
-    let (rows, _) = shown(picture, Expansion::Collapsed);
+    let (rows, _) = draw(picture, Expansion::Collapsed);
     assert!(rows.concat().contains("image/png"), "{rows:?}");
 }
 
@@ -79,7 +79,7 @@ fn outputs_that_are_none_are_shown_as_what_they_are() {
         r#"{"output_type": "error", "traceback": "no list"}"#,
     ] {
         for expansion in [Expansion::Collapsed, Expansion::Expanded] {
-            shown(odd, expansion);
+            draw(odd, expansion);
         }
     }
 }
@@ -88,11 +88,11 @@ fn outputs_that_are_none_are_shown_as_what_they_are() {
 fn of_a_long_output_the_end_is_shown() {
     let line = "0123456789\\n".repeat(100_000);
     let stream = format!(r#"{{"output_type": "stream", "name": "stdout", "text": "{line}end"}}"#);
-    let (rows, _) = shown(&stream, Expansion::Collapsed);
+    let (rows, _) = draw(&stream, Expansion::Collapsed);
     assert_eq!(rows.last().unwrap(), "  end");
     assert!(rows.len() <= 12, "{rows:?}");
     // Issue 24, 12: the lines that are not even kept count too.
     assert_eq!(rows[0], "… 99991 more lines (ctrl+o to expand)");
-    let (rows, _) = shown(&stream, Expansion::Expanded);
+    let (rows, _) = draw(&stream, Expansion::Expanded);
     assert!(rows[0].contains("97"), "says how much is left out: {:?}", rows[0]);
 }

@@ -22,16 +22,16 @@ fn failed() -> CellReport {
 /// The failing line is marked, even if the preview of the code ends before it.
 #[test]
 fn the_line_that_failed_is_marked() {
-    check("failed", shown(vec![failed()]));
-    let frame = plain(&shown(vec![failed()]).frame(COLLAPSED));
+    check("failed", execution(vec![failed()]));
+    let frame = plain(&execution(vec![failed()]).frame(COLLAPSED));
     let wanted = "  x10 = 10\n… 2 more lines (ctrl+o to expand)\n→ f(1 / 0)\nOutput\n";
     assert!(frame.contains(wanted), "{frame}");
-    let frame = plain(&shown(vec![failed()]).frame(EXPANDED));
+    let frame = plain(&execution(vec![failed()]).frame(EXPANDED));
     assert!(frame.contains("  x11 = 11\n→ f(1 / 0)\nOutput\n"), "{frame}");
     // A line of another cell must not be marked in this one.
     let other = CellReport { count: Some(5), ..failed() };
-    assert!(!plain(&shown(vec![other]).frame(EXPANDED)).contains('→'));
-    let frame = shown(vec![failed()]).frame(EXPANDED);
+    assert!(!plain(&execution(vec![other]).frame(EXPANDED)).contains('→'));
+    let frame = execution(vec![failed()]).frame(EXPANDED);
     let row = frame.lines.iter().find(|line| line.text().contains("---> 12")).unwrap();
     assert_eq!(row.spans().last().unwrap().role(), Role::Failing);
 }
@@ -59,7 +59,7 @@ fn tables_have_their_columns_in_line() {
 fn nothing_is_longer_than_is_read() {
     let long = "y".repeat(10_000);
     let frame = plain(
-        &shown(vec![cell(source(&format!("x = '{long}'")), State::Done, 1)])
+        &execution(vec![cell(source(&format!("x = '{long}'")), State::Done, 1)])
             .frame(Area { width: 5000, ..EXPANDED }),
     );
     assert!(frame.contains("y… [6006 chars omitted]\n"), "{}", frame.len());
@@ -68,7 +68,7 @@ fn nothing_is_longer_than_is_read() {
             .frame(Area { width: 5000, ..EXPANDED }),
     );
     assert!(frame.contains("y… [6010 chars omitted]\n"), "{}", frame.len());
-    let frame = shown(vec![cell(titled("f()", &long), State::Done, 1)]).frame(COLLAPSED);
+    let frame = execution(vec![cell(titled("f()", &long), State::Done, 1)]).frame(COLLAPSED);
     assert!(frame.lines.len() < 12, "{}", frame.lines.len());
 }
 

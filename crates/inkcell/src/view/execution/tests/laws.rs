@@ -106,7 +106,7 @@ proptest! {
         };
         let end = Some(EndReport::Died(Death { stderr_tail: status.clone(), ..Death::unknown() }));
         let told = CellReport { output, end, ..cell(titled(&code, &title), state, 1) };
-        lawful(&mut shown(vec![told.clone(), cell(source(&code), State::Queued, 0)]), width);
+        lawful(&mut execution(vec![told.clone(), cell(source(&code), State::Queued, 0)]), width);
 
         let mut prompt = Interactive::new(source(&code));
         for (at, c) in written.char_indices() {

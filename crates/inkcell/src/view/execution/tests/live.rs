@@ -73,7 +73,7 @@ fn an_exception_is_part_of_the_output() {
     let shown_with = |error: PyError, state| {
         let end = Some(EndReport::Exception(error));
         let failed = CellReport { output: text("x"), end, ..cell(source("f()"), state, 1) };
-        plain(&shown(vec![failed]).frame(EXPANDED))
+        plain(&execution(vec![failed]).frame(EXPANDED))
     };
     let coloured = ["\u{1b}[31mTraceback\u{1b}[0m".to_owned()].to_vec();
     let table = [
