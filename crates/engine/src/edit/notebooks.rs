@@ -24,10 +24,12 @@ mod fresh;
 mod pick;
 mod plain;
 mod running;
+mod versions;
 
 pub use fresh::{KernelDefaults, KernelMetadata};
 pub use plain::SavedBytes;
 use running::Recover;
+use versions::SeenVersions;
 
 /// Settings for work on files. The caller sets all of them; none has a default.
 #[derive(Clone, Debug)]
@@ -55,6 +57,8 @@ pub struct Notebooks {
     elsewhere: Option<Arc<dyn Elsewhere>>,
     /// Chooses the kernel of new notebooks.
     kernel_defaults: Option<Arc<dyn KernelDefaults>>,
+    /// The content of versions that callers have seen, for those who ask what changed.
+    seen: Option<Arc<SeenVersions>>,
     recover: Recover,
     /// Sleeps between attempts to read a file that another program is saving.
     pause: fn(Duration),
@@ -99,8 +103,9 @@ const PARALLEL_BYTES: usize = 4 << 20;
 impl Notebooks {
     /// Notebooks with this configuration. `recover` restores outputs that runs left behind.
     pub(crate) fn with_recovery(config: FilesConfig, recover: Recover) -> Notebooks {
-        let (feeds, elsewhere, kernel_defaults) = (None, None, None);
-        Notebooks { config, feeds, elsewhere, kernel_defaults, recover, pause: std::thread::sleep }
+        let (feeds, elsewhere, kernel_defaults, seen) = (None, None, None, None);
+        let pause = std::thread::sleep;
+        Notebooks { config, feeds, elsewhere, kernel_defaults, seen, recover, pause }
     }
 
     /// Also reports changes to watchers of a notebook's session.
@@ -132,16 +137,16 @@ impl Notebooks {
         let target = self.target(path).map_err(|error| absent(error, missing()))?;
         let recovered = self.recovered(&target, path);
         let mut patience = Patience::new(self.pause);
-        let (notebook, version) = loop {
+        let (notebook, version, bytes) = loop {
             let content = target.read(self.config.max_bytes)?.ok_or_else(missing)?;
             let bytes = Arc::new(content.bytes);
             match parse_and_hash(&bytes) {
-                (Ok(notebook), version) => break (notebook, version),
+                (Ok(notebook), version) => break (notebook, version, bytes),
                 (Err(error), _) if patience.waits_for(&error, &content.metadata) => {}
                 (Err(error), _) => return Err(not_a_notebook(path, error)),
             }
         };
-        self.records(&target.path).keep(version, || Record::of(&notebook, version));
+        self.note_version(&target.path, version, &notebook, || bytes);
         Ok(OpenNotebook { notebook, version, path: target.path, shown: target.shown, recovered })
     }
 
@@ -151,6 +156,9 @@ impl Notebooks {
         let target = self.target(path).map_err(|error| absent(error, missing()))?;
         let content = target.read(self.config.max_bytes)?.ok_or_else(missing)?;
         let version = Version::of(&content.bytes);
+        if is_notebook_path(path) {
+            self.note_content(&target.path, version, || Arc::new(content.bytes.clone()));
+        }
         Ok((content.bytes, version))
     }
 
@@ -364,7 +372,12 @@ impl Notebooks {
     ) -> Result<Option<SavedChange<T>>, EngineError> {
         let shown = elsewhere.unwrap_or(target).shown.clone();
         if elsewhere.is_none() && draft.is_unchanged() {
-            return Ok(Some(draft.unwritten(&shown)));
+            let saved = draft.unwritten(&shown);
+            if keep == Keep::Record {
+                let bytes = || Arc::new(saved.after.original_bytes().to_vec());
+                self.note_version(&target.path, saved.version, &saved.after, bytes);
+            }
+            return Ok(Some(saved));
         }
         let old = draft.before.as_ref().map(Notebook::original_bytes).unwrap_or_default();
         let backup = match (options.backup, metadata) {
@@ -408,7 +421,8 @@ impl Notebooks {
             }
             Outcome::Replaced(notes) => {
                 if keep == Keep::Record {
-                    self.records(&path).keep(version, || Record::of(&draft.after, version));
+                    let bytes = || Arc::new(chunks.concat());
+                    self.note_version(&path, version, &draft.after, bytes);
                 }
                 let saved = draft.finish(&shown, version, FileEffect::Written);
                 Ok(Some(SavedChange { notes, backup, ..saved }))
@@ -485,7 +499,7 @@ impl Notebooks {
             Outcome::Moved => Err(exists()),
             Outcome::Replaced(_) => {
                 let version = Version::of(&bytes);
-                self.records(&target.path).keep(version, || Record::of(notebook, version));
+                self.note_version(&target.path, version, notebook, || Arc::new(bytes));
                 Ok(version)
             }
         }

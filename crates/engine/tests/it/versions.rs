@@ -270,3 +270,39 @@ fn files_that_were_not_used_for_long_are_forgotten() {
     assert!(!folder.join(format!("{:032x}", 0)).exists());
     assert!(folder.join(format!("{:032x}", 1)).exists());
 }
+
+/// Issue 23, 4: what a caller has seen, by a read, a save or the stored JSON, can be compared with later; what was seen
+/// longest ago makes room.
+#[test]
+fn seen_versions_are_kept_until_newer_ones_need_their_room() {
+    let (mut desk, _) = desk_with(&small());
+    let room = small().len() * 5 / 2;
+    let forgetful = desk.notebooks.clone();
+    desk.notebooks = desk.notebooks.keeping_versions(room);
+    let second_source = |desk: &Desk, version: Version| {
+        let opened = forgetful.read("nb.ipynb").expect("a notebook");
+        let old = desk.notebooks.seen_version(&opened, version).expect("a notebook")?;
+        Some(old.cell(1).expect("a second cell").source().text.into_owned())
+    };
+    let (_, first) = desk.notebooks.read_bytes("nb.ipynb").expect("bytes");
+    let second = apply(&desk, None, &[replace(at(1), "x = 2")]).expect("done").version;
+    let current = forgetful.read("nb.ipynb").expect("a notebook");
+    assert_eq!(current.version, second);
+    let kept = desk.notebooks.seen_versions(&current, second);
+    assert_eq!(kept.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), [first.to_string()]);
+    assert_eq!(second_source(&desk, first).as_deref(), Some("x = 1\nprint(x)"));
+    assert_eq!(second_source(&desk, second).as_deref(), Some("x = 2"));
+
+    // There is room for two.
+    let third = apply(&desk, None, &[replace(at(1), "x = 3")]).expect("done").version;
+    assert_eq!(second_source(&desk, first), None);
+    assert_eq!(second_source(&desk, second).as_deref(), Some("x = 2"));
+    assert_eq!(second_source(&desk, third).as_deref(), Some("x = 3"));
+    // Another notebook with the same bytes was not seen, and one too large for the room displaces nothing.
+    desk.put("other.ipynb", desk.get("nb.ipynb"));
+    let other = forgetful.read("other.ipynb").expect("a notebook");
+    assert!(desk.notebooks.seen_version(&other, second).expect("none").is_none());
+    desk.put("large.ipynb", without_ids(&[&"x".repeat(room)]));
+    desk.notebooks.read("large.ipynb").expect("a notebook");
+    assert_eq!(second_source(&desk, second).as_deref(), Some("x = 2"));
+}

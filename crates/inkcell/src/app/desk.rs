@@ -12,7 +12,7 @@ use crate::args::PythonArgs;
 use crate::exit::Failure;
 use crate::log;
 use crate::mcp::TOOLS;
-use crate::mcp::desk::{Bridge, Desk};
+use crate::mcp::desk::{Bridge, Desk, SEEN_VERSIONS};
 use crate::mcp::exposure::{Exposure, ToolSet};
 use crate::settings::{Settings, ToolMode, engine_config};
 
@@ -45,5 +45,7 @@ pub(crate) fn desk(exposure: Exposure, settings: &Arc<Settings>) -> Result<Desk,
 /// The desk for an engine that already exists.
 pub(crate) fn desk_with(engine: Engine, exposure: Arc<Exposure>, settings: &Arc<Settings>) -> Desk {
     let (settings, cwd) = (Arc::clone(settings), settings.cwd.clone());
-    Desk { engine, settings, exposure, tools: TOOLS, cwd, bridge: Bridge::default(), roots: None }
+    let notebooks = settings.notebooks.keeping_versions(SEEN_VERSIONS);
+    let (tools, bridge) = (TOOLS, Bridge::default());
+    Desk { engine, settings, notebooks, exposure, tools, cwd, bridge, roots: None }
 }

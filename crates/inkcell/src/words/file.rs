@@ -56,14 +56,13 @@ pub(crate) const NO_CHANGE: &str = "(no change)";
 pub(crate) const NOT_IN_DIFF: &str =
     "a diff shows sources, and outputs by their digests; remove this";
 
-/// The refusal to compare with an older version of a file.
-pub(crate) fn version_not_stored(given: &str) -> String {
-    format!("against: the content of version {given} is not stored")
+/// The refusal to compare with a version whose content is gone; `known` ends the sentence with those that are kept.
+pub(crate) fn version_not_kept(given: &str, known: &str) -> String {
+    format!("against: the content of version {given} is not kept here{known}")
 }
 
 /// What a notebook can be compared with instead.
-pub(crate) const COMPARE_WITH: &str =
-    "give HEAD or another commit such as HEAD~2, or another notebook";
+pub(crate) const COMPARE_WITH: &str = "give a version from an answer of this server, HEAD or a commit such as HEAD~2, or another notebook";
 
 pub(crate) fn give_second(problem: &dyn Display) -> String {
     format!("{problem}; give a second notebook to compare with")

@@ -64,6 +64,34 @@ fn an_agent_reads_edits_runs_and_fetches() {
     assert!(gone.is_error() && gone.text().contains("NameError"), "{gone:?}");
 }
 
+/// Issue 23, 4: the versions that answers named can be compared with.
+#[test]
+fn a_diff_against_a_named_version_shows_what_changed_since() {
+    let env = env();
+    env.put("sales.ipynb", NOTEBOOK);
+    let mut client = Client::start(&env, &[]);
+    let read = client.ok("notebook_read", json!({"path": "sales.ipynb"}));
+    let first = id_after(&read, "version ");
+    let edit = |source: &str| json!({"path": "sales.ipynb", "cell": "load", "source": source});
+    let edited = client.ok("notebook_edit", edit("total = 21"));
+    let second = id_after(&edited, "Version: ");
+    // Another program's change counts, too.
+    let ours = String::from_utf8(env.get("sales.ipynb")).expect("text");
+    env.put("sales.ipynb", ours.replace("# Sales", "# Profit"));
+    let mut since = |version: &str| {
+        let given = json!({"path": "sales.ipynb", "view": "diff", "against": version});
+        client.ok("notebook_read", given).text()
+    };
+    let (all, later) = (since(&first), since(&second));
+    assert!(all.contains("-total = 20\n  +total = 21") && all.contains("+# Profit"), "{all}");
+    assert!(!later.contains("total = ") && later.contains("-# Sales\n  +# Profit"), "{later}");
+    let unknown = json!({"path": "sales.ipynb", "against": "0123456789abcdef"});
+    let refused = client.call("notebook_read", unknown);
+    assert!(refused.is_error(), "{refused:?}");
+    let text = refused.text();
+    assert!(text.contains(&first) && text.contains(&second) && text.contains("HEAD"), "{text}");
+}
+
 /// B:K-05 F-093 Issue 21, 21: the answer that closes another session names it, and the next answer there reports the
 /// loss.
 #[test]

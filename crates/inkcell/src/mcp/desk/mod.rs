@@ -14,8 +14,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use inkcell_engine::Engine;
 use inkcell_engine::registry::OwnerId;
+use inkcell_engine::{Engine, Notebooks};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -28,6 +28,9 @@ pub(crate) use guarded::guarded;
 pub(crate) use reply::{Content, Fault, ToolError, ToolReply};
 pub(crate) use submit::StartedCall;
 pub(crate) use turns::{Order, Turn, Turns};
+
+/// Bytes of the versions that a desk keeps, to say what changed since.
+pub(crate) const SEEN_VERSIONS: usize = 64 << 20;
 
 /// One tool. Its schema is made from the struct that is decoded, so the two cannot differ.
 pub(crate) struct ToolSpec {
@@ -80,6 +83,8 @@ impl Hints {
 pub(crate) struct Desk {
     pub(crate) engine: Engine,
     pub(crate) settings: Arc<Settings>,
+    /// The notebooks of the settings, with the versions that callers of this desk have seen.
+    pub(crate) notebooks: Notebooks,
     pub(crate) exposure: Arc<Exposure>,
     /// Every tool of every profile, for code that calls tools by their names.
     pub(crate) tools: &'static [&'static ToolSpec],

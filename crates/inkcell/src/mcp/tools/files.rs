@@ -51,7 +51,7 @@ impl Reader {
 /// Notebooks and other files, with paths that begin where the client works.
 pub(crate) fn notebooks(desk: &Desk) -> Notebooks {
     // A user who follows the session of a notebook sees the edits that an agent makes.
-    let notebooks = desk.settings.notebooks.starting_at(&desk.cwd).telling(desk.engine.feeds());
+    let notebooks = desk.notebooks.starting_at(&desk.cwd).telling(desk.engine.feeds());
     match &desk.roots {
         Some(roots) => notebooks.narrowed_to(roots),
         None => notebooks,

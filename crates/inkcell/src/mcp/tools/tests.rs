@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{CallContext, Content, Desk, Progress, ToolError, ToolReply};
 use crate::app::backends;
-use crate::mcp::desk::Bridge;
+use crate::mcp::desk::{Bridge, SEEN_VERSIONS};
 use crate::mcp::exposure::{Exposure, ToolSet};
 use crate::mcp::{TOOLS, find};
 use crate::settings::{ResolvedSettings, Settings, Surroundings, ToolMode, engine_config};
@@ -213,6 +213,7 @@ fn desk(set: ToolSet, settings: Settings, cwd: PathBuf) -> Desk {
     let exposure = Exposure::new(set, ToolMode::Both, &Preflight::Ready);
     Desk {
         engine,
+        notebooks: settings.notebooks.keeping_versions(SEEN_VERSIONS),
         settings: Arc::new(settings),
         exposure: Arc::new(exposure),
         tools: TOOLS,

@@ -3,6 +3,7 @@
 //! Owns which states can be compared with. The rendering is shared with the command line.
 
 use inkcell_engine::notebook::{Compare, Notebook, visible_line};
+use inkcell_engine::types::Suggestion;
 use inkcell_engine::{Notebooks, OpenNotebook, Version, parse_notebook};
 
 use crate::mcp::tools::ToolError;
@@ -27,10 +28,12 @@ fn old(opened: &OpenNotebook, against: &str, notebooks: &Notebooks) -> Result<No
         })?;
         return Ok(parse_notebook(&format!("{against}:{}", opened.shown), bytes)?);
     }
-    match Version::parse(against) {
-        Some(version) if version == opened.version => Ok(opened.notebook.clone()),
-        Some(_) => Err(ToolError::argument(words::file::version_not_stored(against))
-            .with_next(words::file::COMPARE_WITH)),
-        None => Ok(notebooks.read(against)?.notebook),
-    }
+    let Some(version) = Version::parse(against) else {
+        return Ok(notebooks.read(against)?.notebook);
+    };
+    notebooks.seen_version(opened, version)?.ok_or_else(|| {
+        let known = notebooks.seen_versions(opened, version);
+        let problem = words::file::version_not_kept(against, &Suggestion::words(&known));
+        ToolError::argument(problem).with_next(words::file::COMPARE_WITH)
+    })
 }

@@ -144,10 +144,15 @@ async fn a_diff_tells_what_changed() {
     commit();
     assert_eq!(diff(json!({})).await[1], "(no change)");
     assert!(diff(json!({"against": "HEAD~1"})).await[1].starts_with(changed));
-    // A version whose content is not stored.
-    let given = json!({"path": "nb.ipynb", "against": version});
+    let first = diff(json!({"against": version})).await;
+    assert!(first[0].ends_with(&format!("  against {version}")), "{}", first[0]);
+    assert!(first[1].starts_with(changed), "{}", first[1]);
+    // A version that no answer named.
+    let given = json!({"path": "nb.ipynb", "against": "0123456789abcdef"});
     let refused = desk.error("notebook_read", given).await;
-    assert!(refused.message.ends_with(&format!("version {version} is not stored")), "{refused:?}");
+    let problem =
+        "against: the content of version 0123456789abcdef is not kept here; the nearest is";
+    assert!(refused.message.starts_with(&format!("{problem} {version} (seen ")), "{refused:?}");
     assert!(refused.next.unwrap().contains("HEAD"));
     let now = diff(json!({})).await[0].split("version ").nth(1).unwrap()[..16].to_owned();
     assert_eq!(diff(json!({"against": now})).await[1], "(no change)");
