@@ -299,6 +299,9 @@ pub struct CodeNames {
     /// functions use them, and those may not have been called.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own: Vec<Name>,
+    /// Names in `uses` that it deletes and does not read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deletes: Vec<Name>,
     /// Names in `uses` that it needs on every path and that the kernel does not hold. Only code that has not run has
     /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

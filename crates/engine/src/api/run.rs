@@ -330,7 +330,7 @@ pub enum RunNote {
         /// The number of cells with such outputs.
         cells: usize,
     },
-    /// A cell gave a name a value of its own, below the cell with the caller's value for it.
+    /// A cell replaced or deleted a value of the caller, below the cell that sets it.
     Overwritten {
         /// The name of the parameter.
         name: String,

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use inkcell_kernel::{CodeNames, ExecEvent, Name, Outcome, WidgetStates};
+use inkcell_kernel::{CodeNames, ExecEvent, Outcome, WidgetStates};
 use inkcell_notebook::{CellView, NbOutput, Notebook};
 
 use super::RunClock;
@@ -386,16 +386,13 @@ impl NotebookRun {
         }
     }
 
-    /// Notes the parameters to which this cell gives values of its own.
+    /// Notes the parameters that this cell replaces or deletes. A cell that reads a parameter first has used the
+    /// caller's value.
     fn note_overwritten(&mut self, (number, index): (usize, usize), names: Option<&CodeNames>) {
         let (Some((values, given)), Some(names)) = (&mut self.values, names) else { return };
-        let is_among = |all: &[Name], name: &str| all.iter().any(|one| one == name);
-        // A cell that reads a parameter before it writes to it has used the caller's value. One that only writes to it on
-        // some way has not.
-        let is_used = |name: &str| is_among(&names.uses, name) && !is_among(&names.own, name);
-        let is_overwritten = |name: &mut String| is_among(&names.makes, name) && !is_used(name);
         if number > *values {
-            let lost = given.extract_if(.., is_overwritten);
+            let overwritten = self.trail.overwritten(names);
+            let lost = given.extract_if(.., |name| overwritten.contains(name.as_str()));
             let note = |name| RunNote::Overwritten { name, index };
             self.report.notes.extend(lost.map(note));
         }

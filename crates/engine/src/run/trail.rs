@@ -223,6 +223,11 @@ impl Trail {
         self.whys.get(number)
     }
 
+    /// Names that the code of a cell replaces or deletes without reading them.
+    pub(crate) fn overwritten<'a>(&'a self, names: &'a CodeNames) -> BTreeSet<&'a str> {
+        self.held.overwritten(names)
+    }
+
     /// Takes a cell that has ended and completes its record.
     pub(crate) fn end(&mut self, ran: &mut RanCell, ended: EndedCell<'_>) {
         let last_above = match ended.names {

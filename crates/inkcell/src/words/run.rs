@@ -154,7 +154,8 @@ fn note(note: &RunNote) -> String {
         }
         RunNote::Recovered { cells } => recovered(*cells),
         RunNote::Overwritten { name, index } => format!(
-            "cell {index} assigns to the parameter {name}: below it the given value may not count"
+            "cell {index} overwrites or deletes the parameter {name}: below it the given value may not \
+             count"
         ),
     }
 }

@@ -120,7 +120,32 @@ fn an_overwritten_parameter_is_told() {
     let mut client = Client::start(&env, &[]);
     let run = json!({"path": "a.ipynb", "parameters": {"year": 2024}});
     let text = client.ok("notebook_run", run).text();
-    assert!(text.contains("[cell 2 assigns to the parameter year: "), "{text}");
+    assert!(text.contains("[cell 2 overwrites or deletes the parameter year: "), "{text}");
+}
+
+/// Issue 23, 5: deleting a parameter counts, and so does a function that overwrites it, wherever it is defined. Cells
+/// that read the value before do not count.
+#[test]
+fn parameters_that_are_deleted_or_overwritten_in_functions_are_told() {
+    let env = env();
+    let cells = [
+        "def reset():\n    global year\n    year = 3",
+        "def grow():\n    global month\n    month += 1",
+        "grow()",
+        "print(day)\nday = 4",
+        "reset()",
+        "del hour",
+    ];
+    env.put("a.ipynb", notebook(&cells));
+    let mut client = Client::start(&env, &[]);
+    let run = json!({"path": "a.ipynb",
+                     "parameters": {"year": 2024, "month": 5, "day": 6, "hour": 7}});
+    let text = client.ok("notebook_run", run).text();
+    assert_eq!(text.matches("overwrites or deletes").count(), 2, "{text}");
+    for (cell, name) in [(5, "year"), (6, "hour")] {
+        let note = format!("[cell {cell} overwrites or deletes the parameter {name}: ");
+        assert!(text.contains(&note), "{text}");
+    }
 }
 
 /// The outline tells outputs that are up to date from variables in the kernel of the session.

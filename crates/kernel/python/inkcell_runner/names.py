@@ -7,7 +7,8 @@ nothing, and asks no value of the user's for anything. What it cannot tell is an
 place; a name that is changed is in both. `later` has for each function or class of the cell what its body uses and
 makes, which counts for whoever uses the function; a name that its body makes and does not use is one that it binds.
 A name that is bound on some ways only counts as used too; such names are `own`: the cell does not need them from before.
-Neither does it need what only bodies of its functions use, which may not have been called.
+Neither does it need what only bodies of its functions use, which may not have been called. `deletes` are names that
+it uses for nothing but to delete them.
 """
 
 import _ast
@@ -99,6 +100,8 @@ class _Cell:
         self.binds, self.indirect, self.needs = set(), set(), set()
         # Of these names, those that it uses before it may have bound them itself.
         self.requires = set()
+        # Names that it has deleted and not read.
+        self.deletes = set()
         # How many branches and `try`s this stands in: what is used there may not be.
         self.ways = 0
         # Whether this is the last statement, whose value is shown.
@@ -114,6 +117,7 @@ class _Cell:
             raise Unknown
         if name not in self.bound:
             self.uses[name] = True
+            self.deletes.discard(name)
             if not self.ways:
                 self.needs.add(name)
                 if name not in self.binds:
@@ -277,8 +281,11 @@ class _Cell:
         elif kind is _ast.Delete:
             for target in node.targets:
                 if isinstance(target, _ast.Name):
+                    is_read = target.id in self.uses
                     self.change(target.id)
                     self.later.pop(target.id, None)
+                    if not is_read:
+                        self.deletes.add(target.id)
                 else:
                     self.bind(target)
         elif _TYPE_ALIAS and kind is _TYPE_ALIAS:
@@ -573,6 +580,9 @@ class _Cell:
         # Nothing is said of what there is not, as of files.
         if own:
             told["own"] = kept(own)
+        deletes = kept(self.deletes & self.uses.keys())
+        if deletes:
+            told["deletes"] = deletes
         absent = [name for name in kept(self.requires) if name not in namespace and name.isidentifier()]
         if is_to_come and absent:
             told["absent"] = absent

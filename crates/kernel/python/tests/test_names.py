@@ -229,6 +229,22 @@ def test_what_a_cell_binds_on_some_ways_it_does_not_need(code, own):
     assert set(own) <= set(told["uses"])
 
 
+@pytest.mark.parametrize(
+    ("code", "deletes"),
+    [
+        ("del x", ["x"]),
+        ("if a: del x, y[0]", ["x"]),
+        ("del x\nx = 1\nprint(x)", ["x"]),
+        ("print(x)\ndel x", []),
+        ("if a:\n    del x\nelse:\n    print(x)", []),
+        ("x = 1\ndel x", []),
+        ("del x.a, y[0]", []),
+    ],
+)
+def test_names_that_are_only_deleted(code, deletes):
+    assert found(code).get("deletes", []) == deletes
+
+
 def test_imports_make_names():
     told = found("import numpy as np, os\nnp.x")
     assert (told["uses"], told["makes"]) == ([], ["np", "os"])

@@ -115,6 +115,13 @@ impl KernelNames {
         self.done.contains(&made)
     }
 
+    /// Names whose earlier value code replaces or deletes without reading it, also in the functions that it calls.
+    pub(crate) fn overwritten<'a>(&'a self, names: &'a CodeNames) -> BTreeSet<&'a str> {
+        let body = |name: &str| self.makers.get(name).and_then(|maker| maker.later.as_ref());
+        let Closure { makes, reads, .. } = closure(names, body);
+        makes.difference(&reads).copied().collect()
+    }
+
     /// Makes the trace of an execution and adds its results.
     pub(crate) fn end(&mut self, kernel: &Generation, ended: EndedExecution<'_>) -> ExecutionTrace {
         self.in_kernel(Some(kernel));
@@ -132,7 +139,7 @@ impl KernelNames {
             Some(names) => {
                 let body =
                     |name: &str| self.makers.get(name).and_then(|maker| maker.later.as_ref());
-                let Closure { uses, makes, own } = closure(names, body);
+                let Closure { uses, makes, own, .. } = closure(names, body);
                 // The cell would not find a value that a cell below or elsewhere left.
                 let from_above =
                     |name: &str| self.maker(name).filter(|made| (ended.is_above)(*made));
@@ -162,6 +169,8 @@ pub(super) struct Closure<'a> {
     pub(super) makes: BTreeSet<&'a str>,
     /// Uses that the code does not need: it binds them itself on some path, or functions use them that it may not call.
     pub(super) own: BTreeSet<&'a str>,
+    /// Uses whose earlier value the code reads, as far as its names tell: it needs more than to bind or delete them.
+    pub(super) reads: BTreeSet<&'a str>,
 }
 
 pub(super) fn closure<'a>(
@@ -174,6 +183,10 @@ pub(super) fn closure<'a>(
     // A name that the code has made before is its own.
     let is_among = |names: &[Name], name: &str| names.iter().any(|one| one == name);
     let is_made = |name: &&str| !direct.contains(name) && is_among(&names.makes, name);
+    let is_in_body = |name: &str| names.later.values().any(|body| is_among(&body.uses, name));
+    let is_bound = |name: &str| is_among(&names.own, name) && !is_in_body(name);
+    let is_read = |name: &&str| !is_bound(name) && !is_among(&names.deletes, name);
+    let mut reads: BTreeSet<&str> = direct.iter().copied().filter(is_read).collect();
     let mut uses = BTreeSet::new();
     let mut open: Vec<&str> = direct.iter().copied().collect();
     while let Some(name) = open.pop() {
@@ -184,9 +197,10 @@ pub(super) fn closure<'a>(
         // Until a function binds a name, it uses the earlier value.
         let taken = texts(&body.uses).chain(texts(&body.makes));
         open.extend(taken.filter(|name| !is_made(name)));
+        reads.extend(texts(&body.uses).filter(|name| !is_made(name)));
         makes.extend(texts(&body.makes));
     }
     let is_needed = |name: &&str| direct.contains(name) && !is_among(&names.own, name);
     let own = uses.iter().copied().filter(|name| !is_needed(name)).collect();
-    Closure { uses, makes, own }
+    Closure { uses, makes, own, reads }
 }
