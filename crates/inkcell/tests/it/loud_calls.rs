@@ -174,6 +174,32 @@ fn loud_calls_of_the_compatible_tools_stay_within_the_budget() {
     assert!(loud.len() < 52_000 && loud.contains("99999\n100000"), "{}", loud.len());
     let less = client.ok("bash", json!({"command": "seq 100000", "max_bytes": 600})).text();
     assert!(less.len() < 700 && less.contains("\n100000"), "{less}");
+
+    // All of them take a limit and show the end.
+    let with = |mut arguments: Value, tail: bool| {
+        arguments["max_bytes"] = json!(600);
+        arguments["tail"] = json!(tail);
+        arguments
+    };
+    env.put("long.txt", (1..=9000).map(|n| format!("text {n}\n")).collect::<String>());
+    let (_, artifact) = loud.split_once("artifact://").expect("an artifact");
+    let artifact: String = artifact.chars().take_while(char::is_ascii_alphanumeric).collect();
+    let cell = |code: &str| json!([{"language": "py", "code": code}]);
+    let lines = "for n in range(1, 9001): print('text', n)";
+    for (tool, arguments) in [
+        ("python", json!({"code": lines})),
+        ("eval", json!({"cells": cell(lines)})),
+        ("read", json!({"path": "long.txt"})),
+        ("read", json!({"path": format!("artifact://{artifact}")})),
+    ] {
+        for tail in [false, true] {
+            let text = client.ok(tool, with(arguments.clone(), tail)).text();
+            assert!(text.len() <= 600, "{} bytes of {tool}: {text}", text.len());
+            let has_end = text.lines().any(|line| ["text 9000", "100000"].contains(&line));
+            assert!(has_end || !tail, "{arguments}: {text}");
+            assert!(tool != "read" || has_end == tail, "{arguments}: {text}");
+        }
+    }
 }
 
 /// Loud cells before it do not take the room of the traceback that the model needs.

@@ -4,7 +4,9 @@ use futures_util::FutureExt as _;
 use inkcell_engine::artifact::{
     ArtifactError, ArtifactState, Artifacts, LinesRead, Scope, is_text_kind,
 };
-use inkcell_engine::notebook::{Form, MarkerIds, Selector, split_selector, visible_line};
+use inkcell_engine::notebook::{
+    Form, LineRange, MarkerIds, PageLimits, Selector, split_selector, visible_line,
+};
 use inkcell_engine::output::size;
 use inkcell_engine::{EngineError, Notebooks, is_notebook_path};
 use schemars::JsonSchema;
@@ -26,7 +28,7 @@ pub(crate) static SPEC: ToolSpec = ToolSpec {
     call: |desk, given, context| call(desk, given, context).boxed(),
 };
 
-/// Where a file says whether it is text.
+/// Bytes at the start of a file that are searched for a zero byte, which no text has.
 const LOOKED_AT: usize = 8 * 1024;
 
 pub(super) const PATHS: &[Alias] = &[("file_path", "path"), ("notebook_path", "path")];
@@ -35,21 +37,28 @@ pub(super) const PATHS: &[Alias] = &[("file_path", "path"), ("notebook_path", "p
 #[serde(deny_unknown_fields)]
 struct Args {
     path: String,
+    max_bytes: Option<u64>,
+    #[serde(default)]
+    tail: bool,
 }
 
 async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolReply, ToolError> {
     let args: Args = decode(given, PATHS)?;
     let notebooks = files::notebooks(desk);
     let artifacts = desk.engine.artifacts().clone();
-    let reader = Reader::at(desk, Portion::default());
-    on_disk(&context, move || {
+    let portion = Portion::of(args.max_bytes, args.tail)?;
+    let reader = Reader::at(desk, portion);
+    let page = PageLimits { max_bytes: portion.page_bytes(desk), ..PAGE };
+    let reply = on_disk(&context, move || {
         let text = match args.path.starts_with("artifact://") {
-            true => stored(&args.path, &artifacts),
+            true => stored(&args.path, &artifacts, (page, portion.is_end)),
             false => file(&args.path, &notebooks, reader),
         };
         text.map(ToolReply::text).map_err(|error| compat_error(&error))
     })
-    .await
+    .await?;
+    // Code takes the text as a whole.
+    Ok(if reader == Reader::Code { reply } else { portion.fitted(desk, reply) })
 }
 
 fn file(given: &str, notebooks: &Notebooks, reader: Reader) -> Result<String, EngineError> {
@@ -84,7 +93,11 @@ fn virtual_text(
     Ok(part.text)
 }
 
-fn stored(given: &str, artifacts: &Artifacts) -> Result<String, EngineError> {
+fn stored(
+    given: &str,
+    artifacts: &Artifacts,
+    (page, is_end): (PageLimits, bool),
+) -> Result<String, EngineError> {
     let (reference, selector) = split_selector(given)?;
     let found = artifacts.find_reference(reference, Scope::All)?;
     let info = found.info();
@@ -92,11 +105,15 @@ fn stored(given: &str, artifacts: &Artifacts) -> Result<String, EngineError> {
         let (id, kind, path) = (info.id.clone(), info.kind.clone(), info.path.clone());
         return Err(ArtifactError::NotText { id, kind, path }.into());
     }
-    let read = match selector.form {
-        Form::Text => found.cleaned().lines(&selector.ranges, PAGE)?,
-        Form::Raw => found.lines(&selector.ranges, PAGE)?,
+    let lines = |ranges: &[LineRange]| match selector.form {
+        Form::Text => found.cleaned().lines(ranges, page),
+        Form::Raw => found.lines(ranges, page),
     };
-    let mut text = lines_text(&read);
+    let read = match is_end && selector.ranges.is_empty() {
+        true => last_lines(lines, page.max_lines)?,
+        false => lines(&selector.ranges)?,
+    };
+    let mut text = lines_text(&read, is_end);
     match &info.state {
         ArtifactState::Complete => {}
         ArtifactState::Writing => text.push_str(&format!("\n{}", words::artifact::STILL_WRITTEN)),
@@ -105,7 +122,27 @@ fn stored(given: &str, artifacts: &Artifacts) -> Result<String, EngineError> {
     Ok(text)
 }
 
-fn lines_text(read: &LinesRead) -> String {
+/// The last lines, as many as a page holds.
+fn last_lines(
+    lines: impl Fn(&[LineRange]) -> Result<LinesRead, ArtifactError>,
+    max_lines: usize,
+) -> Result<LinesRead, ArtifactError> {
+    let from = |start| lines(&[LineRange { start, end: None }]);
+    let total = usize::try_from(from(usize::MAX)?.total_lines).unwrap_or(usize::MAX).max(1);
+    // Find the first line from which all lines fit.
+    let (mut first, mut last) = (total.saturating_sub(max_lines) + 1, total);
+    while first < last {
+        let middle = first + (last - first) / 2;
+        let read = from(middle)?;
+        match read.cut.is_none() && read.next_line.is_none() {
+            true => last = middle,
+            false => first = middle + 1,
+        }
+    }
+    from(first)
+}
+
+fn lines_text(read: &LinesRead, is_end: bool) -> String {
     let bytes: Vec<u8> = read.pieces.iter().flat_map(|piece| piece.bytes.clone()).collect();
     let mut text = String::from_utf8_lossy(&bytes).into_owned();
     let (Some(first), Some(last)) = (read.pieces.first(), read.pieces.last()) else {
@@ -120,6 +157,9 @@ fn lines_text(read: &LinesRead) -> String {
         let (first, last, total) = (first.first, last.last, read.total_lines);
         let notice = words::artifact::lines_of(first, last, total, next);
         notices.push(notice);
+    } else if is_end && first.first > 1 {
+        let (first, last) = (first.first, last.last);
+        notices.push(format!("[Showing lines {first}-{last} of {}]", read.total_lines));
     }
     if !notices.is_empty() {
         let blank = if text.ends_with('\n') { "\n" } else { "\n\n" };

@@ -350,8 +350,15 @@ async fn read_shows_stored_output() {
     assert_eq!(read(":raw:2-2").await, "\u{1b}[1mline 2\u{1b}[0m\n");
     assert_eq!(read(":1-1,9-9").await, "line 1\nline 9\n");
     let text = read("").await;
-    let notice = "line 3000\n\n[Showing lines 1-3000 of 3500. Use :3001 to continue]";
-    assert!(text.ends_with(notice), "{}", &text[text.len() - 90..]);
+    let last = text.lines().filter(|line| line.starts_with("line ")).count();
+    assert!(last > 2000 && text.len() <= 24 << 10, "{last} lines, {} bytes", text.len());
+    let next = last + 1;
+    let notice =
+        format!("line {last}\n\n[Showing lines 1-{last} of 3500. Use :{next} to continue]");
+    assert!(text.ends_with(&notice), "{}", &text[text.len() - 90..]);
+    let given = json!({"path": format!("artifact://{id}"), "max_bytes": 600, "tail": true});
+    let end = desk.good("read", given).await;
+    assert!(end.ends_with("\nline 3500\n\n[Showing lines 3467-3500 of 3500]"), "{end}");
     assert_eq!(read(":9999").await, "[The text has 3500 lines]");
     let error = desk.error("read", json!({"path": "artifact://nope"})).await;
     assert!(error.next.is_some(), "{error:?}");

@@ -13,7 +13,7 @@ use serde::de::{self, DeserializeOwned, Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
 use serde_json::{Map, Value};
 
-use super::ToolError;
+use super::{ToolError, shown};
 use crate::words;
 
 /// Another name for an argument.
@@ -159,8 +159,11 @@ fn unknown(name: &str, known: &[&str]) -> ToolError {
     if let Some(field) = meant_field(known, name) {
         return ToolError::argument(words::tool::not_field(name, field));
     }
-    let near = nearest(known.iter().copied(), name);
-    let near = near.map(|at| format!("; did you mean {}?", known[at])).unwrap_or_default();
+    // Names that schemas leave out are listed, but never taken for a slip.
+    let offered: Vec<&str> =
+        known.iter().copied().filter(|name| !shown::HIDDEN.contains(name)).collect();
+    let near = nearest(offered.iter().copied(), name);
+    let near = near.map(|at| format!("; did you mean {}?", offered[at])).unwrap_or_default();
     ToolError::argument(words::tool::no_argument(&name, &near))
         .with_next(format!("use these: {}", known.join(", ")))
 }

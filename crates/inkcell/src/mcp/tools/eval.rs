@@ -42,6 +42,9 @@ struct Arguments {
     /// Run in order.
     #[schemars(length(min = 1))]
     cells: Vec<Cell>,
+    max_bytes: Option<u64>,
+    #[serde(default)]
+    tail: bool,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -58,7 +61,7 @@ struct Cell {
     reset: bool,
 }
 
-/// The languages there are.
+/// The language of a cell.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[schemars(inline)]
 enum EvalLanguage {
@@ -67,7 +70,7 @@ enum EvalLanguage {
 }
 
 async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolReply, ToolError> {
-    let Arguments { cells } = decode(given, &ALIASES)?;
+    let Arguments { cells, max_bytes, tail } = decode(given, &ALIASES)?;
     if cells.is_empty() {
         return Err(ToolError::argument(words::tool::NO_CELLS));
     }
@@ -82,7 +85,7 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
         wanted: KernelWishes::default(),
         timeout: None,
         wait: None,
-        shown: Portion::default(),
+        shown: Portion::of(max_bytes, tail)?,
     };
     let mut followed = running::run(desk, code, context).await?;
     followed.asides.extend(notices);

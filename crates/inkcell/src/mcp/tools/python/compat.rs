@@ -1,7 +1,7 @@
-//! The arguments of `python` as the source documents have them (B:X-01): none of our own, and `kernelId` for the
-//! session.
+//! The arguments of `python` as the source documents have them (B:X-01): `kernelId` names the session, and schemas show
+//! no arguments of our own.
 //!
-//! Owns their shape and nothing else: they mean what ours mean.
+//! Owns their shape. They mean the same as in the default profile.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -28,6 +28,9 @@ pub(super) struct Arguments {
     /// Session id; "new" makes one.
     #[serde(rename = "kernelId")]
     kernel_id: Option<String>,
+    max_bytes: Option<u64>,
+    #[serde(default)]
+    tail: bool,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -40,7 +43,7 @@ struct Cell {
 
 impl From<Arguments> for super::Arguments {
     fn from(given: Arguments) -> super::Arguments {
-        let Arguments { cells, code, timeout, cwd, reset, kernel_id } = given;
+        let Arguments { cells, code, timeout, cwd, reset, kernel_id, max_bytes, tail } = given;
         let cell = |Cell { code, title }| super::Cell { code, title, reset: false, timeout: None };
         super::Arguments {
             code,
@@ -53,8 +56,8 @@ impl From<Arguments> for super::Arguments {
             wait: None,
             reset,
             backend: None,
-            max_bytes: None,
-            tail: false,
+            max_bytes,
+            tail,
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::mcp::desk::weight;
 use crate::mcp::exposure::ToolSet;
 use crate::mcp::tools::tests::{TestDesk, has_ipykernel, text, until_there};
 
-/// B:X-01: the documents' `python` takes their arguments and none of ours, and says so.
+/// B:X-01: the documents' `python` takes their arguments and none of ours but `max_bytes` and `tail`, and says so.
 #[tokio::test]
 async fn the_documents_python_has_their_arguments_only() {
     let desk = TestDesk::new(ToolSet::Compat);
@@ -25,7 +25,7 @@ async fn the_documents_python_has_their_arguments_only() {
     }
     let error = desk.error("python", json!({"code": "1", "wait": 1})).await;
     assert_eq!(error.message, "no argument named 'wait'");
-    let next = "use these: cells, code, timeout, cwd, reset, kernelId";
+    let next = "use these: cells, code, timeout, cwd, reset, kernelId, max_bytes, tail";
     assert_eq!(error.next.as_deref(), Some(next));
     let error = desk.error("python", json!({})).await;
     assert_eq!(error.next.as_deref(), Some("give one of: cells, code"));
