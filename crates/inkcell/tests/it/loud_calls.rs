@@ -202,6 +202,37 @@ fn loud_calls_of_the_compatible_tools_stay_within_the_budget() {
     }
 }
 
+/// Issue 23: the facts of many cells stay within the budget, count the cells that are left out, and lead to them.
+#[test]
+fn facts_of_many_cells_stay_within_the_budget() {
+    const CELLS: usize = 400;
+    let env = env();
+    let mut client = client(&env, &[], &[]);
+    let mut cells = vec![json!({"code": "1"}); CELLS];
+    cells[CELLS - 1] = json!({"code": "1 / 0"});
+    let answer = client.call("python", json!({"cells": cells, "wait": 600}));
+    let mut details = answer.result["_meta"]["details"].clone();
+    let execution = details["execution"].clone();
+    let mut seen = vec![false; CELLS];
+    loop {
+        assert!(details.to_string().len() <= DEFAULT_BYTES, "{}", details.to_string().len());
+        let records = details["cells"].as_array().expect("cells");
+        for record in records {
+            seen[record["index"].as_u64().expect("an index") as usize] = true;
+        }
+        assert_eq!(records.last().expect("the last cell")["ename"], "ZeroDivisionError");
+        let left_out = &details["cellsLeftOut"];
+        if left_out.is_null() {
+            break;
+        }
+        let missing = seen.iter().filter(|seen| !**seen).count();
+        assert_eq!(left_out["count"], missing, "{left_out}");
+        let rest = json!({"id": execution, "since": left_out["since"]});
+        details = client.call("result", rest).result["_meta"]["details"].clone();
+    }
+    assert!(seen.iter().all(|seen| *seen));
+}
+
 /// Loud cells before it do not take the room of the traceback that the model needs.
 #[test]
 fn a_failure_beside_loud_cells_keeps_its_traceback() {

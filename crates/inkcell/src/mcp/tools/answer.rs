@@ -8,14 +8,15 @@ use inkcell_engine::api::{
 };
 use inkcell_engine::output::{ArtifactRef, RichKind};
 use inkcell_engine::{Kind, StaleReason};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::details::{self, Language};
-use super::facts::Facts;
+use super::facts::{CellsLeftOut, Facts, leave_out_cells};
 use super::news::Since;
 use super::pictures::{Pictures, link};
 use super::result::pieces::error_id;
 use super::running::CallProgress;
+use super::shown::LEAST_FORM;
 use super::{Content, Desk, Fault, ToolError, ToolReply, weight};
 use crate::view::reply::{self, Afterwards, Reply, Room, Terms, cut};
 use crate::words;
@@ -70,6 +71,9 @@ fn make(desk: &Desk, followed: CallProgress, readers: Readers) -> Result<ToolRep
         let is_told = report.cells.iter().take(since.cell);
         told = is_told.filter(|cell| !cell.is_left_out()).count();
     }
+    let cells = report.cells.iter().enumerate();
+    let places: Vec<usize> =
+        cells.filter(|(_, cell)| !cell.is_left_out()).map(|(place, _)| place).collect();
     let report = report.without_left_out().into_owned();
     if let Some(error) = not_begun(&report) {
         return Err(error);
@@ -97,7 +101,7 @@ fn make(desk: &Desk, followed: CallProgress, readers: Readers) -> Result<ToolRep
     let (structured, details) = match readers {
         Readers::Programs(language) => (Some(details::of(desk, &report, &facts, language)), None),
         // In a field that no client shows in place of the text.
-        Readers::Model => (None, Some(json!(facts))),
+        Readers::Model => (None, Some(for_programs(&facts, room.max_bytes, &places[told..]))),
     };
     let forms = structured.iter().chain(&details).map(weight::of_json);
     let words = weight::of_text(&text) + forms.sum::<usize>();
@@ -129,6 +133,19 @@ fn make(desk: &Desk, followed: CallProgress, readers: Readers) -> Result<ToolRep
         Some(structured) => reply.with_structured(structured),
         None => reply,
     })
+}
+
+/// The facts, for at most as many cells as fit beside a text of this size. `places` has the position of each cell in
+/// the call.
+fn for_programs(facts: &Facts, text_bytes: usize, places: &[usize]) -> Value {
+    let mut form = json!(facts);
+    if let Some(CellsLeftOut { count, first }) =
+        leave_out_cells(&mut form, text_bytes.max(LEAST_FORM))
+    {
+        let since = Since::before_cell(places.get(first).copied().unwrap_or_default());
+        form["cellsLeftOut"] = json!({"count": count, "since": since.to_string()});
+    }
+    form
 }
 
 /// Why nothing was run, if that is so.

@@ -8,7 +8,7 @@ use inkcell_engine::artifact::{ArtifactError, Scope};
 use inkcell_engine::output::{ModelOutput, Notice, RichKind};
 use serde_json::{Map, Value, json};
 
-use super::facts::{Facts, TruncationFacts};
+use super::facts::{Facts, TruncationFacts, leave_out_cells};
 use super::{Desk, weight};
 use crate::view::fold::cell::Status;
 use crate::view::reply::{Room, cut};
@@ -54,7 +54,7 @@ pub(crate) fn of(desk: &Desk, report: &PythonReport, facts: &Facts, language: La
     details
 }
 
-/// Makes the form as small as the text of a call may be. What is left out is named, and stored elsewhere.
+/// Makes the form as small as the text of a call may be, and says what is left out.
 fn bounded(details: &mut Value) {
     let Value::Object(fields) = details else { return };
     let name = "jsonOutputs";
@@ -70,16 +70,9 @@ fn bounded(details: &mut Value) {
         }
         each /= 2;
     }
-    // The facts of more cells than fit are not worth an answer that a client refuses.
-    let mut over = weight::of_json(details).saturating_sub(MOST_BYTES);
-    let Value::Object(fields) = details else { return };
-    let Some(Value::Array(records)) = fields.get_mut("cells").filter(|_| over > 0) else { return };
-    while over > 0
-        && let Some(record) = records.pop()
-    {
-        over = over.saturating_sub(weight::of_json(&record));
+    if let Some(left_out) = leave_out_cells(details, MOST_BYTES) {
+        details["cellsLeftOut"] = json!({"count": left_out.count});
     }
-    note_left_out(fields, "cells");
 }
 
 /// The texts of a cell's record that may be long.
@@ -200,7 +193,10 @@ mod tests {
             });
             bounded(&mut form);
             let size = weight::of_json(&form);
-            assert!(size <= MOST_BYTES + 100, "{size} bytes of {cells} cells");
+            assert!(size <= MOST_BYTES, "{size} bytes of {cells} cells");
+            let kept = form["cells"].as_array().unwrap().len();
+            let left_out = form["cellsLeftOut"]["count"].as_u64().unwrap_or_default();
+            assert_eq!(kept + left_out as usize, cells);
             assert!(form["cells"][0]["status"] == "complete", "{cells}");
         }
         let mut small = json!({"cells": [{"output": "x"}], "jsonOutputs": [1]});

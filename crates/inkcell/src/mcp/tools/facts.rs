@@ -7,6 +7,7 @@ use inkcell_engine::api::{CellReport, NotebookReport, OutputChange, PythonReport
 use inkcell_engine::kernel::PyError;
 use inkcell_engine::output::{ModelOutput, Notice};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::result::pieces::error_id;
 use super::weight;
@@ -16,6 +17,9 @@ use crate::words::reply::is_interrupted;
 
 /// The most bytes of the text of an exception and of a line of its traceback: both may be as long as the data.
 const TEXT_BYTES: usize = 2 << 10;
+
+/// Bytes for the remark about cells that are left out.
+const CELLS_LEFT_OUT_BYTES: usize = 128;
 
 /// The most bytes of a traceback. Its end says more than its beginning.
 const TRACEBACK_BYTES: usize = 8 << 10;
@@ -120,6 +124,35 @@ impl Facts {
     }
 }
 
+/// Cells whose facts an answer has no room for.
+pub(crate) struct CellsLeftOut {
+    pub(crate) count: usize,
+    /// The position of the first of them in the list.
+    pub(crate) first: usize,
+}
+
+/// Leaves facts of cells out of a form that is larger than this: the last cells first, and cells that failed only if
+/// that is not enough.
+pub(crate) fn leave_out_cells(form: &mut Value, most: usize) -> Option<CellsLeftOut> {
+    let bytes = weight::of_json(form);
+    let records = form.get_mut("cells")?.as_array_mut().filter(|_| bytes > most)?;
+    let mut over = bytes + CELLS_LEFT_OUT_BYTES - most;
+    let plain = [State::Done, State::NeverRun, State::Queued].map(status);
+    let is_plain = |record: &Value| plain.iter().any(|state| record["state"] == **state);
+    let (mut count, mut first) = (0, records.len());
+    for is_last_resort in [false, true] {
+        for (at, record) in records.iter_mut().enumerate().rev() {
+            if over > 0 && !record.is_null() && (is_last_resort || is_plain(record)) {
+                over = over.saturating_sub(weight::of_json(record) + 1);
+                *record = Value::Null;
+                (count, first) = (count + 1, first.min(at));
+            }
+        }
+    }
+    records.retain(|record| !record.is_null());
+    Some(CellsLeftOut { count, first })
+}
+
 impl CellFacts {
     fn of((index, cell): (usize, &CellReport), execution: &str) -> CellFacts {
         let place = cell.notebook.as_ref();
@@ -211,7 +244,7 @@ mod tests {
     use inkcell_engine::api::EndReport;
     use inkcell_engine::output::ArtifactRef;
     use inkcell_engine::session::KernelFate;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
     use crate::view::tests::samples;
@@ -274,6 +307,35 @@ mod tests {
             let ename = facts["cells"][0].get("ename");
             assert_eq!(ename, cancelled.then(|| json!("KeyboardInterrupt")).as_ref());
         }
+    }
+
+    /// However many cells there are, their facts fit; those of a failed cell are the last to go.
+    #[test]
+    fn facts_of_too_many_cells_are_counted() {
+        let mut cells: Vec<CellReport> = (0..5000).map(|_| cell(State::Done, None)).collect();
+        cells[4000].state = State::Error;
+        cells[4001..].iter_mut().for_each(|cell| cell.state = State::NeverRun);
+        let mut form = facts(State::Error, cells);
+        let (all, most) = (weight::of_json(&form), 20_000);
+        assert!(leave_out_cells(&mut form, all).is_none());
+        let CellsLeftOut { count, first } = leave_out_cells(&mut form, most).unwrap();
+        assert!(weight::of_json(&form) <= most && weight::of_json(&form) > most - 500);
+        let indexes: Vec<u64> = form["cells"].as_array().unwrap().iter().map(index).collect();
+        assert_eq!(indexes.len() + count, 5000);
+        let kept = (0..first as u64).chain([4000]).collect::<Vec<_>>();
+        assert_eq!(indexes, kept);
+
+        let line = "z".repeat(1000);
+        let end = EndReport::Exception(error("ValueError", &line, &[line.as_str(); 9]));
+        let failed = vec![cell(State::Error, Some(end)); 10];
+        let mut form = facts(State::Error, failed);
+        leave_out_cells(&mut form, most).unwrap();
+        assert!(weight::of_json(&form) <= most);
+        assert_eq!(index(&form["cells"][0]), 0);
+    }
+
+    fn index(record: &Value) -> u64 {
+        record["index"].as_u64().unwrap()
     }
 
     /// The end of a traceback is kept, and a coloured one has no escape sequences.

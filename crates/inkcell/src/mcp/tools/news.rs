@@ -69,6 +69,11 @@ impl Since {
         Some(Since { cell, lines, bytes, notes, open })
     }
 
+    /// The mark of a caller who knows the cells before this position, and none of the notes.
+    pub(crate) fn before_cell(cell: usize) -> Since {
+        Since { cell, ..Since::default() }
+    }
+
     /// The mark for the next question.
     pub(crate) fn after(report: &PythonReport) -> Since {
         let cell = report.cells.iter().position(|cell| !cell.state.is_end());

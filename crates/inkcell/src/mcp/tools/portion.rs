@@ -87,7 +87,7 @@ impl Portion {
 }
 
 /// A form for programs may have this size in any case.
-const LEAST_FORM: usize = 24 << 10;
+pub(crate) const LEAST_FORM: usize = 24 << 10;
 
 /// The least that is left of a text.
 const LEAST_TEXT: usize = 200;
