@@ -1,6 +1,6 @@
 //! The tools of the source documents, under their names and in their shapes.
 //!
-//! Owns what they take and say. They are thin: the rules are the engine's, and the same for every face.
+//! Owns their arguments and answers. The engine owns the rules, which are the same for every face.
 
 mod by_id;
 mod edit;

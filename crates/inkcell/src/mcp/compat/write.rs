@@ -70,7 +70,7 @@ fn file(args: &Args, notebooks: &Notebooks) -> Result<ToolReply, EngineError> {
     Ok(reply(path, text, json!({"created": saved.is_new}), &saved))
 }
 
-/// What became of a file that is no notebook.
+/// The answer after a write to a file other than a notebook.
 pub(super) fn reply(path: &str, text: String, mut details: Value, saved: &SavedBytes) -> ToolReply {
     let text = match saved.effect {
         FileEffect::Nothing => words::file::holds_that(&visible_line(path)),

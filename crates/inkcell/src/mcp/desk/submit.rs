@@ -14,7 +14,7 @@ use inkcell_engine::{
 use super::{Desk, ToolError};
 use crate::words;
 
-/// A call that has begun, with what its caller must be told besides.
+/// A call that has begun, with further remarks for its caller.
 pub(crate) struct StartedCall {
     pub(crate) call: CallHandle,
     pub(crate) asides: Vec<String>,
@@ -49,7 +49,7 @@ impl Desk {
         self.settings.calls(self.exposure.profile()).kernel_mode
     }
 
-    /// Returns what code is lent that may run in this session.
+    /// The loan for code in this session.
     async fn admit(
         &self,
         key: &SessionKey,

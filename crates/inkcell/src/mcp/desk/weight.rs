@@ -1,4 +1,4 @@
-//! The size of an answer as it is sent, and what is left out of an answer that is too large.
+//! The size of an answer as it is sent, and the removal of parts from an answer that is too large.
 //!
 //! Owns the bound and the order of removal: first the form for programs, then pictures and links, then text.
 //! Clients refuse a message of more than a mebibyte, some of them silently, and their caller then waits for an

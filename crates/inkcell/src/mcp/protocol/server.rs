@@ -155,7 +155,7 @@ impl Server {
     }
 }
 
-/// Passes progress on until there is no more.
+/// Sends progress reports until the call has sent its last one.
 async fn tell(
     mut told: mpsc::Receiver<Progress>,
     context: &RequestContext<RoleServer>,
@@ -247,7 +247,7 @@ impl ServerHandler for Server {
         Ok(ListResourceTemplatesResult::with_all_items(resources::templates()))
     }
 
-    /// Only a call changes; what else there is can be subscribed to and is never told of.
+    /// Accepts a subscription to any resource. Only calls change, so only they send notifications.
     async fn subscribe(
         &self,
         request: SubscribeRequestParams,

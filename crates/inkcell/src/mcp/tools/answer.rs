@@ -1,4 +1,4 @@
-//! The answer to a call of code: one text, pictures, and where to find what did not fit.
+//! The answer to a call of code: one text, pictures, and links to output that did not fit.
 //!
 //! Owns which part of a report goes into which part of the answer. The words are in `view/reply.rs`, the form for
 //! programs is in `facts.rs` and `details.rs`.
@@ -25,13 +25,13 @@ use crate::words::step::Audience;
 /// How many links to whole outputs one answer has; the text names the others.
 const MAX_LINKS: usize = 8;
 
-/// Remarks about the call may take one part of the text, if it is divided into so many.
+/// Remarks about the call get at most one part in this many of the text.
 const LINES: usize = 8;
 
-/// Who gets the answer.
+/// The readers of an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Readers {
-    /// A model. It gets no structured content: clients would show that in place of the text, which is made for it.
+    /// A model. It gets no structured content, which clients would show in place of the text.
     Model,
     /// Programs too, as the source documents have it (B:X-09).
     Programs(Language),
@@ -52,7 +52,7 @@ pub(crate) async fn of(
     off_thread(move || make(&desk, followed, readers)).await?
 }
 
-/// Looks up what is stored in files, where nobody else waits for them.
+/// Does work on stored files on a thread that may block.
 pub(crate) async fn off_thread<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ToolError> {
@@ -148,7 +148,7 @@ fn for_programs(facts: &Facts, text_bytes: usize, places: &[usize]) -> Value {
     form
 }
 
-/// Why nothing was run, if that is so.
+/// The reason why no code ran; `None` if some did.
 fn not_begun(report: &PythonReport) -> Option<ToolError> {
     if report.cells.iter().any(|cell| cell.count.is_some()) {
         return None;
@@ -176,7 +176,7 @@ fn kernel_after(desk: &Desk, report: &PythonReport) -> Afterwards {
     }
 }
 
-/// What to do next, where the text does not say so itself.
+/// The next step for the model; `None` if the text names it already.
 fn next_step(desk: &Desk, report: &PythonReport, mark: Since) -> Option<String> {
     if !report.state.is_end() && desk.exposure.can_ask_again() {
         return Some(words::call::ask_for_news(&report.execution.0, &mark));
@@ -192,7 +192,7 @@ fn next_step(desk: &Desk, report: &PythonReport, mark: Since) -> Option<String> 
     no_kernel(report).and_then(|problem| problem.step).map(|step| Audience::Model.kernel_step(step))
 }
 
-/// What to do after a run that stopped at a cell.
+/// The next step after a run that stopped at a cell.
 fn after_run(report: &PythonReport, run: &NotebookReport, kernel: Afterwards) -> Option<String> {
     let is_stop = |cell: &&CellReport| matches!(cell.state, State::Error | State::KernelDied);
     let cell = report.cells.iter().rev().find(is_stop)?;
@@ -220,7 +220,7 @@ fn after_run(report: &PythonReport, run: &NotebookReport, kernel: Afterwards) ->
     }
 }
 
-/// Where all of a truncated output is.
+/// The link to the whole of a truncated output.
 fn whole_output(cell: &CellReport) -> Option<Content> {
     let ArtifactRef { id, bytes } = cell.output.artifact.as_ref()?;
     let name = cell.source.title.clone().unwrap_or_else(|| "full output".to_owned());

@@ -92,7 +92,7 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
     off_thread(move || answer(&desk, ran, limited.notice)).await
 }
 
-/// Where what does not fit goes.
+/// Stores output that does not fit into the answer.
 fn spill(artifacts: Artifacts, session: ArtifactSession, title: String) -> Spill {
     Spill::new(move |content| {
         let kind = match content {

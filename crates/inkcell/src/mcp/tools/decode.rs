@@ -82,7 +82,7 @@ impl de::Error for NoValue {
     }
 }
 
-/// Arguments by their own names and by aliases. A name nobody knows is refused with the nearest.
+/// Arguments by their own names and by aliases. The error for an unknown name suggests the nearest.
 pub(crate) fn decode<T: DeserializeOwned + JsonSchema>(
     given: Value,
     aliases: &[Alias],

@@ -22,11 +22,11 @@ const MAX_FULL_BYTES: u64 = MOST_BYTES as u64;
 /// The least that is left of the output and of the code of a cell.
 const LEAST_CELL_BYTES: usize = 128;
 
-/// What a tool calls the language of its cells.
+/// A tool's name for the language of its cells.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Language(pub(crate) &'static str);
 
-/// The details of a call: its facts, and what the documents want besides.
+/// The details of a call: its facts, and the other fields of the source documents.
 pub(crate) fn of(desk: &Desk, report: &PythonReport, facts: &Facts, language: Language) -> Value {
     let outputs = || report.cells.iter().map(|cell| &cell.output);
     let mut details = json!(facts);
@@ -115,7 +115,7 @@ pub(crate) fn add_truncation(desk: &Desk, output: &ModelOutput, details: &mut Ma
     }
 }
 
-/// Adds to the facts of a cell what else a record of it has.
+/// Adds the other fields of a cell's record to its facts.
 fn complete(record: &mut Map<String, Value>, cell: &CellReport, language: Language) {
     let status = match Status::of(cell.state) {
         Status::Pending => "pending",

@@ -1,4 +1,4 @@
-//! What became of a call, for programs: one shape for every tool that runs code.
+//! The result of a call for programs, in one shape for every tool that runs code.
 //!
 //! Owns the names of the fields. `details.rs` adds what the source documents want besides, and `answer.rs` decides
 //! where an answer has them.
@@ -106,7 +106,7 @@ pub(crate) struct TruncationFacts {
 }
 
 impl Facts {
-    /// The facts of a call whose answer is an error or not, without the first cells, which were told before.
+    /// The facts of a call, without the first `told` cells, which an earlier answer had.
     pub(crate) fn of(report: &PythonReport, told: usize, is_error: bool) -> Facts {
         let cells = report.cells.iter().enumerate();
         Facts {

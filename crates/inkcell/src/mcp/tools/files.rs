@@ -21,12 +21,12 @@ use crate::words::step::Audience;
 /// How much of a text one answer holds (B:V-22).
 pub(crate) const PAGE: PageLimits = PageLimits::STANDARD;
 
-/// Who reads what a tool shows.
+/// The reader of a tool's text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reader {
     /// A model, which gets the first page, or the last.
     Model { page: PageLimits, is_end: bool },
-    /// Code that called the tool: it takes all there is, and nothing besides.
+    /// Code that called the tool: it gets the whole text and no notices.
     Code,
 }
 
@@ -58,7 +58,7 @@ pub(crate) fn notebooks(desk: &Desk) -> Notebooks {
     }
 }
 
-/// The notebooks that a pattern matches; none if the path is no pattern, or a file with that very name.
+/// The notebooks that a pattern matches; `None` if the path is not a pattern, or if a file has that name.
 pub(crate) fn matching_notebooks(cwd: &Path, path: &str) -> Result<Option<Vec<String>>, ToolError> {
     if !is_glob(path) || cwd.join(path).exists() {
         return Ok(None);

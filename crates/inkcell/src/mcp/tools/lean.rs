@@ -60,7 +60,7 @@ fn trim(schema: &mut Value) {
     }
 }
 
-/// What was said beside a choice counts before what the only choice says.
+/// Fields beside the list of choices win over those of its only choice.
 fn merge(fields: &mut Map<String, Value>, only: Map<String, Value>) {
     for (key, value) in only {
         fields.entry(key).or_insert(value);

@@ -1,8 +1,8 @@
-//! What is new in the answer to a call that its caller has asked about before.
+//! The part of a call's output that its caller has not seen in an earlier answer.
 //!
-//! Owns the mark `since`: the first cell that was not over, and the place in its text that was told. A program may change
-//! what it has shown: lines keep their numbers then, so the mark counts them. A line that the program is still writing
-//! goes on only behind the text that was told; if it has changed, it is told again.
+//! Owns the mark `since`: the first cell that had not ended, and the place in its text where the earlier answer ended.
+//! A program may change lines that it has shown. They keep their numbers, so the mark counts lines. If the program is
+//! still writing a line, the next answer has the rest of it, or the whole line if its beginning has changed.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -16,7 +16,7 @@ use crate::words;
 /// The most bytes before the mark by which a line that was open is known again.
 const KNOWN_BYTES: usize = 64;
 
-/// How far a caller has been told.
+/// How much of a call its caller has seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Since {
     /// The position of the first cell that was not over.
@@ -89,7 +89,7 @@ impl Since {
         }
     }
 
-    /// Removes what its caller knows: notes, and text of the cell of the mark.
+    /// Removes the notes and the text that the caller has seen.
     pub(crate) fn apply(self, report: &mut PythonReport) {
         let mut told = self.notes;
         for cell in &mut report.cells {
@@ -99,7 +99,7 @@ impl Since {
         }
         let Some(cell) = report.cells.get_mut(self.cell).filter(|_| self.bytes > 0) else { return };
         if let Some(place) = &mut cell.notebook {
-            // Its new lines are told, also where they are as before.
+            // Its new lines are shown even if the notebook had the same before.
             place.change = None;
         }
         self.leave_out(&mut cell.output);
@@ -109,7 +109,7 @@ impl Since {
         }
     }
 
-    /// Leaves out the text that was told. The notices stay if the rest is not there as a whole, either.
+    /// Leaves out the text that the caller has seen. The notices stay if the rest is truncated, too.
     fn leave_out(&self, output: &mut ModelOutput) {
         let now = Extent::of(&output.counts);
         let parts = std::mem::take(&mut output.parts);
@@ -133,7 +133,7 @@ impl Since {
         }
     }
 
-    /// What follows the told part of a line that was open, if that part is still there.
+    /// The rest of a line that was open, if the part that the caller has seen is unchanged.
     fn in_open_line(&self, parts: &[Part], now: Extent) -> Option<News> {
         let mut new = usize::try_from(now.bytes.checked_sub(self.bytes)?).ok()?;
         let LineEnd { bytes, digest } = self.open?;
@@ -164,9 +164,9 @@ impl Since {
         None
     }
 
-    /// The lines after those that were told.
+    /// The lines after those that the caller has seen.
     fn in_lines(&self, mut parts: Vec<Part>, now: Extent) -> News {
-        // With fewer lines than were told, it is another text.
+        // If there are fewer lines now, the text was replaced.
         let told = Some(self.lines).filter(|told| *told <= now.lines).unwrap_or(0);
         let mut left = now.lines - told;
         let mut room = now.bytes.saturating_sub(self.bytes);
@@ -218,7 +218,7 @@ struct News {
     is_whole: bool,
 }
 
-/// A text as it is now, without what the program has removed or replaced.
+/// A text as it is now, without parts that the program has removed or replaced.
 #[derive(Clone, Copy)]
 struct Extent {
     /// Line ends.

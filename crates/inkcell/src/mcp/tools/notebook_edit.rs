@@ -164,7 +164,7 @@ enum RunArg {
     Stale,
 }
 
-/// What is to be done, decided before the file is opened.
+/// The change to make, decided before the file is opened.
 enum Change {
     Ops(Vec<EditOp>),
     Text {
@@ -387,7 +387,7 @@ fn ops_text(ops: Value) -> String {
     }
 }
 
-/// What is meant when nothing else could be.
+/// The operation that these fields imply, if only one is possible.
 fn usual_op(fields: &Map<String, Value>) -> Option<&'static str> {
     let has = |name: &str| fields.contains_key(name);
     if has("old") && has("new") {

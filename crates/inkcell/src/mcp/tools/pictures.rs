@@ -134,7 +134,7 @@ impl<'a> Pictures<'a> {
         true
     }
 
-    /// Adds the pictures in the outputs of these cells. What is not shown is stored, and named.
+    /// Adds the pictures in the outputs of these cells. Those that do not fit are stored and named.
     pub(super) fn add_stored(&mut self, opened: &OpenNotebook, cells: &[usize]) {
         if self.images == Images::Off {
             return;
@@ -198,7 +198,7 @@ impl<'a> Pictures<'a> {
         }
     }
 
-    /// Adds an artifact if it is a picture, and says what it is.
+    /// Adds an artifact if it is a picture, and returns a line that describes it.
     pub(super) fn add_artifact(&mut self, found: &Artifact) -> String {
         let ArtifactInfo { id, kind, bytes, path, .. } = found.info();
         let mut digest = format!("{kind}, {}", size(*bytes));

@@ -43,7 +43,7 @@ impl Portion {
         Ok(Portion { max_bytes, is_end: tail, ..Portion::default() })
     }
 
-    /// What the engine keeps for the answer.
+    /// The part of the output that the engine keeps for the answer.
     pub(crate) fn excerpt(self) -> Excerpt {
         let max_bytes = self.max_bytes.map(output_bytes);
         Excerpt { max_bytes, is_end: self.is_end }

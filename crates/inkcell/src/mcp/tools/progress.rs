@@ -32,7 +32,7 @@ pub(crate) struct Teller {
     cell: Option<usize>,
     cells: usize,
     cleaner: Cleaner,
-    /// The end of what was not told yet.
+    /// The end of the output that was not reported yet.
     new: String,
 }
 
@@ -53,7 +53,7 @@ impl Teller {
         }
     }
 
-    /// When something is to be told.
+    /// When the next report is due.
     pub(crate) fn due(&self) -> Instant {
         let last = self.told.unwrap_or(self.began);
         match (self.has_news(), self.told) {
@@ -67,7 +67,7 @@ impl Teller {
         !self.new.is_empty()
     }
 
-    /// Takes what happened in a call.
+    /// Takes an event of the call.
     pub(crate) fn take(&mut self, item: JournalItem<CallEvent>) {
         let JournalItem::Entry(_, (cell, event)) = item else { return };
         match event {
@@ -99,7 +99,7 @@ impl Teller {
         }
     }
 
-    /// Says what is new, or that nothing is.
+    /// Reports new output, or that there is none.
     pub(crate) fn tell(&mut self, now: Instant) {
         self.told = Some(now);
         let elapsed = now.duration_since(self.began);

@@ -42,7 +42,7 @@ pub(crate) static SPEC: ToolSpec = ToolSpec {
 const ALIASES: [Alias; 4] =
     [("kernelId", "session"), ("workdir", "cwd"), ("notebook_path", "path"), ("cell_id", "cell")];
 
-/// What whoever is offered this may write.
+/// The arguments that the schema shows to a client with this exposure.
 fn schema(exposure: &Exposure) -> Value {
     match exposure.profile() {
         Profile::Compat => lean::schema::<compat::Arguments>(exposure),

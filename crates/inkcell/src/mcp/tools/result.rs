@@ -109,8 +109,8 @@ async fn call(desk: &Desk, given: Value, context: CallContext) -> Result<ToolRep
     Ok(shown.fitted(desk, reply))
 }
 
-/// Whether a reference names a call. Calls have short names, so that only what looks like neither is left to
-/// be told apart by what there is.
+/// Whether a reference names a call: one that exists, or at least a short name that looks like a call's and not like
+/// an artifact's.
 fn is_execution(desk: &Desk, id: &str) -> bool {
     let execution = ExecutionId(id.to_owned());
     desk.engine.find_call(&execution).is_ok()
@@ -154,7 +154,7 @@ fn cut_again(desk: &Desk, mut report: PythonReport, shown: Portion) -> PythonRep
         let Some(stored) = output.artifact.as_ref().filter(|_| output.is_truncated) else {
             continue;
         };
-        // What was removed from the store meanwhile is shown as it was told.
+        // An output that was removed from the store meanwhile stays as it was cut before.
         let Ok(again) = desk.engine.excerpt_of(&stored.id, each) else { continue };
         output.parts = again.parts;
         output.is_truncated = again.is_truncated;
@@ -369,7 +369,7 @@ struct PartText {
     text: String,
     /// Whether an answer holds no more than this.
     is_full: bool,
-    /// Whether the text has nothing of what is wanted.
+    /// Whether no part of the text matches the request.
     is_empty: bool,
 }
 
@@ -487,7 +487,8 @@ fn in_context(hits: &[LineHit], context: &[LinesPiece]) -> String {
     text
 }
 
-/// An artifact that is no text: a picture is shown, anything else is named. A drawing is both.
+/// The answer for an artifact that is not text: a picture, or the name of anything else. An SVG counts as a picture
+/// unless its text is wanted.
 async fn not_text(desk: &Desk, id: &str, wants_text: bool) -> Result<Option<ToolReply>, ToolError> {
     let id = ArtifactId::from_reference(id).map_err(EngineError::from)?;
     let desk = desk.clone();

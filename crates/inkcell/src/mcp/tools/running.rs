@@ -31,7 +31,7 @@ pub(crate) const WAIT: Duration = Duration::from_secs(45);
 /// The longest time an answer is waited for.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(600);
 
-/// How long code that has stopped may take to be told of.
+/// Extra wait for the report of code that was stopped at its time limit.
 const STOPPED: Duration = Duration::from_secs(1);
 
 /// Code that is to be run.
@@ -47,21 +47,21 @@ pub(crate) struct Code {
     pub(crate) shown: Portion,
 }
 
-/// A call as far as it has come, with what its caller must be told besides.
+/// A call as far as it has come, with further remarks for its caller.
 pub(crate) struct CallProgress {
     pub(crate) report: PythonReport,
     pub(crate) asides: Vec<String>,
     pub(crate) wanted: Portion,
-    /// What the caller was told before.
+    /// The part that the caller knows from an earlier answer.
     pub(crate) since: Option<Since>,
 }
 
-/// What becomes of a call whose caller does not want to hear of it any more.
+/// What happens to a call when its caller cancels the request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum GivenUp {
-    /// It is interrupted.
+    /// The call is interrupted.
     TakenBack,
-    /// It goes on: somebody else has begun it.
+    /// The call goes on, because another request began it.
     GoesOn,
 }
 
@@ -223,7 +223,7 @@ async fn reached(until: Option<Instant>) {
     }
 }
 
-/// What is said to a caller who gave a call up before it had begun (B:X-21).
+/// The error for a caller who cancelled a call before it began (B:X-21).
 pub(crate) fn aborted() -> ToolError {
     let message = words::reply::ABORTED.to_owned();
     ToolError { kind: Kind::Cancelled, message, next: None }

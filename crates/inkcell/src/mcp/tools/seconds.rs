@@ -17,12 +17,12 @@ use crate::words;
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub(crate) struct Seconds(f64);
 
-/// What 0 means.
+/// The meaning of 0 seconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Zero {
-    /// That there is no limit.
+    /// No limit.
     NoLimit,
-    /// What any other value below the range means.
+    /// A value below the range, as any other.
     TooSmall,
 }
 

@@ -13,7 +13,7 @@ use super::{Desk, ToolError};
 use crate::settings::Profile;
 use crate::words;
 
-/// What a caller writes who wants a session that nobody has.
+/// The session name that asks for a new session.
 pub(crate) const NEW: &str = "new";
 
 /// No name of a session is longer.
@@ -24,7 +24,7 @@ pub(crate) const NAME_CHARS: usize = 100;
 pub(crate) struct Place {
     pub(crate) name: Option<SessionName>,
     pub(crate) cwd: PathBuf,
-    /// Whether the name was made here, so that its caller must be told.
+    /// Whether the name was generated, so that the answer must show it.
     pub(crate) is_generated: bool,
 }
 

@@ -67,7 +67,7 @@ pub(super) enum End {
 
 /// A command that is over.
 pub(super) struct CommandEnd {
-    /// What it wrote.
+    /// The output of the command.
     pub(super) sink: OutputSink,
     pub(super) end: End,
     pub(super) took: Duration,

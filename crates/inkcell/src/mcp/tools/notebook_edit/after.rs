@@ -15,7 +15,7 @@ use super::super::{CallContext, Content, Desk, ToolError, ToolReply, weight};
 use super::{EditResult, RunArg};
 use crate::words;
 
-/// The edit gets one part of the text at most, if the text is divided into so many.
+/// The report of the edit gets at most one part in this many of the text.
 const EDIT_SHARE: usize = 4;
 
 /// The cells to run now; none when the edit changed nothing that can be run.
@@ -63,7 +63,7 @@ fn first_difference(before: Option<&Notebook>, after: &Notebook) -> Option<usize
     (0..after.len()).find(|index| is_same(*index).is_none())
 }
 
-/// A name that is good for lists of cells, also after somebody else's edit where that is possible.
+/// A name for lists of cells: the id, which survives other edits, or else the position.
 fn named(cell: &CellView<'_>, notebook: &Notebook) -> String {
     let is_only =
         |id: &str| notebook.cells().filter(|cell| cell.id().as_deref() == Some(id)).count() == 1;
@@ -108,7 +108,7 @@ pub(super) async fn run(
             content.extend(told.content);
             let edit = reply.structured.unwrap_or_default();
             let mut facts = told.structured.unwrap_or_default();
-            // Clients show this in place of the text, so it says what became of the edit, too.
+            // Clients show this in place of the text, so it reports the edit, too.
             facts["edit"] = edit;
             ToolReply { content, structured: Some(facts.clone()), details: Some(facts), ..told }
         }

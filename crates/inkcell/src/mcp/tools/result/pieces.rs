@@ -26,7 +26,7 @@ pub(super) enum Source {
 pub(super) struct Piece {
     /// The id with which it is read alone.
     pub(super) id: String,
-    /// What it is, for a heading.
+    /// Name of the cell, for the heading.
     pub(super) title: String,
     pub(super) source: Source,
 }
