@@ -26,6 +26,23 @@ struct Row {
 }
 
 impl Row {
+    fn id(&self) -> String {
+        self.cell.id.clone().unwrap_or_else(|| "-".to_owned())
+    }
+
+    /// The execution count, in brackets as in Jupyter.
+    fn number(&self) -> String {
+        match (self.cell.execution_count, self.cell.kind.as_str()) {
+            (Some(count), _) => format!("[{count}]"),
+            (None, "code") => "[ ]".to_owned(),
+            (None, _) => String::new(),
+        }
+    }
+
+    fn tags(&self) -> String {
+        self.cell.tags.iter().map(|tag| format!("#{tag}")).collect::<Vec<_>>().join(" ")
+    }
+
     /// The last run and its freshness, in a few words.
     fn words(&self) -> String {
         match (&self.run, &self.mark) {
@@ -180,10 +197,24 @@ fn rows(opened: &OpenNotebook, cells: &[usize], runs: &LastRuns) -> Vec<Row> {
     outlined(opened, cells, runs).into_iter().map(row).collect()
 }
 
-/// The outline, one line for each cell.
+/// The outline for a model, one line for each cell: a model needs no aligned columns.
 pub(crate) fn lines(opened: &OpenNotebook, cells: &[usize], runs: &LastRuns) -> Vec<String> {
-    let line = |row: Vec<(Role, String)>| row.into_iter().map(|(_, text)| text).collect();
-    table(opened, cells, runs, None).into_iter().map(line).collect()
+    let line = |row: &Row| {
+        let cell = &row.cell;
+        let mut fields = vec![
+            cell.index.to_string(),
+            row.id(),
+            format!("{} {}", cell.kind, row.number()).trim_end().to_owned(),
+            row.words(),
+            count(cell.lines, "line"),
+            cell.first_line.clone(),
+            row.tags(),
+        ];
+        fields.extend(cell.outputs.iter().map(|digest| format!("→ {digest}")));
+        fields.retain(|field| !field.is_empty());
+        fields.join("  ")
+    };
+    rows(opened, cells, runs).iter().map(line).collect()
 }
 
 /// Columns that the first line of a cell gets at least, if the others can make room.
@@ -202,9 +233,8 @@ fn table(
 ) -> Vec<Vec<(Role, String)>> {
     let rows = rows(opened, cells, runs);
     let longest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
-    let id = |row: &Row| row.cell.id.clone().unwrap_or_else(|| "-".to_owned());
     let ran: Vec<String> = rows.iter().map(Row::words).collect();
-    let ids = longest(&mut rows.iter().map(|row| id(row).chars().count()));
+    let ids = longest(&mut rows.iter().map(|row| row.id().chars().count()));
     let kinds = longest(&mut rows.iter().map(|row| row.cell.kind.chars().count()));
     let digits = longest(&mut rows.iter().map(|row| row.cell.index.to_string().len()));
     // Without known runs the column has width 0.
@@ -217,15 +247,13 @@ fn table(
     let ids = if is_narrow { ids.min(SHORT_ID) } else { ids.min(room) };
     let row = |(row, ran): (&Row, &String)| {
         let cell = &row.cell;
-        let number = match (cell.execution_count, cell.kind.as_str()) {
-            (Some(count), _) => format!("[{count}]"),
-            (None, "code") => "[ ]".to_owned(),
-            (None, "markdown") if is_narrow => "md".to_owned(),
-            (None, kind) if is_narrow => kind.to_owned(),
-            (None, _) => String::new(),
+        let number = match (row.number(), cell.kind.as_str()) {
+            (number, "markdown") if number.is_empty() && is_narrow => "md".to_owned(),
+            (number, kind) if number.is_empty() && is_narrow => kind.to_owned(),
+            (number, _) => number,
         };
         let mut pieces = vec![(Role::Strong, format!("{:>digits$}", cell.index))];
-        pieces.push((Role::Dim, format!("  {:<ids$}", cut(&id(row), ids))));
+        pieces.push((Role::Dim, format!("  {:<ids$}", cut(&row.id(), ids))));
         let kind = if is_narrow { String::new() } else { format!("  {:<kinds$}", cell.kind) };
         pieces.push((Role::Plain, format!("{kind} {number:<5}")));
         if states > 0 {
@@ -238,7 +266,7 @@ fn table(
         let look = if is_title { Role::Title } else { Role::Plain };
         pieces.push((look, format!(" {}", cell.first_line)));
         if !cell.tags.is_empty() {
-            pieces.push((Role::Comment, format!("  #{}", cell.tags.join(" #"))));
+            pieces.push((Role::Comment, format!("  {}", row.tags())));
         }
         let digests = cell.outputs.iter().map(|digest| format!("  → {digest}"));
         pieces.push((Role::Dim, digests.collect()));

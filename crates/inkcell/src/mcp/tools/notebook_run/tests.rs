@@ -448,8 +448,8 @@ async fn the_outline_shows_runs() {
     let edit = json!({"path": "nb.ipynb", "cell": "good", "source": "x = 2"});
     desk.good("notebook_edit", edit).await;
     let lines: Vec<String> = outline().await.lines().map(str::to_owned).collect();
-    assert!(lines[0].contains("[ ]   ok ") && lines[0].contains(", changed since"), "{lines:?}");
-    assert!(lines[1].contains("[2]   failed ") && !lines[1].contains("changed"), "{lines:?}");
+    assert!(lines[0].contains("[ ]  ok ") && lines[0].contains(", changed since"), "{lines:?}");
+    assert!(lines[1].contains("[2]  failed ") && !lines[1].contains("changed"), "{lines:?}");
     assert!(lines[2].contains("[3]  ") && !lines[2].contains(" ms"), "{lines:?}");
     desk.end().await;
 }
