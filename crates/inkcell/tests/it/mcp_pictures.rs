@@ -88,6 +88,20 @@ fn drawing_of_code_is_a_picture() {
     assert_eq!(sizes(&read), [(40, 30)], "{read:?}");
 }
 
+/// Of many pictures an answer shows and links eight. Its text names all of them once.
+#[test]
+fn many_pictures_are_named_once_and_eight_are_linked() {
+    let env = env();
+    let mut client = Client::start(&env, &[]);
+    let code = "svg = '<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"9\"></svg>'\n\
+        for n in range(12): display({'image/svg+xml': svg % (n + 1)}, raw=True)";
+    let answer = client.ok("python", json!({"code": code}));
+    assert_eq!(sizes(&answer).len(), 8, "{answer:?}");
+    assert_eq!(answer.blocks("resource_link").len(), 8, "{answer:?}");
+    assert_eq!(answer.text().matches("artifact://").count(), 12, "{answer:?}");
+    assert!(answer.text().contains("4 more images are not shown"), "{answer:?}");
+}
+
 /// A drawing that costs too much is named with the reason, and its text can be read.
 #[test]
 fn drawing_that_costs_too_much_is_named() {

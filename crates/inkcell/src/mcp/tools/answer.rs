@@ -22,8 +22,8 @@ use crate::view::reply::{self, Afterwards, Reply, Room, Terms, cut};
 use crate::words;
 use crate::words::step::Audience;
 
-/// How many links to whole outputs one answer has; the text names the others.
-const MAX_LINKS: usize = 8;
+/// The most links to whole outputs that one answer has, and the most to pictures. The text names all of them.
+pub(super) const MAX_LINKS: usize = 8;
 
 /// Remarks about the call get at most one part in this many of the text.
 const LINES: usize = 8;

@@ -12,6 +12,7 @@ use inkcell_engine::output::{
 use inkcell_engine::{Engine, OpenNotebook};
 use serde_json::Value;
 
+use super::answer::MAX_LINKS;
 use super::session::profile;
 use super::{Content, Desk, weight};
 use crate::settings::Images;
@@ -86,7 +87,9 @@ impl<'a> Pictures<'a> {
             }
             Images::Inline => self.show(item, image),
         }
-        if let Some(ArtifactRef { id, bytes }) = stored {
+        let is_link = |part: &&Content| matches!(part, Content::Link { .. });
+        let has_room = self.content.iter().filter(is_link).count() < MAX_LINKS;
+        if let Some(ArtifactRef { id, bytes }) = stored.filter(|_| has_room) {
             self.content.push(link(id, item.digest.clone(), &image.mime, *bytes));
         }
     }
