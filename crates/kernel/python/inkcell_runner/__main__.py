@@ -118,6 +118,7 @@ def _watch(lifeline, host):
 
 def _keep_flushing(session):
     """Makes held-back output visible soon, although it is buffered for speed. Repeats interrupts that were missed."""
+    session.flusher = _thread.get_native_id()
     while True:
         session.streams.wait()
         session.interrupt.remind()

@@ -19,25 +19,32 @@ from _thread import _count, allocate_lock
 from .channel import to_json
 from .forkhooks import quiet_fork
 from .reaping import reap
+from .threads import MemoryMap, Threads, count_threads, gpu_in_use, open_files, thread_name
 
 # What decides which numbers are drawn, with the word in it or not. A part of another word, as in linseed, is none.
 _SEEDS = re.compile(r"(?<![A-Za-z])[Ss]eed|\bset_?state\b")
 
-# Its pool of threads does not start anew in a copy, which would wait for it for ever.
-_UNSOUND_POOLS = ("libgomp",)
-
 # How often, a hundredth of a second apart, it is looked whether the runner's own output is out.
 _LOOKS = 500
 
-# How often, as far apart, it is looked whether threads that begin or end have done so.
-_SETTLES = 50
+# After how many seconds each it is looked whether threads that begin or end have done so. Whoever asks is told within
+# a fiftieth of a second.
+_SETTLES = (0.001, 0.003)
+
+_MEMORY = MemoryMap()
+
+
+# Modules that register what every process does to itself when it ends, and nothing outside of it. Numba is none: its
+# pool may end a process that was forked.
+_HARMLESS_ENDS = ("torch.library",)
 
 
 def _finalizers():
-    """What is to be cleaned up when the process ends, such as temporary folders."""
+    """Whether something is to be cleaned up when the process ends, such as a temporary folder."""
     weakref = sys.modules.get("weakref")
     registry = getattr(getattr(weakref, "finalize", None), "_registry", {})
-    return [entry for entry, info in list(registry.items()) if info.atexit]
+    ends = [info.func for info in list(registry.values()) if info.atexit]
+    return any(getattr(end, "__module__", None) not in _HARMLESS_ENDS for end in ends)
 
 
 def _children():
@@ -53,42 +60,41 @@ def _children():
     return False
 
 
-def _threads(session, pools):
-    """Which threads a copy would not have, or None."""
-    from .threads import _running
-
+def _threads(session):
+    """Which threads a copy would lack, or None."""
     others = _count() - session.own_threads
     if others > 0:
         return "the cells left %d thread%s running" % (others, "" if others == 1 else "s")
+    found = Threads(_MEMORY, (thread_name(session.flusher),))
     # Beside the main thread and the two of the runner's own.
-    native = (_running() or 0) - 3 - others
-    if native > 0 and any(part in path for path in pools for part in _UNSOUND_POOLS):
+    native = found.plain - 3
+    if found.is_stuck and native > 0:
         return "the cells left threads of libgomp running, which cannot be copied"
-    if native > len(pools) * max(0, (os.cpu_count() or 1) - 1):
-        return "the cells left %d threads running that are not Python's" % native
+    strangers = len(found.named) + max(0, native - found.room)
+    if strangers > 0:
+        what = "thread running that is" if strangers == 1 else "threads running that are"
+        return "the cells left %d %s not Python's%s" % (strangers, what, found.names())
     return None
 
 
 def why_not(session, own):
     """Why a copy would not be sound now, or None. The descriptor is one that is open for the sake of the question."""
-    from .threads import _maps, _pools_mapped, _running, gpu_in_use, open_files
-
     if session.hosted is not None:
         return "the kernel follows IPython's own rules, whose history is open in a file"
-    if _running() is None:
+    if count_threads() is None:
         return "this system does not tell what a process has open"
-    reason = _threads(session, _pools_mapped(_maps()))
-    for _ in range(_SETTLES):
+    reason = _threads(session)
+    for pause in _SETTLES:
         if reason is None:
             break
         # One that has just begun is not counted yet, and one that has just ended is not gone yet.
-        time.sleep(0.01)
-        reason = _threads(session, _pools_mapped(_maps()))
+        time.sleep(pause)
+        reason = _threads(session)
     # What a thread had open until it ended counts no more.
-    maps, now = _maps(), open_files()
+    now = open_files()
     if now is None:
         return "this system does not tell what a process has open"
-    gpu = gpu_in_use(now, maps)
+    gpu = gpu_in_use(now)
     if gpu is not None:
         return "the cells use a GPU (%s)" % gpu
     if reason is not None:
@@ -99,23 +105,11 @@ def why_not(session, own):
     for number, target in sorted(now.items()):
         if number not in ours and (not target.startswith("/dev/") or target.startswith("/dev/shm/")):
             return "the cells left %s open" % _named(target)
-    if _shares_memory(maps):
+    if _MEMORY.is_shared:
         return "the cells share memory with other processes, which copies would write to together"
     if _finalizers():
         return "the cells made something that is removed when the process ends, such as a temporary folder"
     return None
-
-
-def _shares_memory(maps):
-    """Whether something writable is mapped that a fork does not copy. Locks between processes are let pass: they are made for
-    forks, and tqdm has one."""
-    for line in maps.splitlines():
-        fields = line.split(None, 5)
-        if len(fields) > 1 and fields[1].startswith("rw") and fields[1].endswith("s"):
-            name = fields[5] if len(fields) > 5 else ""
-            if not name.startswith("/dev/shm/sem."):
-                return True
-    return False
 
 
 def _named(target):

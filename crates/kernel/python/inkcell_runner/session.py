@@ -108,6 +108,8 @@ class Session:
         self.is_parked = False
         # Threads that are the runner's, in the words of `_thread._count`.
         self.own_threads = 2
+        # The number that the system has for the one that writes output out.
+        self.flusher = 0
         self.has_copies = False
         self.wires = ()
         self.interrupt = Interrupt(channel)

@@ -29,38 +29,41 @@ def until(what, is_so):
 
 class Host:
     def __init__(self, python=None, prelude="off", cwd=None, env=None, root=ROOT, **hello):
-        ours, theirs = socket.socketpair()
-        lifeline_read, self.lifeline = os.pipe()
-        out_read, out_write = os.pipe()
-        err_read, err_write = os.pipe()
-        own = os.pidfd_open(os.getpid())
-        wires = (theirs.fileno(), lifeline_read, own)
+        wires = self._make_wires()
         later = ("PYTHONPATH", "PYTHONHOME", "PYTHONPLATLIBDIR")
         env = dict(os.environ) if env is None else env
         started = {name: value for name, value in env.items() if name not in later}
         self.process = subprocess.Popen(
-            [python or sys.executable, "-s", "-c", BOOT, root, *map(str, wires), hello.get("shell", "lite")],
-            pass_fds=wires,
+            [python or sys.executable, "-s", "-c", BOOT, root, *map(str, wires[:3]), hello.get("shell", "lite")],
+            pass_fds=wires[:3],
             stdin=subprocess.DEVNULL,
-            stdout=out_write,
-            stderr=err_write,
+            stdout=wires[3],
+            stderr=wires[4],
             start_new_session=True,
             env=started,
             # As the real host: Python 3.13 imports a module for `-c` before any line of ours runs.
             cwd="/",
         )
-        for fd in (lifeline_read, own, out_write, err_write):
-            os.close(fd)
-        theirs.close()
-        self.socket = ours
+        self._begin(wires, dict({"shell": "lite", "env": env, "prelude": prelude, "cwd": cwd or os.getcwd()}, **hello))
+
+    def _make_wires(self):
+        """The five descriptors of a runner; the other ends are kept."""
+        self.socket, theirs = socket.socketpair()
+        lifeline_read, self.lifeline = os.pipe()
+        out_read, out_write = os.pipe()
+        err_read, err_write = os.pipe()
         self.pipes = {out_read: "stdout", err_read: "stderr"}
         for fd in self.pipes:
             os.set_blocking(fd, False)
+        return theirs.detach(), lifeline_read, os.pidfd_open(os.getpid()), out_write, err_write
+
+    def _begin(self, wires, hello):
+        for fd in wires:
+            os.close(fd)
         self.buffer = b""
         self.sequence = 0
         self.next_id = 0
-        hello = dict({"shell": "lite", "env": env, "prelude": prelude}, **hello)
-        self._send(t="hello", nonce="abc", cwd=cwd or os.getcwd(), **hello)
+        self._send(t="hello", nonce="abc", **hello)
         self.ready = self._frame()
         assert self.ready["t"] == "ready", self.ready
 
@@ -206,3 +209,56 @@ class Host:
         os.close(self.lifeline)
         for fd in self.pipes:
             os.close(fd)
+
+    def copies(self):
+        """Has the runner make copies of itself, or say why it cannot."""
+        return Copies(self)
+
+
+class Copies:
+    """A runner that makes copies of itself, and runs no cell any more."""
+
+    def __init__(self, original):
+        name = "inkcell-test-%d-%d" % (os.getpid(), original.process.pid)
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind("\0" + name)
+            listener.listen()
+            listener.settimeout(LIMIT)
+            original._send(t="copies", name=name)
+            self.socket, _ = listener.accept()
+        self.socket.settimeout(LIMIT)
+        self.said = self.socket.makefile("r")
+        self.refused = self._hear().get("reason")
+
+    def _hear(self):
+        return json.loads(self.said.readline())
+
+    def copy(self):
+        return Copy(self)
+
+    def close(self):
+        self.said.close()
+        self.socket.close()
+
+
+class Copy(Host):
+    """A runner that is a copy of another."""
+
+    def __init__(self, copies):
+        self.copies = copies
+        wires = self._make_wires()
+        socket.send_fds(copies.socket, [b"f"], wires)
+        self.pid = copies._hear()["pid"]
+        self._begin(wires, {"env": {"INKCELL_KERNEL": "copy"}})
+
+    def close(self):
+        """Ends it, and waits until its original has said so."""
+        self._send(t="exit")
+        try:
+            self.copies.socket.settimeout(5)
+            assert self.copies._hear()["pid"] == self.pid
+        finally:
+            self.socket.close()
+            os.close(self.lifeline)
+            for fd in self.pipes:
+                os.close(fd)

@@ -1,14 +1,11 @@
 """Which threads keep a process from being copied, and which do not."""
 
-import ctypes
 import os
 import subprocess
 import sys
 import textwrap
 
 import pytest
-
-from inkcell_runner import threads
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
@@ -100,23 +97,6 @@ def answer(tmp_path, modules, after="", cpus=2):
 def test_threads_are_laid_at_the_door_of_a_module(tmp_path, modules, wanted):
     """Issue 21, 22: an open device keeps a process from being copied, and the library of a GPU does not."""
     assert answer(tmp_path, modules) == wanted
-
-
-@pytest.mark.parametrize("code, wanted", [(0, "NVIDIA's driver"), (3, None)])
-def test_a_driver_that_has_begun_is_a_gpu_in_use(monkeypatch, code, wanted):
-    """Issue 21, 22: without an open device. An unused driver answers with the number of an error."""
-
-    class Driver:
-        def __init__(self, path, mode):
-            assert path == "/usr/lib/libcuda.so.1" and mode & os.RTLD_NOLOAD
-
-        def cuCtxGetCurrent(self, context):
-            return code
-
-    monkeypatch.setattr(ctypes, "CDLL", Driver)
-    maps = "7f0000000000-7f0000001000 r-xp 00000000 08:01 5 %s\n"
-    assert threads.gpu_in_use({}, maps % "/usr/lib/libcuda.so.1") == wanted
-    assert threads.gpu_in_use({}, maps % "/usr/lib/libm.so.6") is None
 
 
 def test_threads_that_come_later_are_seen(tmp_path):

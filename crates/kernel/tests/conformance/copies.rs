@@ -98,6 +98,15 @@ async fn what_cannot_be_copied_is_told(start: Start) {
             "the cells left 1 thread running",
             "stop.set()",
         ),
+        // Issue 25, 1: a thread is judged by its name.
+        (
+            "import ctypes\nlibc = ctypes.CDLL(None)\nthread = ctypes.c_ulong()\n\
+             pause = ctypes.cast(libc.pause, ctypes.c_void_p)\n\
+             started = libc.pthread_create(ctypes.byref(thread), None, pause, None)\n\
+             named = libc.pthread_setname_np(thread, b'stranger')",
+            "the cells left 1 thread running that is not Python's (stranger)",
+            "libc.pthread_cancel(thread)",
+        ),
         ("f = open('left.txt', 'w')", "left.txt open", "f.close()"),
         ("import socket\ns = socket.socket()", "the cells left a connection open", "s.close()"),
         (
