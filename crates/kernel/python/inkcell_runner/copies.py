@@ -16,6 +16,7 @@ import sys
 import time
 from _thread import _count, allocate_lock
 
+from . import loops
 from .channel import to_json
 from .forkhooks import quiet_fork
 from .reaping import reap
@@ -101,7 +102,11 @@ def why_not(session, own):
         return reason
     if _children():
         return "the cells left a process running"
-    ours = {0, 1, 2, own, *session.wires, *session.descriptors.numbers()}
+    loop = session.executor.loop.existing()
+    reason = loops.why_not(loop)
+    if reason is not None:
+        return reason
+    ours = {0, 1, 2, own, *session.wires, *session.descriptors.numbers(), *loops.descriptors(loop)}
     for number, target in sorted(now.items()):
         if number not in ours and (not target.startswith("/dev/") or target.startswith("/dev/shm/")):
             return "the cells left %s open" % _named(target)
@@ -118,7 +123,7 @@ def _named(target):
     if target.startswith("/dev/shm/"):
         return "shared memory"
     if target.startswith("pipe:") or target.startswith("anon_inode:"):
-        return "a pipe or an event loop"
+        return "a pipe or another event loop"
     return target
 
 
@@ -245,6 +250,7 @@ class _Server:
         os.dup2(err, 2)
         os.close(out)
         os.close(err)
+        loops.renew(session.executor.loop.existing())
         self._draw_anew(kept)
         channel = session.channel
         channel.lock = allocate_lock()

@@ -85,6 +85,9 @@ class Loop:
     def __init__(self):
         self._loop = None
 
+    def existing(self):
+        return self._loop
+
     def current(self):
         import asyncio
 

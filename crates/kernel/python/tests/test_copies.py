@@ -145,6 +145,36 @@ def test_openmp_that_keeps_its_threads_is_told(openmp):
         host.close()
 
 
+def test_loop_is_the_same_and_works_in_copies(host):
+    """With a selector and sockets of its own: what a copy waits for, the original does not hear of."""
+    value(host, "import asyncio\nloop = asyncio.get_event_loop()\nawait asyncio.sleep(0.001, 1)")
+    code = (
+        "asyncio.get_event_loop() is loop, await asyncio.sleep(0.001, 2), "
+        "await asyncio.to_thread(lambda: asyncio.run_coroutine_threadsafe(asyncio.sleep(0, 3), loop).result())"
+    )
+    compute_in_copies(host, code, "(True, 2, 3)")
+    assert value(host, code) == "(True, 2, 3)"
+
+
+@pytest.mark.parametrize(
+    "code, reason, undo",
+    [
+        ("task = asyncio.ensure_future(asyncio.sleep(600))", "1 task unfinished", "task.cancel()"),
+        (
+            "loop.add_signal_handler(signal.SIGUSR1, print)",
+            "have the event loop wait for a file or a signal",
+            "loop.remove_signal_handler(signal.SIGUSR1)",
+        ),
+        ("other = asyncio.new_event_loop()", "another event loop open", "other.close()"),
+    ],
+)
+def test_what_a_loop_waits_for_is_told(host, code, reason, undo):
+    host.run("import asyncio, signal\nloop = asyncio.get_event_loop()\n" + code)
+    assert reason in value(host, WHY_NOT)
+    host.run(undo + "\nawait asyncio.sleep(0)")
+    compute_in_copies(host, "await asyncio.sleep(0, 1)", "1")
+
+
 LIBRARIES = {
     "pyarrow": (
         "import io, pandas as pd\nfile = io.BytesIO()\nframe = pd.DataFrame({'a': range(100_000)})\n"
@@ -153,6 +183,14 @@ LIBRARIES = {
         "written = io.BytesIO()\nframe.to_parquet(written)\nread = pd.read_parquet(written)\n"
         "len(read), int(read['b'].str.len().sum()), frame['a'].to_numpy().astype(float) @ frame['a'].to_numpy() > 0",
         "(100000, 488890, np.True_)",
+    ),
+    "sklearn": (
+        "import numpy as np\nfrom sklearn.ensemble import HistGradientBoostingClassifier\n"
+        "x = np.arange(4000.0).reshape(1000, 4)\ny = np.arange(1000) % 2 == 0\n"
+        "model = HistGradientBoostingClassifier(max_iter=3).fit(x, y)\nlen(model.predict(x))",
+        "1000",
+        "len(HistGradientBoostingClassifier(max_iter=3).fit(x, y).predict(x))",
+        "1000",
     ),
     "numexpr": (
         "import numexpr, numpy as np\na = np.ones(1_000_000)\nnumexpr.evaluate('a + a').sum()",

@@ -39,6 +39,7 @@ pub(crate) const FILES: &[(&str, &str)] = carried![
     "inkcell_runner/ipython_shell.py",
     "inkcell_runner/ipython_text.py",
     "inkcell_runner/layout.py",
+    "inkcell_runner/loops.py",
     "inkcell_runner/magics/__init__.py",
     "inkcell_runner/magics/autoreload.py",
     "inkcell_runner/magics/capturing.py",
