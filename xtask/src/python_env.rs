@@ -1,7 +1,8 @@
 //! Python environments: made once, reused while they fit, remade when broken.
 //!
-//! Owns how an environment is made, and `target/test-env`, which most tests use. uv makes them in seconds; pip
-//! takes minutes. Must not touch any other environment of the user, and must not know which tests want one.
+//! Owns how an environment is made, `target/test-env`, which most tests use, and `target/test-env-libraries`. uv makes
+//! them in seconds; pip takes minutes. Must not touch any other environment of the user, and must not know which tests
+//! want one.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -36,6 +37,13 @@ const TEST_ENV: Environment<'_> = Environment {
               ipykernel.kernelapp, IPython, mcp.client.stdio, pytest, xdist",
 };
 
+/// Libraries with threads of their own, large ones: tests compute with them in copies of a kernel.
+const LIBRARIES: Environment<'_> = Environment {
+    dir: "target/test-env-libraries",
+    requirements: "xtask/requirements-libraries.txt",
+    modules: "numexpr, pandas, pyarrow, sklearn",
+};
+
 /// Prepares the environment that most tests use. Returns its interpreter.
 pub(crate) fn prepare(workspace: &Workspace) -> Result<PathBuf> {
     let base = base_python()?;
@@ -46,6 +54,11 @@ pub(crate) fn prepare(workspace: &Workspace) -> Result<PathBuf> {
         child::stream(Command::new(&python).args(install))?;
     }
     Ok(python)
+}
+
+/// Prepares the environment with libraries that have threads. Returns its interpreter.
+pub(crate) fn prepare_libraries(workspace: &Workspace) -> Result<PathBuf> {
+    LIBRARIES.ensure(workspace, &base_python()?).map(|(python, _)| python)
 }
 
 /// Finds the user's Python, which is `python3` on `PATH`.
@@ -161,9 +174,13 @@ mod tests {
 
     #[test]
     fn every_requirement_is_pinned() {
-        let text = include_str!("../requirements-test.txt");
-        let loose: Vec<_> = text
-            .lines()
+        let texts = [
+            include_str!("../requirements-test.txt"),
+            include_str!("../requirements-libraries.txt"),
+        ];
+        let loose: Vec<_> = texts
+            .into_iter()
+            .flat_map(str::lines)
             .filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
             .filter(|line| line.split("==").count() != 2)
             .collect();

@@ -82,6 +82,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
 struct Surroundings {
     python: PathBuf,
     uv: PathBuf,
+    libraries: Option<PathBuf>,
     servers: servers::ServerSetup,
     tracing: Tracing,
     can_mount: bool,
@@ -92,6 +93,10 @@ impl Surroundings {
     fn prepare(workspace: &Workspace, depth: Depth) -> Result<Surroundings> {
         let python = python_env::prepare(workspace)?;
         let uv = python_env::uv(workspace)?;
+        let libraries = match depth {
+            Depth::Quick | Depth::Full => None,
+            Depth::All => Some(python_env::prepare_libraries(workspace)?),
+        };
         let servers = match depth {
             Depth::Quick => servers::none(),
             Depth::Full | Depth::All => servers::prepare(workspace)?,
@@ -99,7 +104,7 @@ impl Surroundings {
         let skipped = workspace.path(SKIPPED);
         let can_mount = system::can_mount();
         let tracing = system::prepare();
-        Ok(Surroundings { python, uv, servers, tracing, can_mount, skipped })
+        Ok(Surroundings { python, uv, libraries, servers, tracing, can_mount, skipped })
     }
 
     /// Repeats the warnings that must not be overlooked.
@@ -121,6 +126,10 @@ impl Surroundings {
         if !self.can_mount {
             command.env("INKCELL_TEST_NO_MOUNTS", "1");
         }
+        match &self.libraries {
+            Some(python) => command.env("INKCELL_TEST_LIBRARIES_PYTHON", python),
+            None => command.env("INKCELL_TEST_NO_LIBRARIES", "1"),
+        };
         command.envs(self.servers.told.iter().map(|(variable, value)| (*variable, value)));
     }
 }

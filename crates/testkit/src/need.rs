@@ -1,8 +1,9 @@
 //! Checks that the machine has what a test needs, and reports what is missing.
 //!
 //! Owns the switches `INKCELL_TEST_QUICK`, `INKCELL_TEST_ALL`, `INKCELL_TEST_REQUIRE`, `INKCELL_TEST_NO_STRACE`,
-//! `INKCELL_TEST_NO_MOUNTS`, `INKCELL_TEST_NO_PACKAGES` and `INKCELL_TEST_NO_UV`, and, one for each kind of Python with servers,
-//! `INKCELL_TEST_NO_JUPYTER`, `INKCELL_TEST_NO_ENTERPRISE` and `INKCELL_TEST_NO_COLLABORATION`.
+//! `INKCELL_TEST_NO_MOUNTS`, `INKCELL_TEST_NO_PACKAGES`, `INKCELL_TEST_NO_LIBRARIES` and `INKCELL_TEST_NO_UV`, and, one
+//! for each kind of Python with servers, `INKCELL_TEST_NO_JUPYTER`, `INKCELL_TEST_NO_ENTERPRISE` and
+//! `INKCELL_TEST_NO_COLLABORATION`.
 //! `INKCELL_TEST_SKIPPED` names the file that lists skipped tests, because a test runner hides the output of a test
 //! that passes.
 

@@ -85,6 +85,8 @@ pub(crate) const MATRIX: &[(&str, &str)] = &[
     ("it", "differential::styled_figures"),
     // inkcell treats every gateway in the same way.
     ("it", "backends::answers_do_not_tell_that_another_gateway_is_between"),
+    // It needs large libraries. The full run copies kernels with threads of these names.
+    ("it", "batches::rows_share_what_libraries_with_threads_loaded"),
     // The full run tests the oldest and the newest revision of the protocol; this one lies between.
     ("it", "mcp_official::an_agent_of_2025_11_25_has_its_session"),
 ];

@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Stdio};
 
 use inkcell_testkit::env::{TestEnv, finish, names_in};
-use inkcell_testkit::need::{jupyter_server, python_package};
+use inkcell_testkit::need::{jupyter_server, named_python, python_package};
 use inkcell_testkit::notebooks::pretty;
 use inkcell_testkit::pty::{Pty, USUAL};
 use inkcell_testkit::wait::until;
@@ -375,6 +375,31 @@ fn rows_share_their_beginning() {
     assert!(done.stderr.contains("do not share their first cells; each row runs them"), "{done:?}");
     assert!(done.stderr.contains("held open"), "{done:?}");
     assert!(outputs(&env, "out/3.ipynb", 3).contains('3'));
+}
+
+/// Issue 25, 1: libraries that start threads keep no rows apart, and compute in each of them.
+#[test]
+fn rows_share_what_libraries_with_threads_loaded() {
+    const NAME: &str = "rows_share_what_libraries_with_threads_loaded";
+    let modules = "pandas, pyarrow, sklearn, numexpr";
+    let Some(python) = named_python(NAME, "INKCELL_TEST_LIBRARIES_PYTHON", modules) else { return };
+    let env = env();
+    let before = "import io, pandas as pd\nfrom sklearn.ensemble import HistGradientBoostingClassifier as Model\n\
+                  def parquet(frame):\n    file = io.BytesIO()\n    frame.to_parquet(file)\n    \
+                  return pd.read_parquet(file)\n\
+                  def predict(frame):\n    return len(Model(max_iter=3).fit(frame, frame['a'] > 9).predict(frame))\n\
+                  frame = parquet(pd.DataFrame({'a': range(2000)}))\npredict(frame)\nopen('ran', 'a').write('x')";
+    let after = "int(predict(parquet(frame)) + frame.eval('a + @year')[0])";
+    env.put("m.ipynb", with_parameters(before, "year = 0", &[after]));
+    let args = ["m.ipynb", "--matrix", "year=1,2", "-o", "out/{year}.ipynb", "--share-prefix"];
+    let python = python.to_string_lossy();
+    let done = ran(&env, &[&args[..], &["--python", &*python]].concat()).exits(0);
+    assert!(!done.stderr.contains("note:"), "{done:?}");
+    assert_eq!(env.get("ran"), b"x");
+    for year in 1..=2 {
+        let shown = outputs(&env, &format!("out/{year}.ipynb"), 3);
+        assert!(shown.contains(&(2000 + year).to_string()), "{shown}");
+    }
 }
 
 /// Bad input is refused before anything runs, with one sentence each.
