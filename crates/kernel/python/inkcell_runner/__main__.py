@@ -123,14 +123,13 @@ def _keep_flushing(session):
         session.streams.wait()
         session.interrupt.remind()
         alone = session.running is None and _thread._count() <= session.own_threads
-        session.streams.flush()
-        session.channel.release()
-        session.streams.adapt()
+        with session.writing:
+            session.streams.flush()
+            session.channel.release()
+            session.streams.adapt()
         if alone:
             # Nobody is left who could write; the next cell lets this thread go on.
-            session.is_parked = True
             session.idle.acquire()
-            session.is_parked = False
             session.idle.release()
 
 
@@ -162,12 +161,13 @@ def main(control, lifeline, host, session=None, copied=None):
     if copied is None:
         os.register_at_fork(after_in_child=lambda: _leave_wires(session))
     session.lifeline = lifeline
-    session.is_parked = False
     # The watcher and the one that writes output out are always there. In a copy, Python goes on counting the threads that
     # the original had, and of which a fork has left none.
     session.own_threads = 2 if copied is None else 2 + _thread._count()
     session.has_copies = False
     session.idle = _thread.allocate_lock()
+    # Held while output is written out: a copy that is made meanwhile would have locks that nobody lets go.
+    session.writing = _thread.allocate_lock()
     _set_current(session)
     start_thread(_watch, lifeline, host)
     hello = session.channel.receive()

@@ -25,9 +25,6 @@ from .threads import MemoryMap, Threads, count_threads, gpu_in_use, open_files, 
 # What decides which numbers are drawn, with the word in it or not. A part of another word, as in linseed, is none.
 _SEEDS = re.compile(r"(?<![A-Za-z])[Ss]eed|\bset_?state\b")
 
-# How often, a hundredth of a second apart, it is looked whether the runner's own output is out.
-_LOOKS = 500
-
 # After how many seconds each it is looked whether threads that begin or end have done so. Whoever asks is told within
 # a fiftieth of a second.
 _SETTLES = (0.001, 0.003)
@@ -136,7 +133,8 @@ def serve(session, command):
     try:
         reason = why_not(session, channel.fileno())
         if reason is None:
-            reason = _quiet(session)
+            session.flush()
+            session.channel.release()
         channel.connect(b"\0" + command["name"].encode())
 
         def say(kind, fields):
@@ -154,17 +152,6 @@ def serve(session, command):
         pass
     finally:
         channel.close()
-
-
-def _quiet(session):
-    """Waits until the thread that writes output out has nothing to do: a copy must not be made in the midst of it."""
-    session.flush()
-    session.channel.release()
-    for _ in range(_LOOKS):
-        if session.is_parked:
-            return None
-        time.sleep(0.01)
-    return "output of the cells is still being written"
 
 
 class _Server:
@@ -214,7 +201,8 @@ class _Server:
             return
         kept = self._random_state()
         try:
-            pid = quiet_fork()
+            with self._session.writing:
+                pid = quiet_fork()
         except OSError as error:
             # No memory or no process is left, at this moment. Whoever asked runs everything itself.
             self._say(b"refused", b'"reason":' + to_json("no process can be made: %s" % error).encode())

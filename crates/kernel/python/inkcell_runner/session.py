@@ -104,8 +104,6 @@ class Session:
         # The host has been told that cells may come.
         self.is_ready = False
         self.capturing = []
-        # The thread that writes output out has nothing to do.
-        self.is_parked = False
         # Threads that are the runner's, in the words of `_thread._count`.
         self.own_threads = 2
         # The number that the system has for the one that writes output out.

@@ -91,6 +91,12 @@ def test_refusal_costs_little(host):
         value(host, WHY_NOT)
         assert value(host, "len(reads)") == more
 
+def test_copying_waits_for_nothing(host):
+    """The thread that writes output out is kept from it for the moment of the fork alone, whatever it has to do."""
+    host.run("import inkcell_runner.copies as copies\ncopies.time = None\nfor i in range(1000): print(i)")
+    compute_in_copies(host, "print('said') or 1", "1")
+
+
 OPENMP = """
 #include <omp.h>
 int add(int n) {

@@ -29,6 +29,7 @@ class _Session:
         self.streams._tick = self
         self.streams.flush = lambda: self.said.append("flush")
         self.interrupt = self
+        self.writing = self
 
     def acquire(self, blocking, timeout):
         if "release" in self.said:
@@ -38,6 +39,12 @@ class _Session:
     def remind(self):
         self.said.append("remind")
 
+    def __enter__(self):
+        self.said.append("hold")
+
+    def __exit__(self, *_):
+        self.said.append("let go")
+
 
 def test_what_is_held_back_goes_out_within_a_tenth_of_a_second():
     session = _Session()
@@ -46,4 +53,4 @@ def test_what_is_held_back_goes_out_within_a_tenth_of_a_second():
     timeout, *then = session.said
     # Half of what is promised, so that the other half is left for the way to the host.
     assert 0 < timeout <= 0.05
-    assert then == ["remind", "flush", "release"]
+    assert then == ["remind", "hold", "flush", "release", "let go"]
