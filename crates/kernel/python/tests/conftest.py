@@ -1,7 +1,9 @@
-"""Where the tests find the runner, and the host they drive it with."""
+"""Where the tests find the runner, the host they drive it with, and a library that has threads."""
 
 import collections
 import os
+import shutil
+import subprocess
 import sys
 
 import pytest
@@ -17,6 +19,28 @@ def host():
     one = Host()
     yield one
     one.close()
+
+
+OPENMP = """
+#include <omp.h>
+int add(int n) {
+    int sum = 0;
+    #pragma omp parallel for num_threads(4) reduction(+ : sum)
+    for (int i = 1; i <= n; i++) sum += i;
+    return sum;
+}
+"""
+
+
+@pytest.fixture
+def openmp(tmp_path):
+    """A folder with a library that computes on four threads."""
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc: whether OpenMP works in copies is NOT tried")
+    (tmp_path / "add.c").write_text(OPENMP)
+    build = ["gcc", "-shared", "-fPIC", "-fopenmp", "-o", "libadd.so", "add.c"]
+    subprocess.run(build, cwd=tmp_path, check=True, timeout=60)
+    return tmp_path
 
 
 def pytest_collection_modifyitems(config, items):

@@ -1,7 +1,6 @@
 """Which kernels can be copied after their cells have run, and that the copies compute. Issue 25, 1."""
 
 import os
-import shutil
 import subprocess
 import sys
 
@@ -97,16 +96,6 @@ def test_copying_waits_for_nothing(host):
     compute_in_copies(host, "print('said') or 1", "1")
 
 
-OPENMP = """
-#include <omp.h>
-int add(int n) {
-    int sum = 0;
-    #pragma omp parallel for num_threads(4) reduction(+ : sum)
-    for (int i = 1; i <= n; i++) sum += i;
-    return sum;
-}
-"""
-
 LOAD = "import ctypes, os\nadd = ctypes.CDLL('./libadd.so').add\nadd(100), len(os.listdir('/proc/self/task')) >= 6"
 
 
@@ -116,17 +105,6 @@ def test_what_ends_with_the_process_is_judged_by_its_module(host, module, is_cop
     host.run(code)
     reason = refusal(host)
     assert reason is None if is_copied else "removed when the process ends" in reason
-
-
-@pytest.fixture
-def openmp(tmp_path):
-    """A folder with a library that computes on four threads."""
-    if shutil.which("gcc") is None:
-        pytest.skip("no gcc: whether OpenMP works in copies is NOT tried")
-    (tmp_path / "add.c").write_text(OPENMP)
-    build = ["gcc", "-shared", "-fPIC", "-fopenmp", "-o", "libadd.so", "add.c"]
-    subprocess.run(build, cwd=tmp_path, check=True, timeout=60)
-    return tmp_path
 
 
 def test_openmp_computes_in_copies(openmp):

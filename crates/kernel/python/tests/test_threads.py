@@ -99,6 +99,23 @@ def test_threads_are_laid_at_the_door_of_a_module(tmp_path, modules, wanted):
     assert answer(tmp_path, modules) == wanted
 
 
+# A copy that waited for the threads of its original would do so for ever.
+COMPUTE_IN_COPY = """
+import signal
+pid = os.fork()
+if pid == 0:
+    signal.alarm(30)
+    os._exit(sys.modules["parallel"].add(100) % 256)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 5050 % 256
+"""
+
+
+def test_openmp_computes_in_copies_of_a_fork_server(tmp_path, openmp):
+    """Issue 25, 1: its threads end after the import that started them, and begin again in the copy."""
+    module = "import ctypes\nadd = ctypes.CDLL(%r).add\nassert add(100) == 5050" % str(openmp / "libadd.so")
+    assert answer(tmp_path, {"parallel": module}, COMPUTE_IN_COPY) == "None"
+
+
 def test_threads_that_come_later_are_seen(tmp_path):
     wanted = "1 thread runs in the fork server that no import started"
     assert answer(tmp_path, {"plain": ""}, NATIVE_THREAD) == wanted
