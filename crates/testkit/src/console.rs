@@ -18,7 +18,7 @@ use crate::env::{TestEnv, finish};
 /// The folder that pages show in place of the one of the test.
 const SHOWN_FOLDER: &str = "/home/you/sales";
 
-/// What differs between runs: a pattern, and what both sides are compared with instead.
+/// Text that differs between runs: a pattern, and its replacement on both sides of a comparison.
 const MASKS: &[(&str, &str)] = &[
     // Versions of notebooks, and ids of artifacts and of calls.
     (r"\b[0-9a-f]{16}\b", "[version]"),

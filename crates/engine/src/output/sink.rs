@@ -38,7 +38,7 @@ pub struct Preview {
     pub rich: u64,
     /// The artifact with the text, if it does not fit.
     pub artifact: Option<ArtifactRef>,
-    /// What is missing before the end, if anything is.
+    /// The part missing before the end, if any.
     pub elided: Option<Notice>,
 }
 

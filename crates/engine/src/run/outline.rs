@@ -64,7 +64,7 @@ pub enum CellFilter<'a> {
 }
 
 impl<'a> CellFilter<'a> {
-    /// Parses a filter, or several with commas between them; empty if the text is no filter.
+    /// Parses a filter, or several with commas between them; empty if one of them does not exist.
     pub fn parse_all(text: &'a str) -> Vec<CellFilter<'a>> {
         if let Some(filter) = CellFilter::parse(text) {
             return vec![filter];

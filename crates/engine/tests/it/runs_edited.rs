@@ -162,13 +162,13 @@ async fn a_broken_file_costs_nothing() {
     let older = std::fs::read(rig.book()).expect("the file");
     let begun = rig.begin().await;
     rig.desk.seen("at-a").await;
-    std::fs::write(rig.book(), "not a notebook").expect("somebody breaks it");
+    std::fs::write(rig.book(), "not a notebook").expect("another program breaks it");
     rig.desk.touch("go-a");
     let report = rig.desk.end(&begun).await;
     assert_eq!(states(&report), [State::Done; 3]);
     assert!(matches!(notes(&report), [RunNote::NotSaved(_)]), "{report:?}");
     assert_eq!(std::fs::read(rig.book()).expect("the file"), b"not a notebook");
-    std::fs::write(rig.book(), older).expect("somebody mends it");
+    std::fs::write(rig.book(), older).expect("another program mends it");
     let resumed = rig.run(RunRequest { start: RunStart::Resume, ..rig.request() }).await;
     assert_eq!((resumed.state, resumed.cells.len()), (State::Done, 0));
     assert_eq!(notes(&resumed), [RunNote::Recovered { cells: 3 }]);

@@ -208,7 +208,7 @@ async fn a_method_called_for_its_effect_changes_what_it_is_called_on() {
     assert_eq!(rig.shown(3), ["3"]);
     assert_eq!(marks(&rig), vec![Freshness::Fresh; 7]);
     set(&rig, 5, "xs.copy() + [1]");
-    assert_eq!(places(&rig.run(stale(&rig)).await), [5], "a look is no change");
+    assert_eq!(places(&rig.run(stale(&rig)).await), [5], "reading a file does not change it");
 }
 
 /// Names bound on some paths only, or by a function: after any number of runs, cells that ran are fresh.

@@ -199,7 +199,7 @@ async fn live(seed: u64, dir: &Path, python: &str) -> Vec<String> {
     for task in tasks {
         // Calls still waiting are refused, so that all callers end.
         if !task.is_finished() && tokio::time::timeout(30 * minute, task).await.is_err() {
-            log.wrong("somebody still waits after the shutdown".to_owned());
+            log.wrong("a caller still waits after the shutdown".to_owned());
         }
     }
     check_restarts(&world);

@@ -140,7 +140,7 @@ pub(super) fn named(words: &[OsString]) -> Vec<&str> {
                 command = below;
                 path.push(word);
             }
-            // The first word that is no option is the command, or was meant to be one.
+            // The first word that is not an option is the command, or was meant to be one.
             None if path.is_empty() && !word.starts_with('-') => break,
             None => {}
         }

@@ -85,7 +85,7 @@ pub(crate) fn command() -> clap::Command {
 }
 
 impl Args {
-    /// What this process was told.
+    /// The command line of this process.
     pub(crate) fn of_process() -> Result<Args, NoCommand> {
         Args::read(&notebook::opened(std::env::args_os()))
     }

@@ -45,7 +45,7 @@ impl FromArgMatches for Op {
         let (name, given) =
             matches.subcommand().ok_or_else(|| Error::new(ErrorKind::MissingSubcommand))?;
         let known = Op::commands().into_iter().find(|known| *known == name);
-        // After `--`, a word is no subcommand even if it names one. Then the rest of the words has an empty id.
+        // After `--`, a word is not a subcommand even if it names one. Then the rest of the words has an empty id.
         Ok(match known.filter(|_| !given.contains_id("")) {
             Some(known) => Op::Known(known, given.clone()),
             None => {

@@ -78,7 +78,7 @@ pub(super) const VALUED: [&str; 2] = ["--root", "--color"];
 pub(crate) fn paired(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words = words.peekable();
     let mut out: Vec<OsString> = words.next().into_iter().collect();
-    // The command is the first word that is no option of all commands.
+    // The command is the first word that is not a global option.
     while let Some(word) = words.next() {
         let is_option = word.as_encoded_bytes().starts_with(b"-");
         let takes_value = VALUED.iter().any(|name| word == *name);

@@ -109,7 +109,7 @@ pub(crate) struct ReportLine {
     pub(crate) text: String,
 }
 
-/// What a line of the report is about.
+/// The subject of a line of the report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tone {
     Bad,

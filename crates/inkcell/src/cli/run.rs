@@ -355,7 +355,7 @@ fn conduct(
     }
 }
 
-/// Where and how the run is shown.
+/// The streams that show the run, with their looks.
 fn manner(
     args: &Run,
     (following, answer): (Following, Answer),

@@ -39,7 +39,7 @@ pub(crate) enum Following {
     Json,
 }
 
-/// Where a run is shown, and how.
+/// The streams that show a run, with their looks.
 #[derive(Clone, Debug)]
 pub(crate) struct Manner {
     pub(crate) following: Following,

@@ -80,7 +80,7 @@ fn a_host_of_another_version_is_told_apart() {
     let stopped = finish(command(&hosted, &runtime, &["host", "stop"]), b"").ok();
     assert_eq!(stopped.stdout, "The shared host has ended.\n");
     let asked = host.join().expect("a host");
-    let (last, others) = asked.split_last().expect("somebody came");
+    let (last, others) = asked.split_last().expect("a client came");
     assert!(last.contains("shutdown") && others.iter().all(String::is_empty), "{asked:?}");
     drop(held);
     assert_eq!(finish(command(&hosted, &runtime, &["py", "6 * 7"]), b"").ok().stdout, "42\n");
@@ -138,7 +138,7 @@ fn another_user_is_not_let_in() {
         command.args(["-I", "-c", script]).arg(&socket).current_dir("/").uid(uid).gid(uid);
         finish(command, b"").ok().stdout
     };
-    assert!(knock(0).contains("hello"), "whoever it belongs to is greeted");
+    assert!(knock(0).contains("hello"), "its owner is greeted");
     assert_eq!(knock(65534), "PermissionError\n");
     let mut doors: Vec<PathBuf> = socket.ancestors().map(Path::to_owned).collect();
     doors.retain(|door| door.starts_with(hosted.env.dir().parent().expect("a folder")));

@@ -224,7 +224,7 @@ fn a_host_that_ends_leaves_nothing() {
         kernel.is_gone();
         let ended = running.end();
         assert!(!ended.status.success(), "{signal:?}: {ended:?}");
-        assert!(!ended.stderr.is_empty(), "{signal:?}: somebody is told");
+        assert!(!ended.stderr.is_empty(), "{signal:?}: the caller is told");
     }
     hosted.run(&["py", "1"]).ok();
     let host = hosted.host();

@@ -279,7 +279,7 @@ mod tests {
         drop(dead);
         let mut found = Leftover::find(state.path()).unwrap();
         assert_eq!(found.len(), 1);
-        assert!(Leftover::find(state.path()).unwrap().is_empty(), "somebody sees to it already");
+        assert!(Leftover::find(state.path()).unwrap().is_empty(), "another launcher ends it");
         let ids = |left: &Leftover| {
             left.kernels().into_iter().map(|made| made.url + &made.id).collect::<Vec<_>>()
         };

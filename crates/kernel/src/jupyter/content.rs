@@ -276,7 +276,7 @@ mod tests {
     fn bundles_keep_their_order_and_their_json() {
         let content = br#"{"data": {"text/plain": "x", "image/png": "aGk=\n", "application/vnd.x+json": {"b": 1.0, "a": NaN0},
             "text/html": "<b>"}, "metadata": {}, "transient": {}}"#;
-        assert!(read_display(content).is_err(), "what is no JSON is no bundle");
+        assert!(read_display(content).is_err(), "a bundle must be JSON");
         let content = String::from_utf8_lossy(content).replace("NaN0", "1e2");
         let read = read_display(content.as_bytes()).unwrap();
         let wanted = [

@@ -147,7 +147,7 @@ fn a_kernel_is_asked_for_by_name_or_by_its_file() {
     assert_eq!(unknown.kind(), Kind::NotFound);
     assert!(unknown.to_string().contains("bash, ir, project, python3"), "{unknown}");
     for kernel in [KernelChoice::Named(name("bash")), KernelChoice::Existing(file)] {
-        let refused = of(Some(BackendKind::Runner), kernel).expect_err("it is no runner");
+        let refused = of(Some(BackendKind::Runner), kernel).expect_err("it is not a runner");
         assert_eq!(refused.kind(), Kind::Invalid, "{refused}");
     }
 }

@@ -458,7 +458,7 @@ fn a_preview_shows_the_end() {
     sink.push(&out("é".repeat(30)));
     assert_eq!(sink.preview().text, "é".repeat(5));
 
-    // What the program cleared is not missing.
+    // Output that the program cleared is not missing.
     sink.push(&ExecEvent::ClearOutput { wait: false });
     sink.push(&out("new\n"));
     assert_eq!((sink.preview().text.as_str(), sink.preview().elided), ("new\n", None));

@@ -112,12 +112,12 @@ fn what_cannot_be_saved_is_kept() {
     let path = dir.path().join("a.ipynb");
     std::fs::write(&path, notebook("1")).expect("a file");
     let (mut file, _) = RunFile::open(&notebooks, "a.ipynb").expect("a run");
-    std::fs::write(&path, "{").expect("somebody breaks it");
+    std::fs::write(&path, "{").expect("another program breaks it");
     let outputs = vec![(0, stream_output("one", "1", "kept\n"), CellStamps::default())];
     let failed = file.take(outputs, None, Urgency::Now);
     assert!(failed.is_err());
     drop(file);
-    std::fs::write(&path, notebook("1")).expect("somebody mends it");
+    std::fs::write(&path, notebook("1")).expect("another program mends it");
     assert_eq!(notebooks.read("a.ipynb").expect("a notebook").recovered, Some(1));
     assert!(std::fs::read_to_string(&path).expect("the file").contains("kept"));
 }
@@ -211,7 +211,7 @@ fn an_older_copy_gets_the_outputs_again() {
     let has = |text: &str| std::fs::read_to_string(&path).expect("the file").contains(text);
     take(&mut file, 0, stream_output("one", "1", "first\n"));
     assert!(has("first"));
-    std::fs::write(&path, notebook("1")).expect("somebody puts an older copy there");
+    std::fs::write(&path, notebook("1")).expect("another program puts an older copy there");
     let saved = take(&mut file, 1, stream_output("two", "2", "second\n"));
     assert!(has("first") && has("second"));
     assert_eq!(saved.put_again, [0]);
@@ -219,12 +219,12 @@ fn an_older_copy_gets_the_outputs_again() {
     let saved = file.save(Keep::Record).expect("it is saved").expect("a save");
     assert!(saved.put_again.is_empty() && saved.cells.is_empty());
     // Outputs return at the end at the latest, and only where the source has not changed.
-    std::fs::write(&path, notebook("changed")).expect("somebody puts another one there");
+    std::fs::write(&path, notebook("changed")).expect("another program puts another one there");
     let saved = file.save(Keep::Record).expect("it is saved").expect("a save");
     assert!(!has("first") && has("second"));
     assert_eq!((saved.put_again, saved.cells), (vec![1], vec![(1, WriteBack::Saved)]));
     // A cell that returns gets its outputs back.
-    std::fs::write(&path, notebook("1")).expect("somebody takes the change back");
+    std::fs::write(&path, notebook("1")).expect("another program takes the change back");
     file.save(Keep::Record).expect("it is saved");
     assert!(has("first") && has("second"));
 }
@@ -238,7 +238,7 @@ fn a_file_that_vanishes_gets_everything_when_it_is_back() {
     let (mut file, _) = RunFile::open(&notebooks, "a.ipynb").expect("a run");
     let entry = |number, outputs| vec![(number, outputs, CellStamps::default())];
     file.take(entry(0, stream_output("one", "1", "first\n")), None, Urgency::Now).expect("saved");
-    std::fs::remove_file(&path).expect("somebody removes it");
+    std::fs::remove_file(&path).expect("another program removes it");
     assert!(
         file.take(entry(1, stream_output("two", "2", "second\n")), None, Urgency::Now).is_err()
     );

@@ -508,7 +508,7 @@ fn a_chosen_cell_runs_after_what_it_needs() {
     assert_eq!(bench.run_with_needed(4, Foresight::None), [0, 2, 4]);
     // Its names are unknown, and x is that of cell 4.
     assert_eq!(bench.run_with_needed(3, Foresight::None), [0, 1, 3]);
-    // What has changed since is not what the kernel holds.
+    // The kernel does not hold changes made since.
     bench.edit(0, Some(names(&[], &["x"])));
     assert_eq!(bench.run_with_needed(4, Foresight::Asked), [0, 2, 4]);
     assert_eq!(bench.run_with_needed(3, Foresight::Asked), [3]);

@@ -357,7 +357,7 @@ fn a_reset_shuts_down_once_and_a_second_one_is_refused() {
     assert_eq!(desk.run(2), ["wake 10000"], "a run waits for it");
     assert_eq!(desk.died(), ["reset done", "launch"]);
     desk.step(Input::Launched);
-    assert_eq!(desk.finished(2), ["2 ok", "sleep"], "what was asked for is no loss");
+    assert_eq!(desk.finished(2), ["2 ok", "sleep"], "a restart on request is not a loss");
 }
 
 #[test]

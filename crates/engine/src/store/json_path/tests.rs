@@ -113,7 +113,7 @@ fn a_json_path_leads_to_several_values_or_to_a_shape() {
     assert_eq!(read(".rows | keys", 9), nothing(1, JsonKind::Array, Some(4)));
 }
 
-/// What is told about the shape of a value is short, whatever the value is.
+/// The description of a value's shape is short for every value.
 #[test]
 fn a_shape_is_short() {
     let members: Vec<String> = (0..2000).map(|at| format!("\"key {at}\": {{}}")).collect();

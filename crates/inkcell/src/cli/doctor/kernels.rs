@@ -234,7 +234,7 @@ fn no_python(error: &EngineError) -> Check {
     }
 }
 
-/// A Python that was not chosen. inkcell's own environment is no fault.
+/// A Python that was not chosen. To pass over inkcell's own environment is not a fault.
 fn passed_over(skipped: &SkippedCandidate) -> Check {
     let SkippedCandidate { path, reason, why } = skipped;
     let found = format!("{}: {why}", path.display());

@@ -23,7 +23,7 @@ pub(super) struct Watching<'a> {
 }
 
 impl<'a> Watching<'a> {
-    /// Shows nothing if standard error is no terminal, or if the caller wants no progress.
+    /// Shows nothing if standard error is not a terminal, or if the caller wants no progress.
     pub(super) fn new(paths: &'a [String], is_quiet: bool, settings: &Settings) -> Watching<'a> {
         let colour = if settings.may_colour() { Colour::On } else { Colour::Off };
         let is_terminal = Look::of(io::stderr(), colour).width.is_some();

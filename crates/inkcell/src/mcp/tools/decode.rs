@@ -202,7 +202,7 @@ mod tests {
         title: Option<String>,
     }
 
-    /// What is wrong is said by its name, with what would be right.
+    /// An error names the wrong argument and the values allowed.
     #[test]
     fn wrong_arguments_are_told_with_the_next_step() {
         let table = [

@@ -85,7 +85,7 @@ struct ErrorFacts {
     error_id: Option<String>,
 }
 
-/// Where the outputs of a notebook's cells are.
+/// The place of the outputs of a notebook's cells.
 #[derive(Serialize, Debug)]
 struct NotebookFacts {
     path: String,

@@ -33,7 +33,7 @@ pub(crate) fn wanted(
 }
 
 /// The same for code that runs in a session. A notebook's own session begins with the kernel that the notebook asks
-/// for, whoever comes first.
+/// for, whichever call comes first.
 pub(crate) async fn in_session(
     desk: &Desk,
     session: Option<&str>,

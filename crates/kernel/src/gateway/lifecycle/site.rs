@@ -324,7 +324,7 @@ mod tests {
             let text = fs::read_to_string(&path).unwrap();
             assert!(text.contains(&std::process::id().to_string()), "{text}");
             fs::write(&path, "").unwrap();
-            assert!(site.lock(LOCK_LIMIT).now_or_never().is_none(), "somebody holds it");
+            assert!(site.lock(LOCK_LIMIT).now_or_never().is_none(), "another launcher holds it");
             drop(lock);
         }
     }

@@ -274,7 +274,7 @@ mod tests {
         });
         let mut usual = TcpStream::connect(address).await.unwrap();
         talk(&mut usual).await.unwrap();
-        assert!(!tcp_quickack(&usual).unwrap(), "what is to be changed");
+        assert!(!tcp_quickack(&usual).unwrap(), "the default");
         drop(usual);
         let mut quick = Quick(TcpStream::connect(address).await.unwrap());
         talk(&mut quick).await.unwrap();

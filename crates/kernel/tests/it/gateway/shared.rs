@@ -276,7 +276,7 @@ async fn a_lock_is_waited_for() {
     let waiting = gateway.acquire();
     tokio::pin!(waiting);
     let early = on_skipping_clock(tokio::time::timeout(Duration::from_secs(1), &mut waiting)).await;
-    assert!(early.is_err(), "somebody holds it");
+    assert!(early.is_err(), "another launcher holds it");
     holder.kill().unwrap();
     holder.wait().unwrap();
     assert!(waiting.await.unwrap_err().to_string().contains("/nowhere/python"));

@@ -293,7 +293,7 @@ fn text_that_is_no_small_document_is_refused() {
     }
 }
 
-/// What a figure with much data needs is within the limits.
+/// A figure with much data stays within the limits.
 #[test]
 fn figure_with_much_data_is_drawn() {
     let marks =

@@ -288,7 +288,10 @@ impl World {
                     let was_asking = self.is_asking;
                     self.step(Input::Reply(holder, reply));
                     assert!(was_asking || !self.is_asking);
-                    assert!(must_stop || !self.is_asking, "whoever may be asked is answered");
+                    assert!(
+                        must_stop || !self.is_asking,
+                        "every question that may be asked is answered"
+                    );
                 }
             }
             Move::Finishes => {

@@ -57,7 +57,7 @@ async fn a_kernel_without_a_name_gets_one() {
     desk.end().await;
 }
 
-/// Issue 21, 4: a notebook's own session has no helpers, whoever starts its kernel.
+/// Issue 21, 4: a notebook's own session has no helpers, whichever command starts its kernel.
 #[tokio::test]
 async fn kernel_of_a_notebook_has_no_helpers() {
     let desk = TestDesk::new(ToolSet::Default);
@@ -97,7 +97,7 @@ async fn a_session_of_a_jupyter_kernel_is_found_by_its_name() {
     desk.end().await;
 }
 
-/// What is no kernel is told with the next step, and nothing is started.
+/// A name that is not a kernel's gets an error with the next step; nothing starts.
 #[tokio::test]
 async fn a_kernel_that_is_not_there_is_refused() {
     let desk = TestDesk::new(ToolSet::Default);

@@ -34,7 +34,7 @@ fn running(output: ModelOutput) -> PythonReport {
     samples::call(State::Running, vec![cell])
 }
 
-/// What a caller that was told the first output gets of the second.
+/// The part of the second output that is new to a caller who had the first.
 fn after(told: Vec<Part>, now: Vec<Part>) -> ModelOutput {
     let since = Since::after(&running(output(told)));
     let since = Since::parse(&since.to_string()).unwrap();

@@ -235,7 +235,7 @@ async fn silent_cells_are_told_together() {
     desk.end().await;
 }
 
-/// What a run has not changed is said in a line, without text or pictures; a changed output is marked.
+/// An output that a run has not changed takes one line, without text or pictures; a changed output is marked.
 #[tokio::test]
 async fn a_second_run_tells_what_changed() {
     let png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";

@@ -203,7 +203,7 @@ async fn a_long_run_is_told_of_and_fetched() {
     desk.end().await;
 }
 
-/// What a running cell has written so far is in the answer that does not wait for its end.
+/// An answer that does not wait for the end of a cell has its output so far.
 #[tokio::test]
 async fn the_answer_holds_the_output_so_far() {
     let desk = TestDesk::new(ToolSet::Default);

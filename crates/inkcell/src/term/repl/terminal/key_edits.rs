@@ -215,7 +215,7 @@ impl Menu for EditMenu {
         &[]
     }
 
-    // What is never on the screen has nothing to draw.
+    // Text that is never on the screen needs no drawing.
 
     fn set_active(&mut self, _active: bool) {}
 

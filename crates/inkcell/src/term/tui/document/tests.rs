@@ -165,7 +165,7 @@ fn a_file_is_read_again_when_it_is_another_one() {
     let (mut document, _) = desk.open();
     assert!(document.refresh().ok().unwrap().is_none());
     document.change("done", &[insert(CellPlace::End)]).ok().unwrap();
-    assert!(document.refresh().ok().unwrap().is_none(), "our own change is no news");
+    assert!(document.refresh().ok().unwrap().is_none(), "our own change is not news");
     desk.other(replace(0, "their text"));
     let reading = document.refresh().ok().unwrap().unwrap();
     assert_eq!(reading.by, By::Others);
