@@ -1,7 +1,7 @@
-"""What inkcell puts into a Jupyter kernel of Python that is not its own: helpers, modules, answers.
+"""Adds inkcell's helpers, modules and answers to a Jupyter kernel of Python that is not inkcell's own.
 
-Owns the place where the two meet. It must not change how cells run: IPython runs them, and ipykernel reports
-them. Everything here is called by code that the host sends silently.
+Owns the connection of the two. It must not change how cells run: IPython runs them, and ipykernel reports them. Code
+that the host sends silently calls everything here.
 """
 
 import functools
@@ -11,24 +11,24 @@ import types
 
 from . import _set_current, guest_interrupts, guest_output
 
-# The type in which an answer travels.
+# The MIME type in which an answer travels.
 ANSWER = "application/x-inkcell-answer"
 
-# The message by which the host hears of a refused `input()`: a kernel that refuses says nothing by itself.
+# The message that tells the host of a refused `input()`. A kernel that refuses sends no message of its own.
 INPUT_REFUSED = "inkcell_input_refused"
 
-# The message by which the host hears that the cell showed a traceback itself and goes on. That one looks like the
-# traceback that ends a cell.
+# The message that tells the host that the cell showed a traceback itself and goes on. That traceback looks like the
+# one that ends a cell.
 TRACEBACK_SHOWN = "inkcell_traceback_shown"
 
-# The message by which the host hears what the cell uses and makes.
+# The message that tells the host which names the cell uses and makes.
 NAMES = "inkcell_names"
 
 _session = None
 
 
 class Guest:
-    """As much of a session as helpers and questions need; IPython does the rest."""
+    """The part of a session that helpers and questions need. IPython does the rest."""
 
     running = None
     shell_object = None
@@ -40,9 +40,9 @@ class Guest:
         self.namespace = shell.user_ns
         self.capturing = []
         self.hidden = {}
-        # What is done before and after every request.
+        # Functions to call before and after every request.
         self.between = []
-        # What reads the descriptors 1 and 2.
+        # The watches that read the descriptors 1 and 2.
         self.watches = []
         self.interrupts = guest_interrupts.Interrupts()
         self.executor = types.SimpleNamespace(sources={})
@@ -59,7 +59,7 @@ class Guest:
             try:
                 stream.flush()
             except Exception:
-                # What a cell put in the place of a stream.
+                # A cell replaced the stream with an object that cannot be flushed.
                 pass
 
     def display(self, data, metadata=None, *, display_id=None, update=False):
@@ -79,7 +79,7 @@ class Guest:
 
 
 def prepare(shell, options):
-    """Does what takes time and is the same for everybody, for a kernel that is to wait."""
+    """Does the slow work that is the same for every session, for a kernel that waits for its session."""
     import json
 
     options = json.loads(options)
@@ -90,7 +90,7 @@ def prepare(shell, options):
 
 
 def begin(shell, options):
-    """Makes the kernel what the host wants it to be, before its first cell. Raises what is wrong."""
+    """Sets the kernel up as the host asks, before its first cell. Raises if that fails."""
     import json
 
     options = json.loads(options)
@@ -98,12 +98,12 @@ def begin(shell, options):
         _settle_in(shell, options)
     session = _session
     os.environ.update(options.get("env") or {})
-    # A machine that is not the host's may know nothing of its folders.
+    # A kernel on another machine than the host may lack the host's folders.
     if options["cwd"] is not None:
         _go(options["cwd"])
     if not options.get("history", True) and shell.history_manager is not None:
         shell.history_manager.enabled = False
-    # Those of the kernel would trip up `argparse`.
+    # The kernel's own arguments would confuse `argparse`.
     del sys.argv[1:]
     if options["prelude"] != "off":
         from . import displays, ipython_helpers, prelude
@@ -116,21 +116,22 @@ def begin(shell, options):
     _preload(options)
     if options["modules"]:
         _load(session, options["modules"])
-    # What is there at the start is not the user's, as `%who` and questions see it.
+    # Names from before the first cell do not belong to the user; `%who` and questions leave them out.
     shell.user_ns_hidden.update(shell.user_ns)
 
 
 def add_environment(given):
-    """Gives the kernel the host's variables."""
+    """Gives the kernel the host's environment variables."""
     import json
 
     os.environ.update(json.loads(given))
 
 
 def replace_environment(given):
-    """The same for a gateway that another host may have started: what the kernel has of the gateway's variables is
-    that host's, and goes. What the gateway added for the kernel stays."""
-    # What a parent cannot be asked for is as good as inherited.
+    """Gives the kernel the host's environment variables, on a gateway that another host may have started. Removes the
+    variables that the kernel inherited from the gateway, because they are that host's. Variables that the gateway
+    added for the kernel stay."""
+    # If the parent cannot be read, treat the kernel's own variables as inherited.
     for process in (os.environ.get("JPY_PARENT_PID", "self"), "self"):
         try:
             with open("/proc/%s/environ" % process, "rb") as file:
@@ -146,11 +147,11 @@ def replace_environment(given):
 
 
 def _settle_in(shell, options):
-    """Ties the kernel to its host, and makes its output and its interrupts what the host relies on."""
+    """Ties the kernel to its host, and changes its output and its interrupts as the host needs."""
     global _session
     _session = session = Guest(shell)
     _set_current(session)
-    # A kernel on a gateway is held by that.
+    # A gateway holds its own kernels.
     if options.get("lifeline") is not None:
         _hold_on(session, options)
     _leave_by_error(shell)
@@ -177,7 +178,7 @@ def _preload(options):
         try:
             __import__(name)
         except Exception:
-            # It was only to save time; the cell that needs it says what is wrong.
+            # The import only saves time. The cell that needs the module reports the error.
             pass
 
 
@@ -188,7 +189,7 @@ def _display(*objects, **options):
 
 
 def _hold_on(session, options):
-    """Lets the whole group end with the host, whatever the cell is at."""
+    """Ends the whole process group when the host ends, whatever the cell does."""
     from . import __main__ as runner
 
     lifeline, host = runner._move_high(options["lifeline"]), runner._move_high(options["host"])
@@ -200,8 +201,9 @@ def _hold_on(session, options):
 
 
 def _tell_refusals(shell):
-    """Tells the host when code wants a line and nobody types: the code may catch the refusal and go on as if it had
-    one. ipykernel's functions look at one attribute first; a replacement of them would show up in tracebacks."""
+    """Tells the host when code asks for a line and nobody can type one. The code may catch the refusal and go on as if
+    it had a line. ipykernel's functions read one attribute first, which is replaced here. Replaced functions would
+    show up in tracebacks."""
     kernel = getattr(shell, "kernel", None)
     if not hasattr(kernel, "_allow_stdin"):
         return
@@ -224,7 +226,7 @@ def _tell_refusals(shell):
     try:
         kernel.__class__ = Telling
     except TypeError:
-        # One that is laid out in another way is left as it is.
+        # A kernel with another object layout stays as it is.
         pass
 
 
@@ -237,13 +239,13 @@ def _tell_refusal(kernel, asking):
         told = {"prompt": str(asking.f_locals.get("prompt", "")), "password": name == "getpass"}
         kernel.session.send(kernel.iopub_socket, INPUT_REFUSED, told, parent=kernel.get_parent())
     except Exception:
-        # The refusal itself is for the code; a prompt that cannot be shown is no reason for another.
+        # The refusal itself is meant for the code. A prompt that cannot be shown must not raise a second error.
         pass
 
 
 def _tell_tracebacks(shell):
-    """Tells the host right behind a traceback that the cell showed it itself, so that it keeps its place among the
-    outputs."""
+    """Tells the host, right behind a traceback, that the cell showed it itself. The traceback then keeps its place
+    among the outputs."""
     show = getattr(shell, "_showtraceback", None)
     if show is None:
         return
@@ -265,7 +267,7 @@ def _tell_tracebacks(shell):
 
 
 def _is_cell_at_work(shell):
-    """Whether code of the user is among the callers. IPython shows the error that ended a cell after the cell is left."""
+    """Whether user code is among the callers. IPython shows the error that ended a cell after the cell returns."""
     frame = sys._getframe(2)
     while frame is not None:
         if frame.f_globals is shell.user_global_ns:
@@ -275,7 +277,7 @@ def _is_cell_at_work(shell):
 
 
 def _leave_by_error(shell):
-    """`exit` and `quit` end the cell with an error; the kernel is its host's."""
+    """Makes `exit` and `quit` end the cell with an error, because the kernel belongs to the host."""
     from IPython.core.autocall import ExitAutocall
 
     class Leave(ExitAutocall):
@@ -289,7 +291,7 @@ def _leave_by_error(shell):
 
 
 def _load(session, modules):
-    """Runs the user's own files. One that ends the process cannot say so itself, so its name is on the way."""
+    """Runs the user's own files. A file that ends the process cannot report its name, so the name is sent first."""
     from . import modules as loader
 
     said = _original_stderr()
@@ -304,7 +306,7 @@ def _load(session, modules):
 
 
 class _NoMark:
-    """The kernel has taken descriptor 2 for itself."""
+    """Marks nothing: the kernel uses descriptor 2 itself."""
 
     def put(self, path):
         pass
@@ -314,7 +316,7 @@ class _NoMark:
 
 
 def _original_stderr():
-    """Where the host reads what is not output of cells."""
+    """The descriptor where the host reads text that is not output of cells."""
     copy = getattr(sys.stderr, "_original_stdstream_copy", None)
     return copy if isinstance(copy, int) else None
 
@@ -328,7 +330,7 @@ def _go(path):
 
 
 def _before_cell():
-    """Does first what travels with the request."""
+    """Applies the settings that travel with the request."""
     try:
         parent = _session.shell.kernel.get_parent()
         first = parent.get("metadata", {}).get("inkcell")
@@ -345,8 +347,8 @@ _hook_of_others = None
 
 
 def _break_by_typing(may_ask):
-    """Where debugpy is installed, `breakpoint()` waits for its client, without which it does nothing. A cell
-    whose user can type gets Python's own debugger instead."""
+    """Gives a cell whose user can type Python's own debugger. Where debugpy is installed, `breakpoint()` waits for
+    debugpy's client, and does nothing without one."""
     global _hook_of_others
     hook = sys.breakpointhook
     if may_ask and str(getattr(hook, "__module__", "")).startswith(("debugpy", "pydevd")):
@@ -365,12 +367,12 @@ def _apply(first):
         try:
             _go(first["cwd"])
         except OSError:
-            # The folder is gone; the cell will say so when it needs it.
+            # The folder is gone; the cell will report that when it needs it.
             pass
 
 
 def _after_cell():
-    """Makes whole what a cell broke, so that the kernel can say that the cell is over."""
+    """Repairs what a cell broke, so that the kernel can report the end of the cell."""
     _session.interrupts.note()
     for name in ("stdout", "stderr"):
         if not callable(getattr(getattr(sys, name, None), "flush", None)):
@@ -383,7 +385,7 @@ def _after_cell():
 
 
 def _tell_names(result=None):
-    """Tells the host what the cell uses and makes, if it wants to know."""
+    """Tells the host which names the cell uses and makes, if the host asked for them."""
     try:
         kernel = _session.shell.kernel
         parent = kernel.get_parent()
@@ -393,19 +395,19 @@ def _tell_names(result=None):
         from .questions import names_of_run
 
         code, returned = parent["content"]["code"], None
-        # IPython does not keep a value that a semicolon hides. Most cells with one end in a value.
+        # IPython does not keep a value that a semicolon hides. Most cells with a semicolon end in such a value.
         if result is not None and result.success and not is_hidden(code):
             returned = id(result.result)
         found = names_of_run(_session, code, returned)
         if found is not None:
             kernel.session.send(kernel.iopub_socket, NAMES, found, parent=parent)
     except Exception:
-        # The host knows nothing of the cell then, which is always true.
+        # The host then knows nothing about the cell, which is always correct.
         pass
 
 
 class _Told:
-    """An answer, in a form that passes through IPython unread."""
+    """An answer in a form that IPython passes on unread."""
 
     def __init__(self, text):
         self._text = text
@@ -415,7 +417,7 @@ class _Told:
 
 
 def answer(question):
-    """The answer to a question of the host; never raises but for an interrupt."""
+    """Answers a question of the host. Raises only for an interrupt."""
     import json
 
     from .questions import QuestionError

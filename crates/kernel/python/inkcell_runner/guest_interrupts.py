@@ -1,6 +1,7 @@
-"""Interrupts of a kernel that is ipykernel's: they hit cells and questions and nothing else.
+"""SIGINT in ipykernel: interrupts reach cells and questions, and no other code.
 
-Owns SIGINT there, and the signal that wakes the main thread. If the kernel lacks the hooks, this module changes nothing.
+Owns the handlers of SIGINT, and the signal that wakes the main thread. If the kernel lacks the hooks, this module
+changes nothing.
 """
 
 import os
@@ -10,7 +11,7 @@ import time
 
 from .interrupt import _identify, interrupted_at
 
-# Wakes a thread that waits for the system. User code has hardly a use for it.
+# Wakes a thread that waits in a system call. User code hardly ever uses this signal.
 _WAKE = signal.SIGRTMAX - 1 if hasattr(signal, "SIGRTMAX") else None
 
 # Pauses before each wake, in seconds.
@@ -19,17 +20,17 @@ _PAUSES = (0.01, 0.05, 0.2, 1)
 
 class Interrupts:
     """ipykernel lets an interrupt hit its own code around a cell, which loses replies or ends the kernel. The host
-    interrupts a cell once the kernel has taken its request up; an interrupt before the first line of the cell runs is
+    interrupts a cell once the kernel has taken its request up. An interrupt before the first line of the cell runs is
     noted, and ends the cell there."""
 
     def __init__(self):
-        # Whether they are for the user's code and for answers to questions alone.
+        # Whether interrupts reach only the user's code and answers to questions.
         self._is_taken = False
-        # One came since the last request was taken up, and no code of the user's ran that it could hit.
+        # Whether an interrupt came since the last request was taken up, while no code of the user ran.
         self._is_noted = False
-        # Cancels the cell that awaits: ipykernel's handler of interrupts around it.
+        # Cancels a cell that awaits: the handler of interrupts that ipykernel sets around such a cell.
         self._cancel = None
-        # One object, so that it can be known again.
+        # Keep one bound method, so that comparisons by identity find it.
         self._noting = self._note
         self._waker = None
 
@@ -42,14 +43,14 @@ class Interrupts:
         self._waker = _Waker.start()
 
         def after_request():
-            # Also makes good what a cell did to the handler.
+            # This also restores a handler that a cell replaced.
             self.note()
             for settle in between:
                 settle()
 
         def before_request():
             after_request()
-            # An earlier interrupt was meant for something that is over.
+            # An earlier interrupt was meant for a request that is over.
             self._is_noted = False
             if self._waker is not None:
                 self._waker.listen()
@@ -58,7 +59,7 @@ class Interrupts:
         plain = shell.run_code
 
         def end_awaiting(signum, frame):
-            # Code that has its turn is interrupted as any other. While it waits, an exception would hit the loop.
+            # Interrupt code that runs now like any other code. While the code waits, an exception would hit the loop.
             while frame is not None and frame.f_code is not run_code.__code__:
                 frame = frame.f_back
             if frame is not None:
@@ -66,13 +67,13 @@ class Interrupts:
             import asyncio
 
             self._cancel(signum, frame)
-            # A loop that waits for something to happen does not look by itself.
+            # A loop that waits for an event does not check for the cancellation on its own.
             asyncio.get_running_loop().call_soon_threadsafe(int)
 
         ours = (self._noting, end_awaiting, signal.default_int_handler)
 
         async def run_code(code, *arguments, **named):
-            # Called for each statement. A handler that a statement before has put there stays.
+            # IPython calls this for each statement. Keep a handler that an earlier statement set.
             if signal.getsignal(signal.SIGINT) in ours:
                 awaits = named.get("async_") and self._cancel is not None
                 self._are(end_awaiting if awaits else signal.default_int_handler)
@@ -84,19 +85,19 @@ class Interrupts:
         shell.run_code = run_code
 
     def await_cell(self):
-        """The cell has not begun yet: an interrupt now would hit more than the cell."""
+        """Prepares for a cell that has not begun yet. An interrupt now would hit more than the cell."""
         if self._is_taken:
             handler = signal.getsignal(signal.SIGINT)
             self._cancel = None if handler is self._noting or not callable(handler) else handler
         self.note()
 
     def note(self):
-        """An interrupt from here on is noted and does nothing by itself."""
+        """From here on, an interrupt is only noted."""
         self._are(self._noting)
 
     def let_through(self):
-        """An interrupt from here on ends what runs."""
-        # A function of C: one in Python would show up in the traceback.
+        """From here on, an interrupt ends the code that runs."""
+        # Use a function of C: one in Python would show up in the traceback.
         self._are(signal.default_int_handler)
 
     def _note(self, signum, frame):
@@ -107,20 +108,20 @@ class Interrupts:
             try:
                 signal.signal(signal.SIGINT, handler)
             except ValueError:
-                # A thread that is not the main one; signals do not reach it.
+                # This is not the main thread; signals do not reach it.
                 pass
 
 
 class _Waker:
-    """A signal that arrives between Python's last check and a call of the system does not end that call, and the cell
-    would wait on. Another signal, which does nothing itself, ends the call, and Python checks again."""
+    """A signal that arrives between Python's last check and a system call does not end that call, and the cell would
+    wait on. The waker sends another signal, which does nothing itself. It ends the call, and Python checks again."""
 
-    # How many requests there were.
+    # The number of requests so far.
     _requests = 0
 
     @classmethod
     def start(cls):
-        """A waker, or None if the signal has a handler already or no pipe can be opened."""
+        """Starts a waker. None if the signal has a handler already or no pipe can be opened."""
         if _WAKE is None or signal.getsignal(_WAKE) is not signal.SIG_DFL:
             return None
         from .__main__ import _move_high, start_thread
@@ -132,7 +133,7 @@ class _Waker:
         os.set_blocking(told, False)
         waker = cls()
         waker._told, waker._mark, waker._main = told, _identify(told), threading.get_ident()
-        # Signals of a child are not for this process.
+        # Signals that a child receives are not meant for this process.
         os.register_at_fork(after_in_child=waker._leave)
         signal.signal(_WAKE, waker._do_nothing)
         waker.listen()
@@ -140,7 +141,7 @@ class _Waker:
         return waker
 
     def listen(self):
-        """Has Python write the number of each signal that comes during the next request; a cell may have undone it."""
+        """Makes Python write the number of each signal during the next request. A cell may have undone it."""
         self._requests += 1
         try:
             if self._told is not None and _identify(self._told) == self._mark:
@@ -148,7 +149,7 @@ class _Waker:
                 if before not in (-1, self._told):
                     signal.set_wakeup_fd(before)
         except (OSError, ValueError):
-            # A cell has closed it, or this is not the main thread.
+            # A cell has closed the descriptor, or this is not the main thread.
             pass
 
     def _wake(self, heard):
@@ -156,7 +157,7 @@ class _Waker:
             try:
                 numbers = os.read(heard, 512)
             except OSError:
-                # A cell has closed it.
+                # A cell has closed the descriptor.
                 return
             if not numbers:
                 return
@@ -164,7 +165,7 @@ class _Waker:
             if signal.SIGINT in numbers:
                 for pause in _PAUSES:
                     time.sleep(pause)
-                    # A later cell has no part in it.
+                    # The interrupt was not meant for a later cell.
                     if self._requests != request:
                         break
                     if signal.getsignal(_WAKE) == self._do_nothing:

@@ -1,7 +1,7 @@
-"""Output of a kernel that is ipykernel's: made to be whole when a cell ends, and of bounded size on its way.
+"""Makes ipykernel's output complete when a cell ends, and limits its size on the way.
 
-Owns the changes to ipykernel's streams. Each is left out where they are not what they were when this was
-written; then the kernel does as it always did.
+Owns the changes to ipykernel's streams. A change is left out if the streams differ from those of the ipykernel that it
+was written for. The kernel then behaves as it does without inkcell.
 """
 
 import codecs
@@ -13,12 +13,12 @@ import sys
 import threading
 import time
 
-# How many characters a stream may hold back before the cell waits for it.
+# The number of characters a stream may hold back before the cell waits for it.
 HELD_BACK = 1 << 22
 
 
 def keep(shell):
-    """A kernel drops messages when a thousand wait to be sent. Here many more may wait."""
+    """Raises the number of messages that may wait. A kernel drops messages when a thousand wait to be sent."""
     try:
         import zmq
 
@@ -32,14 +32,14 @@ def keep(shell):
 def bound_wakes(shell, milliseconds=5000):
     """Limits how long ipykernel's control thread waits for the output thread at shutdown.
 
-    The output thread may have ended between the control thread's look at it and the wait, which would be endless.
+    The output thread may end after the control thread checked that it runs. The wait would then never end.
     """
     try:
         import zmq
 
         kernel = shell.kernel
         output = kernel.iopub_thread
-        # Each thread has a socket of its own for this.
+        # Each thread has its own socket for this.
         kernel.control_thread.io_loop.add_callback(
             lambda: output._event_pipe.setsockopt(zmq.SNDTIMEO, milliseconds)
         )
@@ -52,10 +52,10 @@ def _has(stream, *names):
 
 
 def pace(stream):
-    """ipykernel sends what was printed five times a second and lets a cell print as much as it can meanwhile, in
-    one message without bounds. Here a cell that has printed much waits until it is sent.
+    """Makes a cell that has printed much wait until its text is sent.
 
-    Gives what must be called between requests.
+    ipykernel sends printed text five times a second. Meanwhile a cell can print without limit, all into one message.
+    Returns a function to call between requests.
     """
     if not _has(stream, "pub_thread", "_is_master_process", "_flush", "_flush_pending", "echo"):
         return None
@@ -66,11 +66,11 @@ def pace(stream):
         watch = None
 
         def flush(self):
-            # ipykernel flushes before it shows something; what programs wrote before that comes before it.
+            # ipykernel flushes before it shows something. Text that programs wrote before that comes before it.
             if self.watch is not None:
                 self.watch.take()
-            # Each flush waits for the thread of output, and before every display both streams are flushed. What is
-            # sent goes through that thread in order, so where nothing was written there is nothing to wait for.
+            # Each flush waits for the output thread, and both streams are flushed before every display. That thread
+            # sends everything in order, so a flush need not wait if nothing was written.
             nonlocal is_unsent
             if is_unsent or self._flush_pending or self.echo is not None or not self._is_master_process():
                 is_unsent = False
@@ -94,8 +94,8 @@ def pace(stream):
     stream.__class__ = Paced
 
     def settle():
-        # While code runs, IPython has a method of its own in the place of the stream's, and puts back what it
-        # found before; once that is what was there before us.
+        # While code runs, IPython replaces the stream's `write` by its own method. Afterwards it restores the method
+        # that it found. Once, that is the method from before the stream was paced.
         if getattr(stream.__dict__.get("write"), "__func__", None) is plain:
             del stream.write
 
@@ -103,7 +103,7 @@ def pace(stream):
 
 
 def _send_now(stream):
-    """What `flush` does, but the moment that was set for the next sending stays the only one."""
+    """Does what `flush` does, but leaves the scheduled time of the next sending unchanged."""
     thread = stream.pub_thread
     is_other = thread and thread.thread.is_alive() and thread.thread is not threading.current_thread()
     if not is_other or not stream._is_master_process():
@@ -117,30 +117,30 @@ def _send_now(stream):
     thread.schedule(send)
     sent = threading.Event()
     thread.schedule(sent.set)
-    # One that cannot be sent in this time waits in memory, as it does without us.
+    # Text that cannot be sent in this time waits in memory, as it does without this wait.
     sent.wait(10)
 
 
 class Watch:
-    """Reads what programs and C code write to a descriptor, in the place of ipykernel's thread, which may be
-    behind when the cell ends and cuts characters in two. Here the end of a cell takes what is still there."""
+    """Reads the text that programs and C code write to a descriptor. It replaces ipykernel's thread, which may be
+    behind when the cell ends, and which cuts characters in two. The end of a cell takes all text still there."""
 
     def __init__(self, stream):
         self.stream = stream
         self.source = stream._fid
         self.echo = stream._original_stdstream_copy
-        # What is freed while this is held may print, and so come here again.
+        # An object freed while this lock is held may print, which takes the lock again.
         self.lock = threading.RLock()
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self.peek = _peek()
 
     @classmethod
     def over(cls, stream):
-        """Takes the place of ipykernel's thread, if there is one."""
+        """Replaces ipykernel's thread, if there is one."""
         names = ("_fid", "_should_watch", "watch_fd_thread", "_original_stdstream_fd", "_original_stdstream_copy")
         if not _has(stream, *names) or not stream._should_watch:
             return None
-        # It ends at the next that it reads, which it does not show.
+        # The thread ends at its next read, and does not show the byte.
         stream._should_watch = False
         os.write(stream._original_stdstream_fd, b"\0")
         stream.watch_fd_thread.join(10)
@@ -165,8 +165,8 @@ class Watch:
         return any(events & select.POLLIN for _, events in poll.poll(wait))
 
     def take(self):
-        """Passes on what is there now; says whether more can come. A program that writes without end holds nobody
-        up: what a pipe can hold is taken, and no more."""
+        """Passes on the text that is there now, and returns whether more can come. It takes no more than a pipe can
+        hold, so a program that writes without end delays nothing."""
         try:
             if not self.stream._is_master_process():
                 return False
@@ -188,8 +188,8 @@ class Watch:
 
 
 def see_off(session):
-    """A process that ends itself at once, or by a signal, loses what its streams hold, and what ZeroMQ's thread has
-    not handed to the system yet. Here that is sent first."""
+    """Sends all output before the process ends. A process that ends itself at once, or by a signal, loses the text in
+    its streams, and the messages that ZeroMQ's thread has not handed to the system yet."""
     master = os.getpid()
 
     def send_all():
@@ -207,7 +207,7 @@ def see_off(session):
         return functools.wraps(end)(ending)
 
     def before_signals(event, arguments):
-        # A function in the place of `os.kill` would stand in the traceback of every one that fails.
+        # A replacement of `os.kill` would show up in the traceback of every call that fails.
         if event not in ("os.kill", "os.killpg") or os.getpid() != master:
             return
         target, number = arguments
@@ -221,21 +221,21 @@ def see_off(session):
 
 
 def _is_fatal(number):
-    """Whether a signal ends this process: it does by default, and no handler is set for it."""
+    """Whether a signal ends this process: it does by default, and it has no handler."""
     harmless = (0, signal.SIGCHLD, signal.SIGURG, signal.SIGWINCH, signal.SIGCONT, signal.SIGSTOP, signal.SIGTSTP)
     if number in harmless:
         return False
     try:
         return number == signal.SIGKILL or signal.getsignal(number) == signal.SIG_DFL
     except ValueError:
-        # It is not a signal; sending it says so.
+        # The number is not a signal; sending it will report that.
         return False
 
 
 def _peek():
-    """Makes a function that says how many bytes wait at a descriptor. Every other way to ask lets go of the
-    interpreter, and then waits for its turn behind the thread of output: at twenty thousand displays that is most of
-    the time."""
+    """Makes a function that returns the number of bytes that wait at a descriptor. Every other way to find out
+    releases the interpreter lock, and then waits for its turn behind the output thread. At twenty thousand displays
+    that is most of the time."""
     try:
         import ctypes
         import termios
@@ -246,7 +246,7 @@ def _peek():
         where = ctypes.addressof(count)
 
         def peek(descriptor):
-            # If it cannot be asked, read it: that says what is wrong.
+            # If the call fails, claim that there is data: the read will report what is wrong.
             if ioctl(descriptor, termios.FIONREAD, where) != 0:
                 return 1
             return count.value
@@ -257,7 +257,7 @@ def _peek():
 
 
 def _pass_output_thread(stream):
-    """Waits until ipykernel's thread of output has had its turn: another thread may have flushed a moment ago."""
+    """Waits until ipykernel's output thread has had its turn: another thread may have flushed a moment ago."""
     thread = getattr(stream, "pub_thread", None)
     if thread is not None:
         passed = threading.Event()
@@ -266,14 +266,14 @@ def _pass_output_thread(stream):
 
 
 def _hand_over():
-    """Waits until ZeroMQ's threads rest, which they do when all is sent, or cannot be."""
+    """Waits until ZeroMQ's threads sleep. They sleep when everything is sent, or cannot be sent."""
     for _ in range(400):
         states = _states_of_senders()
         if states and set(states) == {"S"}:
             return
         time.sleep(0.005 if states else 0.1)
         if not states:
-            # They cannot be seen here.
+            # This system does not list its threads.
             return
 
 
@@ -286,6 +286,6 @@ def _states_of_senders():
             if name.startswith("ZMQbg"):
                 states.append(rest.split()[0])
     except OSError:
-        # A thread that has just ended.
+        # A thread ended a moment ago.
         pass
     return states

@@ -1,7 +1,7 @@
-"""What IPython's shell shows: displays and results, sent as the frames of this session.
+"""Sends the displays and results of IPython's shell as the frames of this session.
 
-Owns the two objects that IPython hands its bundles to.  It must not know how a value becomes a bundle,
-which is IPython's business here, nor how a frame is sent.
+Owns the two objects that receive IPython's bundles.  It must not know how a value becomes a bundle, which IPython does
+here, nor how a frame is sent.
 """
 
 import sys
@@ -14,7 +14,7 @@ from . import mime
 
 
 class Publisher(DisplayPublisher):
-    """`get_ipython().display_pub`: bundles of `display` go out here."""
+    """The object behind `get_ipython().display_pub`, which sends the bundles of `display`."""
 
     def publish(self, data, metadata=None, source=None, *, transient=None, update=False, **options):
         self._validate_data(data, metadata)
@@ -28,14 +28,14 @@ class Publisher(DisplayPublisher):
 
 
 class ResultHook(DisplayHook):
-    """`sys.displayhook` of cells: the value of a cell goes out here, with its number."""
+    """The `sys.displayhook` of cells. It sends the value of a cell with its number."""
 
     def __call__(self, result=None):
         inkcell_runner.current().returned = id(result)
         super().__call__(result)
 
     def write_output_prompt(self):
-        """The number is part of the frame."""
+        """Prints nothing: the number is part of the frame."""
 
     def write_format_data(self, format_dict, md_dict=None):
         data = mime.clean(format_dict)

@@ -1,6 +1,6 @@
-"""Helpers of the prelude in IPython's shell, where some have the names of magics.
+"""Separates the prelude's helpers from IPython's magics of the same names.
 
-Owns which of the two a word is. It must not know which kernel the shell belongs to.
+Owns which of the two a word means. It must not know which kernel the shell belongs to.
 """
 
 from IPython.core.prefilter import PrefilterChecker
@@ -10,11 +10,11 @@ from . import automagic
 
 
 class HelperChecker(PrefilterChecker):
-    """A word that is both a magic and a helper of the prelude is the magic, unless the helper is called."""
+    """Reads a word that is both a magic and a helper of the prelude as the magic, unless the line calls the helper."""
 
-    # Just before IPython's own look at magics, to which a helper is a name of the user's.
+    # Right before IPython's own check for magics, which takes a helper for a name of the user.
     priority = Integer(690).tag(config=True)
-    # Gives the session: the shell may be made before it.
+    # Returns the session. The shell may exist before the session does.
     session = Any()
 
     def check(self, line_info):
@@ -29,6 +29,6 @@ class HelperChecker(PrefilterChecker):
 
 
 def install(shell, session):
-    """Lets a shell tell the two apart; `session` gives the one whose helpers they are."""
+    """Lets a shell tell helpers from magics. `session` returns the session that has the helpers."""
     manager = shell.prefilter_manager
     HelperChecker(shell=shell, prefilter_manager=manager, parent=manager, session=session)

@@ -1,7 +1,7 @@
-"""Everything that IPython loads for its first cells, loaded ahead of time by importing this.
+"""Loads everything that IPython needs for its first cells, as soon as this module is imported.
 
-Owns the list.  It was found by running first cells of each kind and looking at what they had imported; a
-name that some version of IPython does not have is left out.
+Owns the list.  It contains the modules that first cells of each kind turned out to import. A name that the installed
+version of IPython does not have is skipped.
 """
 
 import importlib
@@ -68,7 +68,7 @@ for _name in _NAMES:
 
 
 def _warm():
-    """Fills the caches that IPython's handling of a cell leaves behind: compiled patterns mostly."""
+    """Fills the caches that IPython fills when it handles a cell: mostly compiled patterns."""
     from IPython.core.displayhook import DisplayHook
     from IPython.core.formatters import DisplayFormatter
     from IPython.core.inputtransformer2 import TransformerManager

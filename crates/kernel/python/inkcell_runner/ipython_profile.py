@@ -1,7 +1,7 @@
 """The user's IPython profile: its settings, extensions and startup files.
 
-Owns where they are looked for and in which order they count, which is ipykernel's.  It only reads: a
-kernel leaves no profile, no history and no lock behind, so nothing here makes a folder.
+Owns the places where these are read, and their order of precedence, which is ipykernel's.  It only reads. A kernel
+leaves no profile, no history and no lock behind, so nothing here creates a folder.
 """
 
 import os
@@ -12,17 +12,17 @@ from IPython.core.shellapp import InteractiveShellApp
 from traitlets import Instance, Unicode, observe
 from traitlets.config import Config
 
-# The second counts more than the first, as it does for ipykernel.
+# The second takes precedence, as in ipykernel.
 _NAMES = ("ipython_config", "ipython_kernel_config")
 
 
 def ipython_dir():
-    """Where IPython keeps its profiles.  IPython's own function makes a folder where there is none."""
+    """The folder where IPython keeps its profiles.  IPython's own function creates a missing folder."""
     return os.path.abspath(os.path.expanduser(os.environ.get("IPYTHONDIR") or "~/.ipython"))
 
 
 class Profile(ProfileDir):
-    """A profile that is read where it exists, and not made where it does not."""
+    """A profile that is read if it exists, and never created."""
 
     @observe("location")
     def _location_changed(self, change):
@@ -31,7 +31,7 @@ class Profile(ProfileDir):
 
     @observe("startup_dir")
     def check_startup_dir(self, change=None):
-        """IPython makes the folder, with a text in it, here."""
+        """Does nothing, where IPython creates the folder and a text in it."""
 
     def _mkdir(self, path, mode=None):
         return False
@@ -43,10 +43,10 @@ def profile(folder):
 
 
 def settings(location):
-    """What the configuration files say, and the problems of those that could not be read."""
+    """Reads the configuration files. Returns the settings, and the problems of files that could not be read."""
     found, problems = Config(), []
     for name in _NAMES:
-        # What stands nearer to the user counts more.
+        # Later folders are nearer to the user and take precedence.
         for folder in [*SYSTEM_CONFIG_DIRS[::-1], *ENV_CONFIG_DIRS[::-1], location]:
             for kind in (".py", ".json"):
                 path = os.path.join(folder, name + kind)
@@ -67,8 +67,8 @@ def _read(name, folder):
 
 
 class IPKernelApp(InteractiveShellApp):
-    """The part of IPython's applications that loads extensions and runs startup files.  Its name is that
-    of the section of configuration files that is meant for kernels."""
+    """The part of IPython's applications that loads extensions and runs startup files.  Configuration files name the
+    section that is meant for kernels after this class."""
 
     profile_dir = Instance(ProfileDir)
     ipython_dir = Unicode()

@@ -1,7 +1,7 @@
-"""Cells run by the interpreter's own IPython, reported as the session's own are.
+"""Runs cells with the interpreter's own IPython, and reports them like the session's own cells.
 
-Owns the place where the two meet: one call that runs a cell and gives what ended it, and what a runner
-needs before its first cell.  It must not know what differs inside the shell; see `ipython_shell`.
+Owns the connection of the two: one call that runs a cell and returns the exception that ended it, and the setup before
+a runner's first cell.  It must not know how the shell differs from IPython's; see `ipython_shell`.
 """
 
 import os
@@ -11,17 +11,17 @@ from . import displays
 from .channel import to_json
 from .ipython_text import plain
 
-# What draws figures after a cell, as ipykernel names it.
+# ipykernel's name for the backend that draws figures after a cell.
 BACKEND = "module://matplotlib_inline.backend_inline"
 
 _MAX_TEXT = 100_000
-# How much of what cells write is kept for `%notebook`: of each, and of all.
+# How much of the output of cells is kept for `%notebook`: of each cell, and of all together.
 _MAX_OF_CELL = 1 << 20
 _MAX_OF_ALL = 1 << 24
 
 
 def require(session):
-    """Imports IPython before the user's folder can stand in front of it; without it there is no kernel."""
+    """Imports IPython before the user's folder is in the path and can hide it. The kernel cannot run without it."""
     try:
         from . import ipython_shell  # noqa: F401
     except ImportError as problem:
@@ -66,14 +66,14 @@ class Hosted:
         session.history = self.shell.history_manager.input_hist_parsed
         session.outputs = self.shell.history_manager.output_hist
         session.send_stream = self._send_stream
-        # Helpers that show something show it as IPython does.
+        # Helpers use IPython's `display` to show something.
         displays.display = self._display
         _refuse_passwords(session)
         _choose_backend()
         self._said = self._start(problems)
 
     def _start(self, problems):
-        """Runs the profile's startup files; what they write is kept until the host listens."""
+        """Runs the profile's startup files. Keeps their output until the host listens."""
         from .ipython_profile import start
 
         with self._session.capture() as captured:
@@ -87,11 +87,11 @@ class Hosted:
         return captured
 
     def hide_names(self):
-        """What the namespace starts with is not the user's, as `%who` sees it."""
+        """Hides the names that the namespace starts with from `%who`: they do not belong to the user."""
         self.shell.hide(self._session.namespace)
 
     def after_ready(self):
-        """Shows what startup files wrote, now that the host can take it."""
+        """Sends the output of startup files, now that the host can take it."""
         said, self._said = self._said, None
         for name in ("stdout", "stderr"):
             text = getattr(said, name)
@@ -99,7 +99,7 @@ class Hosted:
                 self._session.send_stream(name, text.encode())
 
     def run(self, code, silent):
-        """Runs a cell; gives the exception that ended it, or None."""
+        """Runs a cell. Returns the exception that ended it, or None."""
         shell = self.shell
         shell.begin_cell()
         self._kept, self._room = None if silent else [], min(_MAX_OF_CELL, self._left)
@@ -120,7 +120,7 @@ class Hosted:
         return error
 
     def describe(self, error):
-        """Class, message, coloured lines, plain lines."""
+        """Returns class, message, coloured lines and plain lines of an error."""
         name = type(error).__name__
         if name == "_IncompleteInputError":
             # A private name of Python 3.13 for a syntax error.
@@ -150,7 +150,7 @@ class Hosted:
 
         return display(*objects, **options)
 
-    # Output, of which IPython's `%notebook` wants to know.
+    # The output that IPython's `%notebook` needs.
 
     def _send_stream(self, name, data):
         session = self._session
@@ -180,13 +180,13 @@ def _refuse_passwords(session):
 
 
 def _choose_backend():
-    """A matplotlib that was imported before the fork has not seen this kernel's environment, and an inline
-    backend not its shell."""
+    """Sets the backend of a matplotlib that was imported before the fork: it has not seen this kernel's environment.
+    An inline backend imported then has not seen this kernel's shell."""
     matplotlib = sys.modules.get("matplotlib")
     if matplotlib is None or not hasattr(matplotlib, "rcParams"):
         return
     chosen = os.environ["MPLBACKEND"]
-    # Read past the lookup, which would choose and load a backend.
+    # Bypass the lookup of rcParams, which would choose and load a backend.
     if not isinstance(dict.get(matplotlib.rcParams, "backend"), str):
         matplotlib.rcParams["backend"] = chosen
     inline = sys.modules.get("matplotlib_inline.backend_inline")

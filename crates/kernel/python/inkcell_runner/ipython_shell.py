@@ -1,7 +1,7 @@
 """The interpreter's own IPython shell, without a terminal and without files of its own.
 
-Owns what differs from IPython's shell: where displays, results and tracebacks go, and what a kernel that
-nobody types into leaves out.  It must not know requests or frames; `ipython_session` runs its cells.
+Owns the differences from IPython's shell: where displays, results and tracebacks go, and what a kernel without a
+person at a keyboard leaves out.  It must not know requests or frames; `ipython_session` runs its cells.
 """
 
 import os
@@ -22,13 +22,13 @@ from .magics import Builtin
 
 
 class Leave(ExitAutocall):
-    """`exit` and `quit` in a cell end the cell; the kernel is its host's."""
+    """Makes `exit` and `quit` end only the cell, because the kernel belongs to the host."""
 
     def __call__(self, code=None, keep_kernel=False):
         raise SystemExit(code)
 
 
-# What ipykernel adds to IPython's own magics.
+# The magics that ipykernel adds to IPython's own.
 _KERNEL_MAGICS = {
     "settings": ("autosave", "connect_info", "edit", "qtconsole"),
     "environment": ("less", "man", "more"),
@@ -39,24 +39,24 @@ class History(HistoryManager):
     """The cells of this session, and no others."""
 
     def get_tail(self, n=10, raw=True, output=False, include_latest=False):
-        """The last cells; IPython asks its database, which this kernel does not have."""
+        """The last cells. IPython reads them from its database, which this kernel does not have."""
         cells = list(self.get_range(0, 1, None, raw=raw, output=output))
         return cells[-n:] if include_latest else cells[:-1][-n:]
 
 
 class RunnerShell(InteractiveShell):
-    """IPython's shell; a cell is run by calling `begin_cell` and then `run_cell`."""
+    """IPython's shell. To run a cell, call `begin_cell` and then `run_cell`."""
 
     displayhook_class = Type(ResultHook)
     display_pub_class = Type(Publisher)
 
-    # How many `run_cell` are inside each other: user code may call it too.
+    # How many calls of `run_cell` are active, one inside the other: user code may call it too.
     _depth = 0
-    # What IPython found out about the cell, once its code runs.
+    # IPython's result object of the cell, set once the cell's code runs.
     _result = None
-    # The exception that ended the cell, with its traceback as IPython lays it out.
+    # The exception that ended the cell, with its traceback as IPython formats it.
     shown = None
-    # The interrupt that is cancelling the cell's task, if one is.
+    # The interrupt that is cancelling the cell's task, or None.
     cancelled_by = None
 
     def __init__(self, session, **options):
@@ -68,31 +68,31 @@ class RunnerShell(InteractiveShell):
         if not self.config.get("InteractiveShell", {}).get("loop_runner"):
             self.loop_runner = runner
 
-    # What a kernel without a terminal leaves out.
+    # Parts that a kernel without a terminal leaves out.
 
     def init_ipython_dir(self, ipython_dir):
         self.ipython_dir = ipython_dir
 
     @observe("ipython_dir")
     def _ipython_dir_changed(self, change):
-        """IPython makes the folder here; this kernel only looks into it."""
+        """Does nothing, where IPython creates the folder: this kernel only reads from it."""
 
     def init_history(self):
-        # Without a database: the history of this session is in memory.
+        # No database: the history of this session is in memory.
         self.history_manager = History(shell=self, parent=self, enabled=False)
         self.configurables.append(self.history_manager)
 
     def init_virtualenv(self):
-        """The interpreter was chosen already; another environment's modules would not fit it."""
+        """Does nothing: the interpreter was chosen already, and modules of another environment would not fit it."""
 
     def init_events(self):
         super().init_events()
         trigger, call_before = self.events.trigger, self.session.interrupt.call_before
-        # Hooks that run after a cell are interrupted as the cell is.
+        # Hooks that run after a cell are interrupted like the cell.
         self.events.trigger = lambda *args, **kwargs: call_before(lambda: trigger(*args, **kwargs))
 
     def init_environment(self):
-        # Nobody can page.
+        # There is no terminal to page on.
         os.environ["PAGER"] = os.environ["GIT_PAGER"] = "cat"
 
     def init_hooks(self):
@@ -110,11 +110,11 @@ class RunnerShell(InteractiveShell):
                 self.register_magic_function(Builtin(self, module, name), "line", name)
 
     def init_data_pub(self):
-        """Gone from IPython long ago."""
+        """Does nothing. IPython removed this method long ago."""
 
     @contextmanager
     def _tee(self, channel):
-        """IPython wraps `write` to keep all output in memory; the session keeps the first part of it."""
+        """Does nothing. IPython wraps `write` here to keep all output in memory; the session keeps its first part."""
         yield
 
     @default("autoindent")
@@ -122,7 +122,7 @@ class RunnerShell(InteractiveShell):
         return False
 
     def enable_gui(self, gui=None):
-        """Accepted; there is no window system to serve."""
+        """Accepted without effect: there is no window system to serve."""
 
     @default("exiter")
     def _exiter_default(self):
@@ -132,7 +132,7 @@ class RunnerShell(InteractiveShell):
         raise SystemExit
 
     def set_next_input(self, text, replace=False):
-        """Accepted; a cell that runs here has no next cell to fill."""
+        """Accepted without effect: a cell that runs here has no next cell to fill."""
 
     def reset(self, new_session=True, aggressive=False):
         super().reset(new_session, aggressive)
@@ -141,15 +141,15 @@ class RunnerShell(InteractiveShell):
         self.hide(self.session.hidden)
 
     def hide(self, names):
-        """Leaves names out of what `%who` lists."""
+        """Keeps names out of the list that `%who` prints."""
         self.user_ns_hidden.update(names)
 
-    # Running a cell, and whose traceback is whose.
+    # Running a cell, and telling which traceback belongs to it.
 
     def begin_cell(self):
         self._depth = 0
         if self.session.wants_names:
-            # What is no Python does nothing, and does not come any further.
+            # A cell that is not valid Python uses and makes no names, and never reaches `run_ast_nodes`.
             self.session.tree = []
         self._result = self.shown = self.cancelled_by = None
 
@@ -171,18 +171,18 @@ class RunnerShell(InteractiveShell):
         return await super().run_code(self.session.interrupt.begin(code_obj), *args, **kwargs)
 
     def _ends_the_cell(self, error):
-        """Whether a traceback is that of the cell: user code may show others, and go on."""
+        """Whether a traceback belongs to the cell. User code may show others, and go on."""
         if self._depth != 1:
             return False
         if self._result is None:
-            # Nothing has run yet: the cell cannot be run at all.
+            # No code has run yet: the cell cannot run at all.
             return True
         return error is self._result.error_in_exec or error is self._result.error_before_exec
 
     def showtraceback(self, exc_tuple=None, *args, **kwargs):
         exc_tuple = exc_tuple or sys.exc_info()
         if self.cancelled_by is not None or isinstance(exc_tuple[1], KeyboardInterrupt):
-            # Where laying it out takes its time, a second interrupt comes before the first is answered.
+            # Formatting a traceback can take long. A second interrupt may come before the first is answered.
             self.session.interrupt.unheard(self._show, exc_tuple, *args, **kwargs)
         else:
             self._show(exc_tuple, *args, **kwargs)
@@ -192,16 +192,16 @@ class RunnerShell(InteractiveShell):
         if error is None:
             super().showtraceback(None, *args, **kwargs)
             return
-        # In the exception too, where the debugger finds it.
+        # Change the exception too, because the debugger reads it there.
         trace = without_own_frames(trace)
         error.__traceback__ = trace
         if self.cancelled_by is not None and kind.__name__ == "CancelledError":
-            # The task was cancelled because of an interrupt, and that is what the user knows of.
+            # An interrupt cancelled the task, and the interrupt is what the user knows of.
             kind, error = KeyboardInterrupt, self.cancelled_by
             if self._depth == 1:
                 self._result.error_in_exec = error
         if has_group(error):
-            # IPython only prints these, as Python does; its own frame is the first.
+            # IPython only prints these, as Python does. IPython's own frame is the first.
             import traceback
 
             lines = traceback.format_exception(kind, error, trace and trace.tb_next)
@@ -216,11 +216,11 @@ class RunnerShell(InteractiveShell):
             self._tell("\n".join(stb))
 
     def _tell(self, text):
-        """Shows a traceback that does not end the cell, also where the output of the cell is captured."""
+        """Shows a traceback that does not end the cell, even while the cell captures its output."""
         print(plain(text), file=self.session.streams.stderr)
 
     def show_rest(self):
-        """Shows what looked like the end of the cell, and was not: the cell went well."""
+        """Shows a traceback that looked like the end of the cell. The cell went on and succeeded."""
         if self.shown is not None:
             self._tell("\n".join(self.shown[1]))
 
@@ -231,7 +231,7 @@ class RunnerShell(InteractiveShell):
             super().show_usage_error(exc)
 
     def _format_exception_for_storage(self, exception, *args, **kwargs):
-        """What IPython keeps of a failed cell, without laying the traceback out a second time."""
+        """Makes the record that IPython keeps of a failed cell, without formatting the traceback a second time."""
         name = type(exception).__name__
         if self.shown is not None and self.shown[0] is exception:
             lines = self.shown[1]
@@ -244,7 +244,7 @@ class RunnerShell(InteractiveShell):
         return {"ename": name, "evalue": value, "traceback": lines}
 
     def _run_on_loop(self, coroutine):
-        """Runs a cell that awaits.  An interrupt cancels its task, and is what the cell ends with."""
+        """Runs a cell that awaits.  An interrupt cancels its task, and the cell ends with the interrupt."""
         import asyncio
 
         loop = self.session.executor.loop.current()
@@ -262,20 +262,20 @@ class RunnerShell(InteractiveShell):
                 raise interrupt from None
             finally:
                 self.cancelled_by = None
-            # Also where the cell caught the cancellation and came to its end.
+            # Set the error even if the cell caught the cancellation and reached its end.
             result.error_in_exec = interrupt
             return result
 
 
 def _show_page(text, start=0, screen_lines=0, pager_cmd=None):
-    """Prints what IPython would page."""
+    """Prints the text that IPython would page."""
     if isinstance(text, dict):
         text = text.get("text/plain", "")
     print(plain("\n".join(text.split("\n")[max(0, start) :])))
 
 
 class _Later:
-    """What `%store` keeps, opened when it is first used: opening makes a folder in the profile."""
+    """Stands for the database of `%store` until its first use: opening it creates a folder in the profile."""
 
     def __init__(self, path):
         self.path = path
@@ -295,8 +295,8 @@ if hasattr(interactiveshell, "PickleShareDB"):
 
 
 def make(session):
-    """The shell of this session, in its namespace, with the settings of the user's profile; and the
-    problems that the settings had."""
+    """Makes the shell of this session, in its namespace, with the settings of the user's profile. Also returns the
+    problems of those settings."""
     folder = ipython_profile.ipython_dir()
     profile = ipython_profile.profile(folder)
     settings, problems = ipython_profile.settings(profile.location)
@@ -311,6 +311,6 @@ def make(session):
     return shell, problems
 
 
-# Users' code asks for this name to learn whether it runs in a notebook, and it does.  It is also that of
-# the section of configuration files.
+# Users' code checks for this name to learn whether it runs in a notebook, and it does.  Configuration files use the
+# same name for their section.
 RunnerShell.__name__ = RunnerShell.__qualname__ = "ZMQInteractiveShell"

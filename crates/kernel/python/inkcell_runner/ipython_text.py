@@ -1,6 +1,6 @@
-"""What IPython's tracebacks are made of and made into: frames that are the user's, text without colours.
+"""Helpers for IPython's tracebacks: text without colours, frames without those of the runner, exception groups.
 
-Owns nothing but these questions; it must not know shells or sessions.
+Owns only these helpers; it must not know shells or sessions.
 """
 
 import os
@@ -12,12 +12,12 @@ _OWN = os.path.dirname(__file__) + os.sep
 
 
 def plain(text):
-    """Text without its colours."""
+    """Removes the colours from a text."""
     return _ESCAPES.sub("", text)
 
 
 def without_own_frames(trace):
-    """A traceback without the frames of the runner, of which the user knows nothing."""
+    """Removes the runner's frames from a traceback, because the user knows nothing of them."""
     kept = []
     while trace is not None:
         if not trace.tb_frame.f_code.co_filename.startswith(_OWN):
@@ -30,11 +30,11 @@ def without_own_frames(trace):
 
 
 def has_group(error):
-    """Whether an exception, or one it came from, is a group of exceptions."""
+    """Whether an exception, or an exception it came from, is a group of exceptions."""
     seen = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
-        # Python before 3.11 has groups as a package only, under any name.
+        # Before Python 3.11, only a package has groups, and their class can have any name.
         if isinstance(getattr(error, "exceptions", None), tuple) and hasattr(error, "derive"):
             return True
         error = error.__context__
