@@ -1,8 +1,8 @@
-"""Questions about a session between cells: its variables, a table, help, completion.
+"""Answers questions about a session between cells: its variables, a table, help, completion.
 
-Owns which questions there are and that an answer leaves nothing behind: no count, no history, no name, no
-output. An answer is plain JSON values (text, whole numbers, lists, objects) of bounded size. It must not
-know how any of them is found; each kind of question has a module of its own.
+Owns the kinds of questions, and the rule that an answer leaves nothing behind: no count, no history, no name, no
+output. An answer is plain JSON values (text, whole numbers, lists, objects) of bounded size. This module must not know
+how to find an answer; each kind of question has its own module.
 """
 
 import os
@@ -10,7 +10,7 @@ import sys
 
 from ..interrupt import shielded
 
-# What a question is about, and the module that answers it.
+# The subjects of questions, each with the module that answers it.
 KINDS = {
     "variables": "variables",
     "variable": "variables",
@@ -22,11 +22,11 @@ KINDS = {
 
 
 class QuestionError(Exception):
-    """The question cannot be answered; the text says why and what to do instead."""
+    """The question cannot be answered. The text says why and what to do instead."""
 
 
 def answer(session, question):
-    """The answer to one question, as a dict. Raises `QuestionError` when there is none."""
+    """Returns the answer to one question as a dict. Raises `QuestionError` if there is none."""
     what = question.get("what")
     if what not in KINDS:
         raise QuestionError("There is no question %r; there are %s." % (what, ", ".join(KINDS)))
@@ -36,13 +36,13 @@ def answer(session, question):
 
 
 def names_of_run(session, code, returned):
-    """What a cell that ended uses and makes, or None. `returned` is the id of what its last expression gave."""
+    """Returns the names that a finished cell uses and makes, or None. `returned` is the id of its last value."""
     with _load("quiet").Quiet():
         return _load("names").find_names(session, code, returned)
 
 
 def _load(name):
-    """A module of this package. What it imports of the library must not be the user's file of that name."""
+    """Loads a module of this package. Its imports from the standard library must not find a file of the user."""
     full = __name__ + "." + name
     if full in sys.modules:
         return sys.modules[full]
@@ -62,7 +62,7 @@ def _answer_in_json(session, question):
 
 @shielded
 def reply(session, command):
-    """Answers a command of the host with one frame; never raises."""
+    """Answers a command of the host with one frame. Never raises."""
     from ..channel import to_json
 
     session.interrupt.keep()

@@ -1,4 +1,4 @@
-"""What can be said of one column of values in plain Python: types, nulls, range, lengths, distinct values.
+"""Describes one column of values in plain Python: types, nulls, range, lengths, distinct values.
 
 Owns those figures. Only values of built-in types are compared or hashed; others are counted by their type.
 """
@@ -11,14 +11,14 @@ from .preview import cut, one_line
 from .quiet import LookupFailed, ask
 
 MAX_CELL = 60
-# More values than this are not kept to count the distinct ones.
+# With more values than this, the distinct ones are not counted.
 MAX_DISTINCT = 100_000
 _NUMBERS = (bool, int, float)
 _ORDERED = (datetime.datetime, datetime.date, datetime.time, datetime.timedelta, decimal.Decimal)
 
 
 def cell(value):
-    """A value as a cell of a table; text without quotes, since what is a text is said by the type."""
+    """Shows a value as a cell of a table. Text has no quotes, because the column's type says that it is text."""
     if type(value) is str:
         return cut(value[: MAX_CELL + 1].replace("\n", "\\n"), MAX_CELL)
     if is_a(value, *_ORDERED) and is_library(type(value)):
@@ -30,12 +30,12 @@ def cell(value):
 
 
 def empty(name, dtype):
-    """A column of which no more is known."""
+    """A column whose figures are all unknown."""
     return {"name": name, "dtype": dtype, "nulls": None, "min": None, "max": None, "lengths": None, "distinct": None}
 
 
 def is_null(value):
-    """None, and what is not equal to itself among the numbers of Python."""
+    """True for None, for NaN, and for the null types of pandas."""
     if value is None:
         return True
     if type(value) is float:
@@ -44,7 +44,7 @@ def is_null(value):
 
 
 def describe(name, values):
-    """The figures of a list of values."""
+    """Returns the figures of a list of values."""
     nulls, kinds, kept = 0, {}, []
     for value in values:
         if is_null(value):
@@ -61,7 +61,7 @@ def describe(name, values):
         try:
             found["min"], found["max"] = cell(min(kept)), cell(max(kept))
         except TypeError:
-            # Times with a zone and times without have no order.
+            # Times with a time zone and times without one have no order.
             pass
     elif set(kinds) == {str}:
         found["lengths"] = [min(map(len, kept)), max(map(len, kept))]

@@ -1,8 +1,8 @@
-"""What the code before a cursor can go on with.
+"""Completes the code before a cursor.
 
-Owns the completion of names, attributes, keys, keyword arguments, magics, modules and files. Where IPython
-runs the cells its own completer answers, but where it would import or read what is asked about. Positions are counted
-in characters.
+Owns the completion of names, attributes, keys, keyword arguments, magics, modules and files. Where IPython runs the
+cells, its own completer answers, except where it would import or read the object in question. Positions are counted in
+characters.
 """
 
 import builtins
@@ -26,12 +26,12 @@ from .variables import kind_of, own_names
 
 _MAX_MATCHES = 200
 _MAX_CODE = 1_000_000
-# How long IPython's completer may take.
+# The time limit of IPython's completer.
 _SECONDS = 2.0
-# The end of code that asks about a part of something. IPython would read that part, and to read can be to
-# add: `defaultdict` does.
+# Matches code that ends behind or in a subscript. IPython would read that item, and reading may add one, as in a
+# `defaultdict`.
 _SUBSCRIPT = re.compile(r"\]\s*(?:\.[\w.\s]*|\[\s*[rbfuRBFU]*(?:'[^'\n]*|\"[^\"\n]*)?)$")
-# The end of code that names something: names, attributes and constant subscripts.
+# Matches code that ends in a path of names, attributes and constant subscripts.
 _PATH = r"[^\W\d]\w*(?:\s*\.\s*[^\W\d]\w*|\[(?:-?\d+|'[^'\n]*'|\"[^\"\n]*\")\])*"
 _ATTRIBUTE = re.compile(r"(?<![\w.\])])(%s)\s*\.\s*(\w*)$" % _PATH)
 _ENDS_IN_PATH = re.compile(r"(?<![\w.\])])(%s)\s*$" % _PATH)
@@ -47,7 +47,7 @@ _COMPUTED = (property, types.GetSetDescriptorType, types.MemberDescriptorType)
 
 
 def answer_complete(session, question):
-    """The matches, and which part of the code they replace."""
+    """Returns the matches, and the part of the code that they replace."""
     code, cursor = question.get("code"), question.get("cursor")
     if not isinstance(code, str) or len(code) > _MAX_CODE:
         raise QuestionError("Completion needs `code`, a text of at most %d characters." % _MAX_CODE)
@@ -75,18 +75,18 @@ def answer_complete(session, question):
 
 
 def _hosted(shell, code, cursor):
-    """IPython's own answer, by its own rules; without jedi, which reads files and is slow to start."""
+    """Returns IPython's own matches, by its own rules. Leaves out jedi, which reads files and is slow to start."""
     try:
         found = ask(_completions, shell.Completer, code, cursor, seconds=_SECONDS)
     except LookupFailed:
-        # It came to code of the user's.
+        # The completer reached code of the user.
         return cursor, cursor, None
     if not found:
         return cursor, cursor, []
     start, end = min(one.start for one in found), max(one.end for one in found)
     texts = [(code[start : one.start] + one.text + code[one.end : end], _type(one.type)) for one in found]
     if code[start : start + 1] == "." and all(text.startswith(".") for text, _ in texts):
-        # The dot is there already.
+        # The code already contains the dot.
         return start + 1, end, [(text[1:], kind) for text, kind in texts]
     return start, end, texts
 
@@ -106,7 +106,7 @@ def _type(kind):
     return kind if kind and kind != "<unknown>" else "name"
 
 
-# Imports, without importing.
+# Completing imports without importing.
 
 
 def _is_import(line):
@@ -133,7 +133,7 @@ def _top_modules():
 
 
 def _submodules(package):
-    """The modules of a package that is loaded; finding others would mean to import."""
+    """The modules of a loaded package. Finding those of an unloaded package would import it."""
     loaded = sys.modules.get(package)
     path = vars(loaded).get("__path__") if is_a(loaded, types.ModuleType) else None
     if path is None:
@@ -142,7 +142,7 @@ def _submodules(package):
 
 
 class _Completer:
-    """The runner's own shell: what stands before the cursor decides."""
+    """Completes code for the runner's own shell. The text before the cursor decides."""
 
     def __init__(self, session, code, before, line):
         self._session = session
@@ -151,7 +151,7 @@ class _Completer:
         self._place = Place(before)
 
     def matches(self):
-        """Where the matches begin, and (text, type) of each."""
+        """Returns where the matches begin, and (text, type) of each."""
         place, line = self._place, self._line
         if place.string is not None:
             return self._in_string()
@@ -174,13 +174,13 @@ class _Completer:
             return self._cursor - len(word), _chosen(((name, "function") for name in dir(str)), word)
         word = _WORD.search(self._before).group(1) or ""
         if self._before[: self._cursor - len(word)].endswith("."):
-            # An attribute of something that would have to be computed.
+            # An attribute of an expression that would have to be evaluated.
             return self._cursor, []
         return self._cursor - len(word), self._arguments(word) + self._names(word)
 
     def with_arguments(self, start, found):
-        """Matches of IPython with the keyword arguments before them: older ones look those up by running code,
-        and are stopped at it."""
+        """Puts keyword arguments before IPython's matches. Older versions of IPython find those by running code, and
+        are stopped when they try."""
         word = _WORD.search(self._before).group(1) or ""
         begin = self._cursor - len(word)
         if self._place.string is not None or (found and start != begin) or self._before[:begin].endswith("."):
@@ -189,7 +189,7 @@ class _Completer:
         return (begin, arguments + found) if arguments else (start, found)
 
     def _resolve(self, path):
-        """What a path leads to, in a list; empty when it cannot be followed."""
+        """Returns the object that a path leads to, in a list. Empty if the path cannot be followed."""
         try:
             return [resolve(self._session, re.sub(r"\s+", "", path) if "'" not in path else path)]
         except QuestionError:
@@ -215,7 +215,7 @@ class _Completer:
     def _magics(self, sign, word):
         from ..shell import Shell
 
-        # The session's own shell object is not made for a question.
+        # A question must not create the session's own shell object.
         shell = self._session.shell_object if self._session.shell_object is not None else Shell(self._session)
         tables = shell.magics_manager.magics
         found = sorted(name for name in tables["line" if sign == "%" else "cell"] if name.startswith(word))
@@ -230,7 +230,7 @@ class _Completer:
         return [one for value in self._resolve(path) for one in _chosen(members(value), word)]
 
     def _arguments(self, word):
-        """The keyword arguments of the call that the cursor is in."""
+        """The keyword arguments of the call around the cursor."""
         brackets = self._place.brackets
         if not brackets or brackets[-1][0] != "(":
             return []
@@ -252,7 +252,7 @@ class _Completer:
         space = self._session.namespace
         names.update((name, kind_of(value)) for name, value in list(space.items()) if isinstance(name, str))
         own = {name for name, _ in own_names(self._session)}
-        # What the code itself is about to bind; the unfinished word is not one of them.
+        # Names that the code itself will bind. The unfinished word is not one of them.
         around = self._before[: self._cursor - len(word)] + " " + self._code[self._cursor :]
         for match in _BOUND.finditer(around):
             own.add(match.group(1) or match.group(2))
@@ -261,13 +261,14 @@ class _Completer:
 
 
 def _chosen(names, word, first=()):
-    """Those that begin so: some before others, and private ones last and only when an underscore was typed."""
+    """Returns the names that begin with `word`: those in `first` before others. Private names come last, and only if
+    `word` is not empty."""
     found = [(name, kind) for name, kind in names if name.startswith(word) and (word or not name.startswith("_"))]
     return sorted(found, key=lambda one: (one[0].startswith("_"), one[0] not in first, one[0]))
 
 
 def members(value):
-    """The attributes of a value as (name, type), without running code of the user's."""
+    """The attributes of a value as (name, type). Runs no code of the user."""
     kind = type(value)
     if is_a(value, types.ModuleType):
         held = types.ModuleType.__getattribute__(value, "__dict__")
@@ -311,7 +312,7 @@ def _columns(value):
 
 
 def _files(typed, cursor):
-    """Files and folders that a path can go on with; folders end in a slash."""
+    """The files and folders that complete a path. Folders end in a slash."""
     folder, _, word = typed.rpartition("/")
     if typed.startswith("/") and not folder:
         folder = "/"

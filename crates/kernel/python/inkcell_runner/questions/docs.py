@@ -1,6 +1,6 @@
-"""Help about one name: signature, documentation, where it is defined, and its source when a cell defined it.
+"""Describes one name: signature, documentation, the place that defines it, and its source if a cell defined it.
 
-Owns that answer, and the one about all helpers of the prelude. It must not know how a name is found.
+Owns that answer, and the answer about all helpers of the prelude. It must not know how a name is found.
 """
 
 import inspect
@@ -20,7 +20,7 @@ _MAX_SIGNATURE = 2000
 
 
 def answer_help(session, question):
-    """What is known of a name. `prelude` are all helpers, unless the user has a variable of that name."""
+    """Describes a name. `prelude` means all helpers, unless the user has a variable of that name."""
     name = question.get("name")
     name = name.strip() if isinstance(name, str) else name
     if name == "prelude" and name not in session.namespace:
@@ -33,7 +33,7 @@ def answer_help(session, question):
 def describe(session, name, value):
     subject = value.fget if is_a(value, property) else value
     if module_of(type(value)) == "inkcell_runner.prelude" and is_a(value, type(prelude.helper("pwd"))):
-        # A helper stands for its function, which is loaded when it is first needed.
+        # A helper stands for its function, which is loaded at its first use.
         subject = value = value.__wrapped__
     file, line, source = source_of(session, subject)
     return {
@@ -56,7 +56,7 @@ def _bounded(text):
 
 
 class _Shown:
-    """Stands in a signature for a default whose class is the user's, or whose text is long."""
+    """Replaces a default in a signature if its class is the user's, or if its text is long."""
 
     def __init__(self, value):
         self._text = one_line(value, 80)
@@ -66,7 +66,7 @@ class _Shown:
 
 
 def signature(value, name):
-    """How it is called, or None."""
+    """Returns the signature as text, or None."""
     found = callable_signature(value)
     if found is None:
         return None
@@ -81,7 +81,7 @@ def signature(value, name):
 
 
 def callable_signature(value):
-    """The signature of something that can be called, without calling anything of the user's."""
+    """Returns the signature of a callable. Calls no code of the user."""
     bound = False
     if is_a(value, property):
         return None
@@ -122,7 +122,7 @@ def _annotation(value):
 
 
 def doc(value):
-    """The docstring: its own, or that of its class."""
+    """The docstring of a value, or that of its class."""
     if is_a(value, type):
         return _class_doc(value)
     if is_library(type(value)):
@@ -140,7 +140,7 @@ def _class_doc(kind):
         if type(text) is str and text and one is not object:
             return inspect.cleandoc(text)
         if module_of(one) == "__main__" and text is None:
-            # A class without words of its own does not borrow those of what it is made of.
+            # A class without a docstring does not borrow the one of a base class.
             return None
     return None
 
@@ -151,7 +151,7 @@ def _class_doc(kind):
 def _magic(session, name):
     from ..shell import Shell
 
-    # The session's own shell object is not made for a question.
+    # A question must not create the session's own shell object.
     shell = session.shell_object if session.shell_object is not None else Shell(session)
     bare = name.lstrip("%")
     kinds = ("cell", "line") if name.startswith("%%") else ("line", "cell")
@@ -167,7 +167,7 @@ def _magic(session, name):
 
 
 def _prelude(session):
-    """Every helper by category and name, with its whole documentation (E-42)."""
+    """Lists every helper by category and name, with its whole documentation (E-42)."""
     rows = []
     for row in prelude.docs():
         helper = prelude.helper(row["name"])

@@ -1,7 +1,7 @@
-"""Reading the tables of libraries: pandas, NumPy, polars, pyarrow.
+"""Reads the tables of libraries: pandas, NumPy, polars, pyarrow.
 
-Owns which of their methods are called. None is imported here: a table of a library can only be there when
-the library is. Everything is asked through `ask`, since a column may hold objects of the user's.
+Owns the choice of their methods to call. It imports none of these libraries: a library's table exists only if the
+library is loaded. Every call goes through `ask`, because a column may hold objects of the user.
 """
 
 from . import columns
@@ -9,15 +9,15 @@ from .looks import full_name, is_a, is_library, of_loaded
 from .preview import cut, one_line
 from .quiet import LookupFailed, ask
 
-# A whole column may be counted for distinct values up to this many rows.
+# Distinct values of a whole column are counted up to this many rows.
 _MAX_DISTINCT = 1_000_000
-# Values of Python in a column of objects are looked at one by one, so only so many of them.
+# Python values in a column of objects are examined one by one, so their number is limited.
 _MAX_OBJECTS = 100_000
 _SECONDS = 2.0
 
 
 def reader(value):
-    """What reads this table, or None when it is none of a library's."""
+    """Returns the reader of this table, or None if the value is not a library's table."""
     if not is_library(type(value)):
         return None
     for read, kinds in (
@@ -43,7 +43,7 @@ def _range(low, high):
 
 
 class _Table:
-    """What the readers have in common."""
+    """The common part of the readers."""
 
     # A larger table is described by a sample of its rows.
     max_cells = 10_000_000
@@ -63,7 +63,7 @@ class _Table:
             index, found = ask(self._head, rows, width, seconds=_SECONDS)
         except LookupFailed:
             return None, []
-        # Cells may be objects of any class; they are looked at without asking them.
+        # Cells may be objects of any class. Showing them runs none of their code.
         return index, [[columns.cell(one) for one in row] for row in found]
 
     def bytes(self):
@@ -103,7 +103,7 @@ class _Pandas(_Table):
         return found
 
     def _of_objects(self, column):
-        """Objects, texts and categories: pandas names them all alike."""
+        """Describes objects, texts and categories: pandas gives them all the same kind."""
         if hasattr(column, "cat"):
             return {"nulls": int(column.isna().sum()), "distinct": int(column.nunique())}
         found = columns.describe("", column.iloc[:_MAX_OBJECTS].tolist())
@@ -209,7 +209,7 @@ class _Polars(_Table):
             if column.max() is not None:
                 found.update(_range(column.min(), column.max()))
         if len(column) <= _MAX_DISTINCT and not kind.startswith(("Object", "List", "Struct", "Array")):
-            # Nothing counts as a value of its own there.
+            # Polars counts null as a value of its own.
             found["distinct"] = int(column.n_unique()) - bool(found["nulls"])
         return found
 
@@ -236,7 +236,7 @@ class _Arrow(_Table):
 
         column = self._value.column(at)
         if step > 1:
-            # A run of rows from the beginning: picking some of them would copy them.
+            # Take a run of rows from the beginning: picking single rows would copy them.
             column = column.slice(0, len(range(0, len(column), step)))
         found = {"nulls": int(column.null_count)}
         compute = sys.modules.get("pyarrow.compute")

@@ -1,7 +1,7 @@
-"""Looking at an object without running any code of its class.
+"""Examines an object without running any code of its class.
 
-Owns reading types, attributes and sizes past everything a class can override, and telling classes of
-libraries, whose code may be asked, from the user's own, whose code may not.
+Owns two things. It reads types, attributes and sizes, bypassing everything that a class can override. It tells classes
+of libraries, whose code may be called, from the user's own, whose code may not.
 """
 
 import builtins
@@ -18,17 +18,17 @@ MISSING = object()
 
 
 def mro(kind):
-    """The classes a class is made of, itself first."""
+    """A class and its base classes, the class itself first."""
     return _mro(kind)
 
 
 def class_dict(kind):
-    """What a class itself defines."""
+    """The attributes that a class itself defines."""
     return _names(kind)
 
 
 def is_a(value, *kinds):
-    """Whether the value's type is one of these or made from it; `isinstance` would ask the value."""
+    """Whether the value's type is one of these or a subclass. `isinstance` would call code of the value."""
     return any(kind in _mro(type(value)) for kind in kinds)
 
 
@@ -43,12 +43,12 @@ def name_of(kind):
 
 
 def full_name(kind):
-    """The name of a type, with its module where that is neither built in nor the user's."""
+    """The name of a type. Includes its module unless that is `builtins` or the user's."""
     name, module = _name(kind)[:100], module_of(kind)
     if module in ("builtins", "__main__"):
         return name.rpartition("<locals>.")[2]
     top = module.partition(".")[0]
-    # The public place of a class is shorter than the file it lives in.
+    # A class's public place is its top package, whose name is shorter than that of the module that defines it.
     if vars(sys.modules.get(top, builtins)).get(name) is kind:
         module = top
     return "%s.%s" % (module[:100], name)
@@ -78,17 +78,17 @@ def is_of_library(module):
 
 
 def is_library(kind):
-    """Whether a class and all it is made of come with Python or were installed."""
+    """Whether a class and all its base classes come with Python or were installed."""
     return all(is_of_library(module_of(one)) for one in _mro(kind))
 
 
 def base_of(kind):
-    """The first class of a library that a class is made of: its code can be asked about the value."""
+    """The first library class among a class and its bases. Its code may be called with the value."""
     return next((one for one in _mro(kind) if is_library(one)), object)
 
 
 def of_loaded(module, *names):
-    """Classes of a module that somebody has imported already; it is never imported for this."""
+    """Classes of a module that is loaded already. This never imports the module."""
     loaded = sys.modules.get(module)
     if loaded is None:
         return ()
@@ -97,7 +97,7 @@ def of_loaded(module, *names):
 
 
 def attributes(value):
-    """What the instance itself holds: its `__dict__` and its slots."""
+    """The attributes of the instance itself: its `__dict__` and its slots."""
     found = {}
     for kind in _mro(type(value)):
         names = _names(kind)
@@ -120,7 +120,7 @@ def attributes(value):
 
 
 def of_class(kind, name):
-    """What the name means on a class, not bound to anything."""
+    """Looks an attribute up on a class, without binding it."""
     for one in _mro(kind):
         names = _names(one)
         if name in names:

@@ -1,6 +1,6 @@
-"""Names that code uses and makes, by its text.
+"""Finds the names that code uses and makes, from its text.
 
-Owns the way from text to a tree. What a tree tells is found where cells that ran are looked at.
+Owns the step from text to a tree. The runner's `names` module reads the tree.
 """
 
 from ..names import find
@@ -8,13 +8,13 @@ from ..names import find
 _ONLY_AST = 0x0400  # ast.PyCF_ONLY_AST
 _TOP_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
-# All texts together; what is longer is not looked at.
+# The limit for all texts together. Text beyond it is not examined.
 _MAX_TEXT = 4_000_000
 _MAX_CELL = 200_000
 
 
 def answer_names(session, question):
-    """For each text what is known of it, or None. One that is no Python will do nothing."""
+    """Returns the names of each text, or None. A text that is not valid Python uses and makes none."""
     left, found = _MAX_TEXT, []
     for code in question["codes"]:
         left -= len(code)
@@ -23,7 +23,7 @@ def answer_names(session, question):
 
 
 def find_names(session, code, returned=None, is_to_come=False):
-    """What is known of one text, or None; the arguments are those of `find`."""
+    """Returns the names of one text, or None. The arguments are those of `find`."""
     if len(code) > _MAX_CELL:
         return None
     tree = None

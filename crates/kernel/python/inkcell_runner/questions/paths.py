@@ -1,7 +1,7 @@
-"""What an expression such as `model.layers[0].weights` leads to.
+"""Follows an expression such as `model.layers[0].weights` to its object.
 
-Owns the expressions that may be followed: names, attributes and constant subscripts, parsed and never
-evaluated. A step that would run code of the user's classes is refused.
+Owns the expressions that it follows: names, attributes and constant subscripts. They are parsed and never evaluated.
+It refuses a step that would run code of the user's classes.
 """
 
 import ast
@@ -17,8 +17,8 @@ _MAX_LENGTH = 500
 
 
 def resolve(session, path, for_help=False):
-    """The object a path leads to. With `for_help` a property is that object itself, and a module that is
-    loaded can be named although no variable refers to it."""
+    """Returns the object that a path leads to. With `for_help` it returns a property itself rather than its value, and
+    a path can begin with a loaded module that no variable refers to."""
     steps = _parse(path)
     first = steps[0]
     namespace = session.namespace
@@ -37,7 +37,7 @@ def resolve(session, path, for_help=False):
 
 
 def _parse(path):
-    """The first name, then one entry a step: text for an attribute, a tuple of one for a subscript."""
+    """Returns the first name, then one entry for each step: text for an attribute, a tuple of one for a subscript."""
     refusal = "A name here is a variable, its attributes and constant subscripts, such as `a.b[0][\"key\"]`, not %s."
     if not isinstance(path, str) or len(path) > _MAX_LENGTH:
         raise QuestionError(refusal % "a text of more than %d characters" % _MAX_LENGTH)
@@ -76,7 +76,7 @@ def _constant(node):
 
 
 def _text(steps):
-    """Steps as the user wrote them."""
+    """Writes steps as the user wrote them."""
     text = steps[0]
     for step in steps[1:]:
         text += "[%r]" % step if isinstance(step, tuple) else "." + step
@@ -121,7 +121,7 @@ def _attribute(value, name, walked, keep_property):
 
 
 def _of_user(value, name, walked, missing):
-    """An attribute of an instance of the user's class, by where Python would find it."""
+    """Finds an attribute of an instance of the user's class in the places where Python would find it."""
     held = attributes(value)
     if name in held:
         return held[name]
@@ -151,7 +151,7 @@ def _unwrapped(found, owner):
 def _item(value, key, walked):
     missing = QuestionError("%s has no item %r." % (walked, key))
     if is_a(value, dict):
-        # Past `__missing__`, which would add the key.
+        # Bypass `__missing__`, which would add the key.
         try:
             found = dict.get(value, key, MISSING)
         except TypeError:

@@ -1,9 +1,8 @@
-"""A value in a few words, without running code of the user's classes.
+"""Shows a value in a few words, without running code of the user's classes.
 
-Owns the text of previews and their bounds. Containers are walked here and cut early; what libraries made
-is asked for its own text; what the user's classes made is shown by its fields.
+Owns the text of previews and their limits. This module walks containers itself and stops early. It asks objects of
+libraries for their own text. It shows objects of the user's classes by their fields.
 """
-
 import array
 import collections
 import enum
@@ -29,12 +28,12 @@ _FUNCTIONS = (
 
 
 def cut(text, limit):
-    """At most so many characters, an ellipsis for the rest."""
+    """Cuts a text to at most `limit` characters, with an ellipsis for the rest."""
     return text if len(text) <= limit else text[: max(0, limit - 1)] + "…"
 
 
 def one_line(value, limit=ONE_LINE):
-    """A value on one line."""
+    """Shows a value on one line."""
     try:
         text = _text(value, limit, _DEPTH)
     except LookupFailed as problem:
@@ -42,13 +41,13 @@ def one_line(value, limit=ONE_LINE):
     except RecursionError:
         text = "<%s: too deep>" % name_of(type(value))
     except Exception as problem:
-        # Another thread may change what is being looked at.
+        # Another thread may change the value meanwhile.
         text = "<%s: %s>" % (name_of(type(value)), type(problem).__name__)
     return cut(" ".join(text[: limit * 4].split("\n")), limit)
 
 
 def is_function(value):
-    """Functions of Python and C, and what libraries make that binds or is named as they are."""
+    """True for functions of Python and C, and for a library's callables that bind or have a name like functions."""
     kind = type(value)
     if is_a(value, *_FUNCTIONS):
         return True
@@ -109,7 +108,7 @@ def _deeper(limit, depth):
 
 
 def _joined(parts, brackets, limit):
-    """Parts between brackets, no more of them than fit; `parts` is read only as far as that."""
+    """Joins parts between brackets until the limit is reached. Reads `parts` no further than that."""
     text = brackets[0]
     for number, part in enumerate(parts):
         text += (", " if number else "") + part
@@ -138,7 +137,7 @@ def _mapping(value, limit, depth):
     if is_a(value, dict):
         size, items = dict.__len__(value), dict.items(value)
     else:
-        # What is inside a proxy may be anything.
+        # A proxy may contain any object.
         return "<mappingproxy>"
     if depth == 0 and size:
         text = "{…}"
@@ -148,7 +147,7 @@ def _mapping(value, limit, depth):
     return text if type(value) is dict else "%s(%s)" % (name_of(type(value)), text)
 
 
-# What has fields.
+# Values with fields.
 
 
 def named_fields(value):
@@ -170,7 +169,7 @@ def named_fields(value):
 
 def _described(kind):
     names = class_dict(kind).get("__dataclass_fields__")
-    # A field that its class leaves out of its text, such as a password, is left out here too.
+    # A field that its class leaves out of its repr, such as a password, is left out here too.
     return names if type(names) is dict and module_of(kind) != "dataclasses" else None
 
 
@@ -192,7 +191,7 @@ def _of_user(value, limit):
     return "<%s object%s>" % (name, _joined(iter(held), (": ", ""), limit) if held else "")
 
 
-# What libraries made.
+# Objects of libraries.
 
 
 def _of_library(value, limit, depth):
@@ -220,7 +219,7 @@ def _of_library(value, limit, depth):
 
 
 def _frame(shape, names, limit):
-    """A table by its size and its columns; its own text is a drawing of many lines."""
+    """Describes a table by its size and its columns; its own text is a drawing of many lines."""
     names = _joined(map(_label, islice(names, 50)), (": ", ""), limit) if shape[1] else ""
     return "%d rows × %d columns%s" % (*shape, names)
 
@@ -230,7 +229,7 @@ def _label(name):
 
 
 def _array(value, limit, depth):
-    """The first elements, not NumPy's own text: that depends on print options, and prints objects."""
+    """Shows the first elements. NumPy's own text depends on print options, and prints objects."""
     if value.ndim == 0:
         return _text(value.item(), limit, depth)
     first = value.reshape(-1)[:50] if value.flags.c_contiguous else value[tuple([0] * (value.ndim - 1))][:50]

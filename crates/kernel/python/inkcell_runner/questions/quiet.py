@@ -1,6 +1,6 @@
-"""Asking objects of libraries: what they print is dropped, and their Python code has a time limit.
+"""Calls code of libraries about their objects: drops the text it prints, and limits the time of its Python code.
 
-Owns the streams and the profile function while a question is answered. It must not know what is asked.
+Owns the streams and the profile function while a question is answered. It must not know the questions.
 """
 
 import sys
@@ -9,22 +9,22 @@ from _thread import get_ident
 
 from .looks import is_of_library
 
-# How long one object may compute to describe itself, and how long it may take for that where it waits, or the machine is
-# busy.
+# How many seconds one object may compute to describe itself, and how many it may take in all if it waits or the
+# machine is busy.
 _SECONDS_EACH = 0.5
 _SECONDS_WAITED = 5
 
 
 class _Stopped(BaseException):
-    """A look goes no further. Not an `Exception`, so that code that catches everything lets it pass."""
+    """Ends a call. Not an `Exception`, so that code that catches everything lets it pass."""
 
 
 class LookupFailed(Exception):
-    """An object could not be asked; the text says why in a few words."""
+    """The call about an object failed. The text says why in a few words."""
 
 
 class _Deaf:
-    """A text stream that drops what the thread of the question writes; other threads write on."""
+    """A text stream that drops the text that the question's thread writes. Other threads still write."""
 
     def __init__(self, stream):
         self._stream = stream
@@ -44,7 +44,7 @@ class _Deaf:
 
 
 class Quiet:
-    """While it lasts, this thread prints nothing."""
+    """Keeps this thread from printing while a question is answered."""
 
     def __enter__(self):
         self._kept = sys.stdout, sys.stderr
@@ -56,14 +56,14 @@ class Quiet:
 
 
 def ask(function, *arguments, seconds=_SECONDS_EACH):
-    """What a call of library code gives. Raises `LookupFailed` in place of anything it raises, when it comes
-    to code of the user's, and when its Python code runs for too long; only an interrupt stops C code."""
+    """Calls code of a library and returns its value. Raises `LookupFailed` in place of any error, if the call reaches
+    code of the user, and if its Python code runs for too long. Only an interrupt stops C code."""
     end, last = time.monotonic() + seconds, time.monotonic() + max(seconds, _SECONDS_WAITED)
     computed = time.thread_time() + seconds
 
     def watch(frame, event, argument):
         module = frame.f_globals.get("__name__")
-        # Code that a library generated has globals of no module.
+        # Code that a library generated does not have the globals of a loaded module.
         if event == "call" and module in sys.modules and not is_of_library(module):
             raise _Stopped("would run code of yours")
         now = time.monotonic()
@@ -85,7 +85,7 @@ def ask(function, *arguments, seconds=_SECONDS_EACH):
 
 
 class Clock:
-    """How long all looks of one answer may take together."""
+    """The time limit for all calls of one answer together."""
 
     def __init__(self, seconds):
         self._end = time.monotonic() + seconds

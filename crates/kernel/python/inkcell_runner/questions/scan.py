@@ -1,4 +1,4 @@
-"""Where in unfinished code a cursor is: in a string, in a comment, in the brackets of which call.
+"""Finds where in unfinished code a cursor is: in a string, in a comment, in the brackets of which call.
 
 Owns reading code up to the cursor. It must not know what any name means.
 """
@@ -7,10 +7,10 @@ _OPEN = {"(": ")", "[": "]", "{": "}"}
 
 
 class Place:
-    """What surrounds the cursor."""
+    """The surroundings of the cursor."""
 
     def __init__(self, text):
-        # Where the text of the string begins that the cursor is in, its quotes and its prefix letters.
+        # Where the text of the string around the cursor begins; below, its quotes and its prefix letters.
         self.string = None
         self.quote = ""
         self.prefix = ""
@@ -40,7 +40,7 @@ class Place:
             at += 1
 
     def _skip_string(self, text, at):
-        """The last position of a string that begins here; None when the text ends inside it."""
+        """Returns the last position of the string that begins here. None if the text ends inside it."""
         quote = text[at] * 3 if text.startswith(text[at] * 3, at) else text[at]
         if len(quote) == 1 and text.startswith(quote * 2, at) and not text.startswith(quote * 3, at):
             return at + 1
@@ -53,7 +53,7 @@ class Place:
             if text.startswith(quote, here):
                 return here + len(quote) - 1
             if text[here] == "\n" and len(quote) == 1:
-                # Never closed; the next line is code again.
+                # The string is never closed. The next line is code again.
                 return here
             here += 1
         self.string, self.quote = begin, quote

@@ -1,6 +1,6 @@
-"""Where something was defined, and its text when that was in a cell.
+"""Finds where an object is defined, and its source text if a cell defined it.
 
-Owns finding the lines of a function or a class in the source of a cell.
+Owns the search for the lines of a function or a class in the source of a cell.
 """
 
 import ast
@@ -17,7 +17,7 @@ _MAX_SOURCE = 20_000
 
 
 def source_of(session, value):
-    """File, line and text. The text is that of a cell; what is in a file can be read there."""
+    """Returns file, line and text. The text is None for a definition in a file, where the caller can read it."""
     if is_a(value, types.MethodType):
         value = value.__func__
     if is_a(value, types.FunctionType):
@@ -30,7 +30,7 @@ def source_of(session, value):
     if not is_a(value, type, types.ModuleType):
         return source_of(session, type(value))
     if not is_library(type(value)):
-        # A class whose own class is the user's.
+        # A class whose metaclass is the user's.
         return None, None, None
     try:
         file = ask(lambda: inspect.getsourcefile(value) or inspect.getfile(value))
@@ -46,11 +46,11 @@ def source_of(session, value):
 
 
 def _cell_lines(session, file):
-    """The lines of a cell by its name, or None when it is a file."""
+    """The lines of a cell by its name. None if the name is that of a file."""
     source = session.executor.sources.get(file)
     if source is not None:
         return source.split("\n")
-    # IPython keeps its cells where tracebacks look for them; those have no time of change.
+    # IPython keeps its cells in `linecache`, where tracebacks find them. Those entries have no modification time.
     kept = linecache.cache.get(file)
     if kept is not None and len(kept) == 4 and kept[1] is None:
         return [line.rstrip("\n") for line in kept[2]]
@@ -67,7 +67,7 @@ def _named(session, file, line, name):
 
 
 def _of_class(session, kind):
-    """A class knows no line before Python 3.13: its methods do, and the last class of its name is it."""
+    """Finds a class by its methods, because before Python 3.13 it has no line. The last class of its name counts."""
     name = name_of(kind)
     files = []
     for member in class_dict(kind).values():
@@ -84,7 +84,7 @@ def _of_class(session, kind):
 
 
 def _find(lines, name, line):
-    """The definition of this name that begins at this line, decorators included; or the last one."""
+    """Finds the definition of this name that begins at this line, decorators included; or the last one."""
     try:
         tree = ast.parse("\n".join(lines))
     except (SyntaxError, ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""A table in figures: rows, columns with type, nulls and range, the first rows.
+"""Describes a table in figures: rows, columns with type, nulls and range, the first rows.
 
-Owns what counts as a table, the bounds on work, and the shape of the answer. How each library's tables are
-read is in `frames`; a list of records or a dict of columns is read here.
+Owns which values count as a table, the limits on work, and the shape of the answer. `frames` reads the tables of
+libraries; this module reads a list of records and a dict of columns.
 """
 
 from itertools import islice
@@ -15,16 +15,16 @@ from .quiet import Clock, LookupFailed
 
 _MAX_COLUMNS = 100
 _HEAD = 5
-# A table of more cells than its reader allows is described by a sample of its rows, of this many cells.
+# A table with more cells than its reader allows is described by a sample of its rows. The sample has this many cells.
 _SAMPLE_CELLS = 1_000_000
-# Python's own values take longer to look at.
+# Examining Python's own values takes longer.
 _MAX_RECORD_CELLS = 200_000
 _SECONDS = 3.0
 
 
 def answer_table(session, question):
-    """The figures of one table. Values are texts; `lengths` are the shortest and the longest text of a column,
-    `distinct` is left open where counting would take long."""
+    """Returns the figures of one table. Values are texts. `lengths` are the shortest and the longest text of a column.
+    `distinct` is None if counting would take long."""
     path = question.get("name")
     table = _open(resolve(session, path), path)
     clock = Clock(_SECONDS)
@@ -39,7 +39,7 @@ def answer_table(session, question):
             try:
                 found.update(table.describe(at, step))
             except LookupFailed:
-                # The others can be described all the same.
+                # The other columns can still be described.
                 complete = False
             found.update(name=name, dtype=dtype if dtype is not None else found["dtype"])
         described.append(found)
@@ -53,7 +53,7 @@ def answer_table(session, question):
         "index": index,
         "head": head,
         "bytes": table.bytes(),
-        # How many rows the figures are taken from, where that is not all of them.
+        # The number of rows behind the figures, if that is not all rows.
         "sampled": None if step == 1 else len(range(0, rows, step)),
         # Whether there was time, and a way, to describe every column.
         "complete": complete,
@@ -76,7 +76,7 @@ def _step(rows, width, max_cells):
 
 
 def _open(value, path):
-    """The reader of a value that is a table."""
+    """Returns the reader of a table. Raises `QuestionError` if the value is not a table."""
     try:
         found = reader(value)
     except LookupFailed as problem:
@@ -141,7 +141,7 @@ class _Records:
 
 
 class _Columns:
-    """A dict of lists of one length."""
+    """A dict of lists of equal length."""
 
     max_cells = _MAX_RECORD_CELLS
 

@@ -1,6 +1,6 @@
-"""The user's names: what each holds, how large it is, and a few words of it.
+"""Lists the user's names: the type, the size and a preview of each value.
 
-Owns which names are the user's, the kinds of values, and the closer look at one of them.
+Owns the choice of names that belong to the user, the kinds of values, and the details of one value.
 """
 
 import array
@@ -20,7 +20,7 @@ from .quiet import Clock, LookupFailed, ask
 _MAX_NAMES = 200
 _MAX_ITEMS = 50
 _MAX_TEXT = 2000
-# How long all previews of one answer may take together.
+# The time limit for all previews of one answer together.
 _SECONDS = 2.0
 # Names of the session that do not begin with an underscore.
 _GIVEN = ("In", "Out", "get_ipython", "exit", "quit")
@@ -30,13 +30,13 @@ _SCALARS = (
 )
 _VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
 _SEQUENCES = (list, tuple, set, frozenset, range, collections.deque, *_VIEWS)
-# What the session's user made comes before what was only imported.
+# Values that the user made come before names that were only imported.
 _LAST = {"function": 1, "class": 2, "module": 3}
 
 
 def answer_variables(session, question):
-    """All names, data first, each with type, kind, shape or length, size in bytes and preview; how many there
-    are in all, and whether there was time to look at each."""
+    """Lists all names, data first, each with type, kind, shape or length, size in bytes and preview. Also returns how
+    many names there are, and whether there was time to examine each."""
     names = [(name, value, kind_of(value)) for name, value in own_names(session)]
     names.sort(key=lambda row: (_LAST.get(row[2], 0), row[0]))
     limit = question.get("limit")
@@ -55,7 +55,7 @@ def answer_variables(session, question):
 
 
 def own_names(session):
-    """The names that the user, and not the session or its helpers, put there."""
+    """Yields name and value of the user's variables, without those of the session and its helpers."""
     hidden = session.hidden if session.hosted is None else session.hosted.shell.user_ns_hidden
     nothing = object()
     for name, value in list(session.namespace.items()):
@@ -66,7 +66,7 @@ def own_names(session):
 
 
 def kind_of(value):
-    """What sort of thing a value is."""
+    """The kind of a value, in one word."""
     if is_a(value, types.ModuleType):
         return "module"
     if is_a(value, type):
@@ -89,7 +89,7 @@ def kind_of(value):
 
 
 def is_table(value):
-    """Whether a library made it a table: pandas, polars, pyarrow."""
+    """Whether a value is a table of pandas, polars or pyarrow."""
     return is_a(
         value,
         *of_loaded("pandas", "DataFrame", "Series"),
@@ -99,7 +99,7 @@ def is_table(value):
 
 
 def _has_shape(value):
-    """Arrays of other libraries: tensors and their like."""
+    """Whether a value is an array of another library, such as a tensor."""
     kind = type(value)
     names = {name for one in mro(kind) for name in class_dict(one)}
     return is_library(kind) and {"shape", "dtype", "__getitem__"} <= names
@@ -140,19 +140,19 @@ def _bytes(value):
 
 
 def _own_size(value):
-    """The bytes of the object itself, without what it refers to; None where nobody can say."""
+    """The bytes of the object itself, without the objects it refers to. None if unknown."""
     try:
         return int(ask(base_of(type(value)).__sizeof__, value))
     except (LookupFailed, TypeError, ValueError):
         return None
 
 
-# One of them, from nearer.
+# Details of one value.
 
 
 def answer_variable(session, question):
-    """One value: as in the list, with a longer preview, the type of its elements, what its parts are called
-    (`inside`: keys, items, attributes, columns), the first of them, and how many there are."""
+    """Describes one value like the list does, with a longer preview and the type of its elements. Adds the name for
+    its parts (`inside`: keys, items, attributes, columns), the first of them, and their number."""
     path = question.get("name")
     value = resolve(session, path)
     found = {"name": path.strip(), "type": full_name(type(value)), "kind": kind_of(value)}
@@ -186,12 +186,12 @@ def longer(value):
 def _array_text(value):
     import numpy
 
-    # The print options may ask for every element.
+    # The user's print options may show every element.
     return numpy.array2string(value, threshold=200, edgeitems=3, max_line_width=100)
 
 
 def inside(value):
-    """What a value consists of: what the parts are called, the first of them, and how many there are."""
+    """The parts of a value: the name for them, the first of them, and their number."""
     if is_a(value, dict):
         rows = [_row(one_line(key, 80), held) for key, held in islice(dict.items(value), _MAX_ITEMS)]
         return "keys", rows, dict.__len__(value)
