@@ -1,7 +1,7 @@
-"""A line of input from whoever runs the cell.
+"""Waits for a line of input that the running cell asks for.
 
-Owns the wait for it. Between cells the main thread reads commands; while a cell runs it is here that the only
-ones are read that can come: the answer, and the word to end.
+Owns that wait. Between cells the main thread reads commands. While a cell runs, this module reads the only two that
+can come: the answer, and the command to end.
 """
 
 import select
@@ -13,22 +13,22 @@ _NAP = 200
 
 
 def can_ask(session):
-    """Only where commands are read: in the thread that runs the cell, and not in a copy of the process."""
+    """True only where commands are read: in the thread that runs the cell, and not in a copy of the process."""
     channel = session.channel
     return session.running is not None and getpid() == channel.pid and get_ident() == channel.main
 
 
 def wait_for_line(session, prompt, password):
-    """Asks, and gives the answer. An interrupt ends the wait."""
+    """Asks for a line and returns it. An interrupt ends the wait."""
     channel, cell = session.channel, session.running
-    # An answer that is there already was given to a question that nobody asks any more.
+    # A reply that is already here answers an earlier question, which nobody waits for.
     while _next_reply(channel, waits=False) is not None:
         pass
     session.send_input_request(prompt, password)
     while True:
         command = _next_reply(channel, waits=True)
         if command is None:
-            # The host wants an end, or is gone.
+            # The host ends the session, or the host is gone.
             raise EOFError
         if command.get("id") == cell:
             break
@@ -41,19 +41,19 @@ def wait_for_line(session, prompt, password):
 
 
 def _next_reply(channel, *, waits):
-    """The next answer; None when something else comes, or when none is here and nobody waits."""
+    """Returns the next reply. None if another command comes, or if none is here and `waits` is false."""
     poll = select.poll()
     poll.register(channel.fd, select.POLLIN)
     while True:
         command = channel.peek()
         if command is not None:
             if command["t"] != "input":
-                # For the loop that waits for the end of the cell.
+                # Leave it for the loop that waits for the end of the cell.
                 return None
             channel.receive()
             return command
-        # Interrupted here, nothing has been read. A signal that comes right before the call does not end it, so
-        # it ends by itself now and then.
+        # An interrupt here loses nothing, because nothing has been read. A signal that arrives right before the call
+        # does not end the call, so the call times out now and then.
         if not poll.poll(_NAP if waits else 0):
             if not waits:
                 return None

@@ -1,7 +1,7 @@
-"""A line that names a magic without its percent sign: `pip install x`, `ls -l`, `pwd`.
+"""Finds lines that name a magic without its percent sign: `pip install x`, `ls -l`, `pwd`.
 
-Owns the rule, which is IPython's: a cell of one line whose first word is a magic and nothing else. A name that
-the user or Python gave a meaning is that; one of the prelude's helpers is, where it is called.
+Owns the rule, which is IPython's: the cell has one line, and its first word names only a magic. A name that the user
+or Python defines keeps that meaning. A helper of the prelude keeps its meaning where the line calls it.
 """
 
 import builtins
@@ -13,7 +13,7 @@ _MISSING = object()
 
 
 def is_free(session, name):
-    """Whether a name has no meaning but those the kernel gave it."""
+    """Whether only the kernel gives a name its meaning."""
     value = session.namespace.get(name, _MISSING)
     if value is _MISSING:
         return name not in builtins.__dict__ and not keyword.iskeyword(name)
@@ -21,20 +21,20 @@ def is_free(session, name):
 
 
 def is_helper(session, name):
-    """Whether a name is that of a helper, which the user has not taken for something else."""
+    """Whether a name is a helper that the user has not redefined."""
     value = session.namespace.get(name, _MISSING)
     return value is not _MISSING and session.hidden.get(name) is value
 
 
 def is_python(name_end, rest, is_helper):
-    """Whether what stands right after a name, and after blanks, makes it Python: a call of a helper, an assignment."""
-    # `cd ..` and `ls (a)` are magics; an attribute and a call follow their name at once. IPython knows no helpers, and
-    # takes `ls(a)` for the magic.
+    """Whether the text right after a name, or after blanks, makes it Python: a call of a helper, an assignment."""
+    # `cd ..` and `ls (a)` are magics; an attribute and a call follow their name at once. IPython has no helpers, and
+    # reads `ls(a)` as the magic.
     return name_end == "." or rest[:1] in ("=", ",") or (is_helper and name_end in ("(", "["))
 
 
 def find(session, source):
-    """The name and the line of the magic that a cell of one line stands for, or None."""
+    """Returns name and line of the magic that a cell of one line stands for, or None."""
     found = _LINE.match(source)
     if found is None or "\n" in found.group(2):
         return None

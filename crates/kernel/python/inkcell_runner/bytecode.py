@@ -1,8 +1,8 @@
 """Reads and writes the compiled files of the runner itself.
 
-Owns two rules. `PYTHONDONTWRITEBYTECODE` is about the user's files: those of the runner lie in a folder of inkcell's
-own, and to compile them again would be most of the start of a kernel. And a damaged compiled file, as a power failure
-leaves it, is made anew: Python alone would fail each time that it imports the module.
+Owns two rules. `PYTHONDONTWRITEBYTECODE` is about the user's files. The runner's files lie in a folder that inkcell
+owns, and compiling them again would take most of the start of a kernel. A damaged compiled file, as a power failure
+leaves it, is compiled again: Python alone would fail on every import of the module.
 """
 
 import os
@@ -14,12 +14,12 @@ _OWN = os.path.dirname(__file__)
 
 class _Loader(SourceFileLoader):
     def get_code(self, fullname):
-        # Nothing else is imported meanwhile.
+        # No other import runs at the same time.
         kept, sys.dont_write_bytecode = sys.dont_write_bytecode, False
         try:
             return super().get_code(fullname)
         except (EOFError, ImportError, MemoryError, TypeError, ValueError):
-            # All of these come from the bytes after a valid header.
+            # Bad bytes after a valid header raise all of these.
             os.unlink(cache_from_source(self.path))
             return super().get_code(fullname)
         finally:

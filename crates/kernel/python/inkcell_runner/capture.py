@@ -1,11 +1,11 @@
-"""Output collected instead of sent, for `%%capture` and its kind.
+"""Collects output instead of sending it, for `%%capture` and similar code.
 
-Owns what was collected. It can be shown later, in the order it came.
+Owns the collected output. It can be shown later, in the order in which it came.
 """
 
 
 class Captured:
-    """What a captured piece of code wrote and displayed."""
+    """The output and the displays of captured code."""
 
     def __init__(self):
         self._stdout, self._stderr, self.outputs = [], [], []
@@ -30,7 +30,7 @@ class Captured:
 
 
 class Capture:
-    """Collects between its beginning and its end."""
+    """Collects output between its start and its end."""
 
     def __init__(self, session):
         self._session = session

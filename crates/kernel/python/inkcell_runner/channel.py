@@ -1,7 +1,7 @@
-"""The private channel to the host: control frames as lines of JSON, bulk bytes raw behind them.
+"""The private channel to the host: control frames as lines of JSON, each followed by its bulk bytes.
 
-Owns one descriptor. Every frame carries the nonce of this kernel and a sequence number, so that the
-host never believes a frame that did not come from here; a forked child may not send at all.
+Owns one descriptor. Every frame carries the nonce of this kernel and a sequence number, so the host rejects a frame
+from any other source. A forked child may not send at all.
 """
 
 import os
@@ -11,7 +11,7 @@ from os import getpid, read, write
 
 
 class _ScannerRules:
-    """What the C scanner asks for; `json` itself would import regular expressions."""
+    """The settings that the C scanner needs. Importing `json` would import regular expressions too."""
 
     strict = True
     object_hook = None
@@ -22,10 +22,10 @@ class _ScannerRules:
     memo = {}
 
 
-# What is as quick to join as to hand over in parts.
+# Up to this size, joining the parts is as quick as handing them over one by one.
 _SMALL = 1 << 13
 
-# Most commands are short, and room for a long one would be asked of the system and given back every time.
+# Most commands are short. Room for a long one would be allocated and freed for every command.
 _ROOM = 1 << 15
 _MORE_ROOM = 1 << 20
 
@@ -33,7 +33,7 @@ _scan = make_scanner(_ScannerRules())
 
 
 def encode(text):
-    """Text as UTF-8; a lone surrogate is shown as an escape."""
+    """Encodes text as UTF-8 and shows a lone surrogate as an escape."""
     try:
         return text.encode()
     except UnicodeEncodeError:
@@ -41,7 +41,7 @@ def encode(text):
 
 
 def to_json(value):
-    """A small value as JSON text: what frames are made of, no more."""
+    """Writes a small value as JSON. It supports only the types that frames use."""
     if value is None:
         return "null"
     if value is True:
@@ -60,7 +60,7 @@ def to_json(value):
 
 
 class Channel:
-    """One end of the socket. Sending is atomic: threads take turns, and an interrupt waits."""
+    """One end of the socket. A send is atomic: threads take turns, and an interrupt waits."""
 
     def __init__(self, fd):
         self.fd = fd
@@ -69,19 +69,19 @@ class Channel:
         self.sequence = 0
         self.lock = allocate_lock()
         self.buffer = b""
-        # Fields and payload of a value that goes out with the end of its cell.
+        # Fields and payload of a value that goes out together with the end of its cell.
         self.held = None
-        # Signals are handled in the main thread only. While it is inside a frame they wait.
+        # Python handles signals in the main thread only. They wait while that thread is inside a frame.
         self.main = get_ident()
         self.is_busy = False
-        # What the main thread sent last, so that an interrupt right after it cannot make it send it again.
+        # The payload that the main thread sent last. An interrupt right after the send must not send it again.
         self.sent = None
-        # Called after a frame; it is there when an interrupt came in the middle of one.
+        # Called after a frame. It is set if an interrupt came in the middle of one.
         self.after_send = None
 
     def sign(self, nonce):
         """Sets the nonce of all frames."""
-        # What every frame begins with.
+        # Every frame begins with this.
         self.head = f'{{"n":"{nonce}","s":'
 
     def send(self, kind, fields, payload=()):
@@ -92,8 +92,8 @@ class Channel:
             with self.lock:
                 self._put(kind, fields, payload)
         elif not self.is_busy:
-            # A frame begun by a signal handler in the middle of another would break both. Set before the lock is asked
-            # for: an interrupt in between would leave it locked for ever.
+            # A signal handler that begins a frame in the middle of another would break both. Set the flag before
+            # taking the lock: an interrupt between the two would leave the lock held for ever.
             self.is_busy = True
             try:
                 with self.lock:
@@ -106,14 +106,14 @@ class Channel:
                 self.after_send()
 
     def hold(self, fields, payload):
-        """Takes a result that goes out as a part of the end of its cell, if nothing else comes first."""
+        """Keeps a result to send it together with the end of its cell, if no other frame comes first."""
         if self.held is None and get_ident() == self.main:
             self.held = (fields, payload)
         else:
             self.send("result", fields, payload)
 
     def release(self):
-        """Sends what was held back for the end of the cell."""
+        """Sends the result that waits for the end of the cell."""
         if self.held is not None and getpid() == self.pid:
             with self.lock:
                 held, self.held = self.held, None
@@ -125,7 +125,7 @@ class Channel:
         if held is not None:
             self.held = None
             if kind == "done":
-                # The id of the cell is the first of its fields too; what follows it comes along.
+                # The id of the cell is the first of these fields too. Append the fields after it.
                 rest = fields.find(",")
                 fields, payload = held[0] if rest < 0 else held[0] + fields[rest:], held[1]
             else:
@@ -156,7 +156,7 @@ class Channel:
                 views[0] = views[0][written:]
 
     def receive(self):
-        """The next command, or None when the host is gone."""
+        """Returns the next command, or None when the host is gone."""
         end = self.buffer.find(b"\n")
         while end < 0:
             searched = len(self.buffer)
@@ -172,12 +172,12 @@ class Channel:
         return _scan(line.decode(), 0)[0]
 
     def peek(self):
-        """The next command, if it is here whole already. It stays."""
+        """Returns the next command if all of it is here, and leaves it in the buffer."""
         end = self.buffer.find(b"\n")
         return None if end < 0 else _scan(self.buffer[:end].decode("utf-8"), 0)[0]
 
     def read_more(self):
-        """Takes what has come, in one piece: an interrupt that comes meanwhile waits. False at the end."""
+        """Reads the bytes that are here in one step. An interrupt waits until the step is over. False at the end."""
         self.is_busy = True
         try:
             more = self._read(_MORE_ROOM if self.buffer else _ROOM)
@@ -195,5 +195,5 @@ class Channel:
         try:
             return read(self.fd, room)
         except MemoryError:
-            # A cell holds all there is; the next one may be the one that lets it go.
+            # The cell may hold all memory. The next command may run the cell that frees it.
             return read(self.fd, 1 << 12)

@@ -1,17 +1,18 @@
-"""Channels of widgets, as the `comm` package gives them: what widgets say goes to the host, which keeps their state.
+"""Widget channels, as the `comm` package defines them.
 
-Owns the runner's kind of channel, and what `ipywidgets.Output` captures: nobody else could give it that. No front end is
-there, so nothing else ever comes back.
+Owns the runner's class of channel, and the output that `ipywidgets.Output` captures: no other part could supply it.
+Widgets send their messages to the host, which keeps their state. There is no front end, so no other message ever comes
+back.
 """
 
 import sys
 
-# The widget that captures output.
+# The fields that identify the widget that captures output.
 _OUTPUT = {"_model_name": "OutputModel", "_model_module": "@jupyter-widgets/output"}
 
 
 def install(session):
-    """Makes the `comm` package create the runner's channels. Leaves an unrelated module of that name alone."""
+    """Makes the `comm` package create the runner's channels. Leaves an unrelated module with that name alone."""
     package = sys.modules["comm"]
     base = getattr(package, "BaseComm", None)
     if base is None or not hasattr(package, "create_comm"):
@@ -39,7 +40,7 @@ def install(session):
 
 
 def _to_json(content):
-    """Content in the form in which Jupyter's kernels send it: not a number becomes "nan". Raises what is wrong."""
+    """Writes content as Jupyter's kernels send it: NaN becomes "nan". Raises if a value has no form in JSON."""
     import json
 
     try:
@@ -49,7 +50,7 @@ def _to_json(content):
 
 
 def _simple(value):
-    """A value that JSON lacks, as one that it has."""
+    """Replaces a value that JSON lacks by one that JSON has."""
     import datetime
     import numbers
 
@@ -115,7 +116,7 @@ class Capture:
             self._is_new = False
             state = {"outputs": self.outputs}
             data = {"method": "update", "state": state, "buffer_paths": []}
-            # The host hears of it, and the widget as from a front end.
+            # Tell the host, and tell the widget as a front end would.
             self._comm.send(data)
             self._comm.handle_msg({"content": {"comm_id": self._comm.comm_id, "data": data}, "buffers": []})
 

@@ -1,8 +1,8 @@
-"""The display functions users call: `display`, its handles and updates, `clear_output`.
+"""The display functions that users call: `display`, its handles and updates, `clear_output`.
 
-Owns what IPython's functions of these names accept.  It must not know how a value becomes a bundle
-(that is `formatting`), nor how a display reaches the host: that is the session's, found through
-`inkcell_runner.current()`.
+Owns the arguments that IPython's functions of these names accept.  It must not know how a value becomes a bundle
+(`formatting` does that), nor how a display reaches the host (the session does that, found through
+`inkcell_runner.current()`).
 """
 
 import inkcell_runner
@@ -17,7 +17,7 @@ def _new_id():
 
 
 def _merge(into, other):
-    """Like `update`, but dicts within dicts are merged too."""
+    """Like `update`, but merges dicts within dicts too."""
     if not isinstance(into, dict) or not isinstance(other, dict):
         return other
     for key, value in other.items():
@@ -37,7 +37,7 @@ def display(*objs, include=None, exclude=None, metadata=None, transient=None, di
     if update and "display_id" not in transient:
         raise TypeError("display_id required for update_display")
     if not objs and display_id:
-        # An empty place, to be filled later.
+        # An empty display, to be filled later.
         objs, raw = [{}], True
     if clear:
         clear_output(wait=True)
@@ -80,7 +80,7 @@ class DisplayHandle:
 
 
 class DisplayPublisher:
-    """What `get_ipython().display_pub` is: bundles that are ready go out here."""
+    """The object behind `get_ipython().display_pub`. It sends bundles that are ready."""
 
     is_publishing = False
 

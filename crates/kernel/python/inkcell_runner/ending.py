@@ -1,42 +1,42 @@
-"""The end of a runner: what the end of a Python program does, as far as it is safe here.
+"""Ends a runner as Python ends a program, as far as that is safe here.
 
-Owns the order of it: threads are waited for, functions of `atexit` run, the user's names are let go, open
-files written out. The interpreter itself is not taken down: a thread that still runs could hang on that,
-and the runner must be there to end its group after all else.
+Owns the order of the steps: wait for threads, run the functions of `atexit`, release the user's names, flush open
+files. The interpreter itself stays up. A thread that still runs could hang the shutdown, and the runner must be there
+to end its group after all else.
 """
 
 import sys
 
-# What is let go with its last name, and holds nothing.
+# Releasing the last name of such a value frees nothing else.
 _SIMPLE = (int, float, complex, bool, str, bytes, type(None))
 
 
 class _Enough(BaseException):
-    """The host has no more time for a step."""
+    """The host allows no more time for a step."""
 
     was_said = False
 
 
 def end(session):
-    """Does what is left to do. Each step may fail or be cut short by the host's SIGTERM; the next is done
-    all the same."""
+    """Runs the remaining steps. A step may fail, or the host's SIGTERM may cut it short. The next step runs anyway."""
     import _signal
 
     def cut(number, frame):
         _Enough.was_said = True
         raise _Enough
 
-    # Before names are let go: in a circle of objects, Python may close a file below its text.
+    # Write files before names are released: in a cycle of objects, Python may close a file before the text layer above
+    # it is flushed.
     steps = (_wait_for_threads, _run_exit_functions, _write_files, _let_go)
     if "threading" in sys.modules:
-        # What may take too long must not cost what is written already.
+        # Write files first: a step that takes too long must not cost what the user has written already.
         steps = (_write_files, *steps)
     for step in steps:
         try:
             _signal.signal(_signal.SIGTERM, cut)
             step(session)
         except BaseException:
-            # It has said what it had to say on standard error.
+            # The step reported its error on standard error.
             pass
         try:
             session.flush()
@@ -46,12 +46,12 @@ def end(session):
 
 
 def _wait_for_threads(session):
-    """Those that are no daemons are waited for, as Python does, until the host has no more time."""
+    """Waits for threads that are not daemons, as Python does, until the host allows no more time."""
     threading = sys.modules.get("threading")
     if threading is None:
         return
     try:
-        # Pools of threads tell theirs to end here.
+        # Thread pools tell their threads to end here.
         for function in reversed(getattr(threading, "_threading_atexits", ())):
             function()
         while True:
@@ -78,11 +78,11 @@ def _run_exit_functions(session):
 
 
 def _let_go(session):
-    """Lets the user's names go, in Python's own order, so that files are closed and `__del__` runs."""
+    """Releases the user's names in Python's own order, so that files are closed and `__del__` runs."""
     from _thread import _count
 
     if _count() > session.own_threads:
-        # A thread would see its names vanish; Python stops those, which cannot be done here.
+        # A running thread would see its names vanish. Python stops such threads; the runner cannot.
         return
     namespace = session.namespace
     mine = [name for name in namespace if session.hidden.get(name, namespace) is not namespace[name]]
@@ -102,21 +102,21 @@ def _let_go(session):
 
 
 def _write_files(session):
-    """Writes out what open files hold back, whoever holds them."""
+    """Flushes all open files, whatever object holds them."""
     import gc
     import io
 
     texts, buffers = _with_subclasses(io.TextIOWrapper), _with_subclasses(io.BufferedWriter)
     buffers |= _with_subclasses(io.BufferedRandom)
-    # By their real class: what only looks like a file may do anything when it is asked.
+    # Compare real classes: an object that only looks like a file may run any code when asked for its class.
     both = texts | buffers
     held = [one for one in gc.get_objects() if type(one) in both]
-    # Text first: it goes into the bytes below.
+    # Flush text first: it goes into the binary layer below.
     for one in sorted(held, key=lambda one: type(one) in buffers):
         try:
             one.flush()
         except Exception:
-            # Closed, or its place is full; Python says nothing of it either.
+            # The file is closed or its disk is full. Python does not report this either.
             pass
 
 

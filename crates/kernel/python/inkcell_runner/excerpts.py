@@ -1,29 +1,29 @@
-"""Which lines of a source are shown for a place in it, and the full name of a function.
+"""Chooses the source lines to show for a place in a source, and finds the full name of a function.
 
-Owns the cutting of source into pieces, each a statement or the head of a compound one, which is what
-IPython's tracebacks count their context in.  It must not know exceptions, colours or cells.
+Owns the division of source into pieces. A piece is a statement or the head of a compound one; IPython's tracebacks
+count their context in pieces.  It must not know exceptions, colours or cells.
 
-Only the function a frame runs is parsed, not its file: a traceback through a large library would
+Only the function that a frame runs is parsed, not its whole file.  A traceback through a large library would otherwise
 spend most of its time on code that it does not show.
 """
 
 import _ast
 
 _ONLY_AST = 0x0400  # ast.PyCF_ONLY_AST, spelled out to spare the import.
-# A longer source is shown by lines: parsing it would hold the answer back.
+# A longer source is divided by lines: parsing it would delay the answer.
 _MAX_LINES = 10_000
-# A block whose end is hard to tell is given up after so many tries.
+# The search for the end of a block stops after this many tries.
 _MAX_TRIES = 30
-# A piece of context that is longer loses its middle.
+# A longer piece of context loses its middle.
 _MAX_PIECE = 6
 _SCOPES = (_ast.FunctionDef, _ast.AsyncFunctionDef, _ast.ClassDef)
 _PARTS = (_ast.stmt, _ast.excepthandler) + ((_ast.match_case,) if hasattr(_ast, "match_case") else ())
 
 
 def excerpt(lines, code, line, before, after):
-    """The lines around `line` as (number, text); None stands where some were left out.
+    """Returns the lines around `line` as (number, text), with None in place of lines left out.
 
-    `before` and `after` count pieces, and never leave the function that `code` is.
+    `before` and `after` count pieces.  The excerpt never leaves the function that `code` belongs to.
     """
     if not 0 < line <= len(lines):
         return []
@@ -43,7 +43,7 @@ def excerpt(lines, code, line, before, after):
 
 
 def _margin(texts):
-    """How far all of them are indented, blank lines apart."""
+    """The indentation that all texts share, not counting blank lines."""
     heads = [text[: len(text) - len(text.lstrip())] for text in texts if text.strip()]
     low, high = min(heads, default=""), max(heads, default="")
     for at, char in enumerate(low):
@@ -53,7 +53,7 @@ def _margin(texts):
 
 
 def _pieces(lines, code, line):
-    """The pieces of the scope that `code` runs in, in order; none where it cannot be parsed."""
+    """The pieces of the scope that `code` runs in, in order. Empty if the scope cannot be parsed."""
     if code.co_name[:1] != "<":
         scope, offset = _block(lines, code.co_firstlineno)
     elif len(lines) <= _MAX_LINES:
@@ -92,7 +92,7 @@ def _parsed(source):
 
     try:
         with warnings.catch_warnings():
-            # Whoever compiled it first was told.
+            # The first compilation of this source warned already.
             warnings.simplefilter("ignore")
             return compile(source, "<source>", "exec", _ONLY_AST, True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -100,10 +100,10 @@ def _parsed(source):
 
 
 def _block(lines, first):
-    """The function or class that begins at `first`, and what to add to its line numbers.
+    """Returns the function or class that begins at `first`, and the number to add to its line numbers.
 
-    It ends before a line that is indented no deeper, unless that line is still part of its head or of
-    a string: then what came so far does not parse.
+    It ends before a line that is indented no deeper. If that line is still part of its head or of a string, the text
+    up to there does not parse, and the search goes on.
     """
     if not 0 < first <= len(lines):
         return None, 0
@@ -130,7 +130,7 @@ def _indent(line):
 
 
 def _children(node):
-    """The statements, handlers and cases right below a node, a list for each body."""
+    """The statements, handlers and cases directly below a node, one list for each body."""
     for name in node._fields:
         body = getattr(node, name, None)
         if isinstance(body, list) and body and isinstance(body[0], _PARTS):
@@ -138,7 +138,7 @@ def _children(node):
 
 
 def _extent(node):
-    """The first line of a part, its decorators included, and the line after its last."""
+    """The first line of a part, including its decorators, and the line after its last."""
     start = getattr(node, "lineno", None) or node.pattern.lineno
     if getattr(node, "decorator_list", None):
         start = min(start, node.decorator_list[0].lineno)
@@ -146,7 +146,7 @@ def _extent(node):
 
 
 def _cut(node, cuts):
-    """Adds where the pieces below `node` begin and end."""
+    """Adds the lines where the pieces below `node` begin and end."""
     for body in _children(node):
         last = 0
         for part in body:
@@ -161,7 +161,7 @@ def _cut(node, cuts):
 
 
 def _innermost(node, line):
-    """The innermost function or class whose lines hold `line`, or the module."""
+    """Returns the innermost function or class whose lines include `line`, or the module."""
     found = node
     while True:
         for body in _children(node):
@@ -170,23 +170,23 @@ def _innermost(node, line):
                 break
         else:
             return found
-        # What stands in the head of a function belongs outside it.
+        # The head of a function belongs to the scope outside it.
         if isinstance(part, _SCOPES) and line >= part.body[0].lineno:
             found = part
         node = part
 
 
 def qualified_name(code, lines):
-    """The name of a function with those of the functions and classes around it."""
+    """Returns the name of a function, preceded by the names of the functions and classes around it."""
     if code.co_name.endswith(("comp>", "expr>")):
         return code.co_name
     name = getattr(code, "co_qualname", None)
     if name is not None or code.co_name == "<module>" or not 0 < code.co_firstlineno <= len(lines):
         return name or code.co_name
-    # Before 3.11 code does not know; the lines above it do.
+    # Before 3.11 a code object lacks its full name. Derive it from the lines above.
     name, indent = code.co_name, _indent(lines[code.co_firstlineno - 1])
     if name[:1] == "<":
-        # It begins in the middle of a line of the function around it.
+        # The code begins in the middle of a line of the function around it.
         indent += 1
     for number in range(code.co_firstlineno, 0, -1):
         text = lines[number - 1]

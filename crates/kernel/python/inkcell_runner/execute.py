@@ -1,8 +1,8 @@
-"""Running one cell: compile, run, show the last value.
+"""Runs one cell: compiles it, runs it, shows its last value.
 
-Owns what IPython's users expect of a cell: the last expression is shown, a semicolon hides it,
-`await` works at the top level on one loop, and a cell's lines are there for tracebacks. Also the shortest
-description of an error, which needs nothing that would have to be opened or imported first.
+Owns the rules that IPython's users expect: the last expression is shown, a semicolon hides it, `await` works at the
+top level on one loop, and tracebacks find the lines of a cell. Also owns the shortest description of an error, which
+opens no file and imports no module.
 """
 
 import _ast
@@ -17,7 +17,7 @@ _FUTURES = 0x1FF0000  # All `from __future__` flags of the supported versions li
 
 
 class Compiler:
-    """Turns cells into code, remembering `from __future__` from cell to cell."""
+    """Compiles cells and remembers `from __future__` from cell to cell."""
 
     def __init__(self):
         self.flags = _TOP_AWAIT
@@ -32,7 +32,7 @@ class Compiler:
 
 
 def split(tree, interactivity):
-    """The statements to run and those whose value is shown, as IPython's setting says."""
+    """Splits a cell into the statements to run and those whose value is shown, according to IPython's setting."""
     body = tree.body
     if not body or interactivity == "none":
         return body, []
@@ -76,11 +76,11 @@ def is_hidden(source):
 
 
 def _hide(value):
-    """Shows nothing."""
+    """Receives a value and does not show it."""
 
 
 class Loop:
-    """The one event loop of the kernel, made when the first cell awaits."""
+    """The one event loop of the kernel, created when the first cell awaits."""
 
     def __init__(self):
         self._loop = None
@@ -97,23 +97,23 @@ class Loop:
         return self._loop
 
     def keep(self):
-        """Sees to it that there is a loop: `asyncio.run` leaves none behind."""
+        """Makes sure that there is a loop: `asyncio.run` leaves none behind."""
         asyncio = sys.modules.get("asyncio")
         if asyncio is None:
             return
         if self._loop is None:
-            # It was imported before there were cells.
+            # The import of asyncio came before the first cell.
             self.current()
         try:
             asyncio.get_event_loop()
         except RuntimeError:
             asyncio.set_event_loop(self.current())
         except Exception:
-            # A warning that the user made an error of.
+            # The user's settings turn a warning into an error.
             pass
 
     def run(self, coroutine):
-        """Runs to the end. An interrupt cancels the task, not the loop."""
+        """Runs a coroutine to its end. An interrupt cancels the task, not the loop."""
         import asyncio
 
         task = self.current().create_task(coroutine)
@@ -121,23 +121,23 @@ class Loop:
             return self._loop.run_until_complete(task)
         except KeyboardInterrupt as interrupt:
             if not task.done():
-                # It came while the loop waited; what it interrupted is where the user's code waits.
+                # The interrupt came while the loop waited. The traceback must show where the user's code waits.
                 interrupt.__traceback__ = _awaiting(coroutine, type(interrupt.__traceback__))
                 task.cancel()
                 try:
                     self._loop.run_until_complete(task)
                 except (asyncio.CancelledError, KeyboardInterrupt):
                     pass
-            # By name: before 3.11 a bare `raise` would put the old traceback back.
+            # Raise it by name: before 3.11 a bare `raise` would restore the old traceback.
             raise interrupt
 
 
-# Further down nobody reads.
+# Users do not read further down than this.
 _MAX_AWAITS = 1000
 
 
 def _awaiting(coroutine, kind):
-    """A traceback, of this class, down to where a coroutine waits."""
+    """Builds a traceback of the class `kind` down to the line where a coroutine waits."""
     frames = []
     while len(frames) < _MAX_AWAITS:
         for prefix in ("cr_", "gi_", "ag_"):
@@ -156,7 +156,7 @@ def _awaiting(coroutine, kind):
 
 
 def _first_word(body):
-    """The name that a cell of one expression is, or that it calls; None where it is anything else."""
+    """The name that is the whole cell or that the cell calls. None if the cell is anything but one such expression."""
     if len(body) != 1 or not isinstance(body[0], _ast.Expr):
         return None
     value = body[0].value
@@ -166,7 +166,7 @@ def _first_word(body):
 
 
 def bare(error, sources):
-    """Class and message of an error, and the lines of cells it came through, as one text."""
+    """Returns class and message of an error, and both together with the lines of cells it came through."""
     name = type(error).__name__
     try:
         value = str(error)[:10_000]
@@ -186,12 +186,12 @@ def bare(error, sources):
 
 
 def _published(filename, source):
-    """What `linecache` keeps of a file: its lines, each with its end."""
+    """The entry that `linecache` keeps for a file: its lines, each with its line end."""
     lines = [source + "\n"] if "\n" not in source else [line + "\n" for line in source.split("\n")]
     return len(source), None, lines, filename
 
 
-# Longer cells are seldom one expression.
+# Longer cells are seldom a single expression.
 _SHORT = 80
 
 
@@ -207,7 +207,7 @@ class Executor:
         self._unnumbered = {}
 
     def run(self, source, filename, show):
-        """Runs a cell; `show(value)` is called with each value to be shown. Raises what it raises."""
+        """Runs a cell and calls `show(value)` with each value to show. Raises the errors of the cell."""
         if (
             len(source) <= _SHORT
             and "\n" not in source
@@ -218,7 +218,7 @@ class Executor:
             return
         is_cell = self._session.wants_names and self._session.tree is None
         if is_cell:
-            # What is no Python does nothing.
+            # A cell that is not valid Python uses and makes no names.
             self._session.tree = []
         tree, source = self._parse(source, filename)
         if is_cell:
@@ -229,7 +229,7 @@ class Executor:
         if "await" in source or "async" in source:
             codes = self._compiled(plain, shown, filename)
             if any(code.co_flags & _COROUTINE for code, _ in codes):
-                # All of it on the loop: what stands before an `await` may need one that runs.
+                # Run all of it on the loop: a statement before an `await` may need a running loop.
                 self._session.is_flushed = False
                 self.loop.run(self._run_awaiting(codes, show))
                 return
@@ -248,7 +248,7 @@ class Executor:
                 self._execute(self.compiler.code(module, filename, "exec"))
 
     def _compiled(self, plain, shown, filename):
-        """The code of a whole cell, and for each piece whether its value is shown."""
+        """Compiles a whole cell. Returns each piece of code together with whether its value is shown."""
         codes = []
         if plain:
             codes.append((self.compiler.code(_ast.Module(body=plain, type_ignores=[]), filename, "exec"), False))
@@ -271,15 +271,15 @@ class Executor:
                     show(value)
 
     def _run_expression(self, source, filename, show):
-        """Runs a cell that is one short expression, without the detour over its tree; False for others."""
+        """Runs a cell that is one short expression without parsing it into a tree first. False for any other cell."""
         session = self._session
         if session.shell_object is not None or "IPython.core.interactiveshell" in sys.modules:
             if self._interactivity() != "last_expr":
                 return False
-        # Before it is compiled, which may warn and show the line.
+        # Remember the source before compiling, which may warn and show the line.
         self._remember(filename, source)
         try:
-            # It cannot ask for anything from `__future__`.
+            # An expression cannot import from `__future__`.
             code = compile(source, filename, "eval", self.compiler.flags, True)
         except (SyntaxError, ValueError):
             return False
@@ -295,7 +295,7 @@ class Executor:
         return True
 
     def _interactivity(self):
-        """Which values are shown; also where the setting was made on IPython's own class."""
+        """Which values are shown. Includes a setting that was made on IPython's own class."""
         module = sys.modules.get("IPython.core.interactiveshell")
         if module is not None:
             real = getattr(module, "InteractiveShell", None)
@@ -306,7 +306,7 @@ class Executor:
         return shell.ast_node_interactivity if shell is not None else "last_expr"
 
     def _is_magic(self, name, source):
-        """Whether a line that is Python is meant as a magic: `pwd`, `ls -l`, and `ls(1)` where no such name is known."""
+        """Whether valid Python is meant as a magic: `pwd`, `ls -l`, and `ls(1)` if no such name is defined."""
         session = self._session
         if name in session.namespace:
             if session.namespace[name] is not session.hidden.get(name, session):
@@ -318,12 +318,12 @@ class Executor:
 
             return automagic.find(session, source) is not None
         except Exception:
-            # Nothing can be imported any more; then it is Python.
+            # Imports fail in this process now, so the line counts as Python.
             return False
 
     def _parse(self, source, filename):
-        # What is Python as it stands needs no look at magics, and most cells are. A pasted prompt is
-        # Python by accident: an annotation.
+        # Valid Python needs no search for magics, and most cells are valid Python. A pasted prompt is valid only by
+        # accident: it parses as an annotation.
         self._remember(filename, source)
         if not source.lstrip().startswith(("%%", "In [")):
             try:
@@ -334,7 +334,7 @@ class Executor:
             except SyntaxError:
                 pass
             except ValueError:
-                # A NUL in the source; the message comes from the second try.
+                # A NUL in the source. The second try below raises the error with its message.
                 pass
         shell = self._session.shell
         if "\n" not in source.strip():
@@ -360,7 +360,7 @@ class Executor:
         self.sources[filename] = source
         linecache = sys.modules.get("linecache")
         if linecache is not None and not self._unpublished:
-            # As most cells are.
+            # The usual case.
             linecache.cache[filename] = _published(filename, source)
             return
         self._unpublished.append(filename)
@@ -368,14 +368,14 @@ class Executor:
             self._publish(self._unpublished)
 
     def name_of(self, source):
-        """The file name of code that is no numbered cell: its own, so that its lines stay its own."""
+        """Names the file of code that is not a numbered cell. A name of its own keeps its lines apart."""
         name = self._unnumbered.get(source)
         if name is None:
             name = self._unnumbered[source] = "<inkcell %d>" % (len(self._unnumbered) + 1)
         return name
 
     def publish_sources(self):
-        """Lets tracebacks and `inspect` see the lines of all cells."""
+        """Lets tracebacks and `inspect` find the lines of all cells."""
         self._publish(self.sources)
 
     def _publish(self, filenames):

@@ -1,23 +1,23 @@
-"""Figures of matplotlib, shown after each cell as Jupyter's inline backend shows them.
+"""Shows figures of matplotlib after each cell, as Jupyter's inline backend does.
 
-Owns when a figure is shown and closed, and how it becomes a PNG.  It must not import matplotlib
-on its own: everything here waits until the user's code has imported it, and costs nothing before.
+Owns when a figure is shown and closed, and how it becomes a PNG.  It must not import matplotlib itself. Everything
+here waits until the user's code has imported it, and costs nothing before.
 
-The backend is plain Agg rather than one of our own, so that programs started from a cell, which
-inherit MPLBACKEND but not this package, draw as well.
+The backend is plain Agg, not a backend of inkcell, so that programs started from a cell can draw as well: they inherit
+MPLBACKEND but not this package.
 """
 
 import sys
 
-# Backends that draw to memory or files.  Where one with windows was chosen, it shows its own figures.
+# Backends that draw to memory or files.  A backend with windows shows its figures itself.
 _SILENT = ("agg", "cairo", "pdf", "pgf", "ps", "svg", "template")
-# Jupyter's own backend, which the environment of a Jupyter terminal may still name.
+# Jupyter's own backend. The environment of a Jupyter terminal may still name it.
 _INLINE = ("inline", "module://matplotlib_inline.backend_inline", "module://ipykernel.pylab.backend_inline")
 
-# Figures displayed as a value since the last flush, with the format and what was shown of them.
+# Figures displayed as a value since the last flush, each with its format and the data shown.
 _displayed = {}
 
-# The formats that can be chosen, by the kind of what they make.
+# The formats that users can choose, each with its MIME type.
 _KINDS = {
     "png": "image/png",
     "retina": "image/png",
@@ -27,12 +27,12 @@ _KINDS = {
 }
 _SPELLINGS = {"png2x": "retina", "jpg": "jpeg"}
 
-# What `%config InlineBackend` may change.
+# The settings that `%config InlineBackend` may change.
 _settings = {"figure_formats": ("png",), "rc": {}, "close_figures": True, "print_figure_kwargs": {"bbox_inches": "tight"}}
 
 
 def _pyplot():
-    """The pyplot that was imported to its end, or None."""
+    """Returns pyplot if its import is complete, else None."""
     module = sys.modules.get("matplotlib.pyplot")
     return module if hasattr(module, "get_fignums") else None
 
@@ -45,7 +45,7 @@ def _open_figures():
 
 
 def configure(name, value):
-    """Takes a setting of `InlineBackend`; those that have no meaning here are left alone."""
+    """Changes a setting of `InlineBackend`. Ignores settings that have no meaning here."""
     if name in ("figure_format", "figure_formats"):
         _choose((value,) if isinstance(value, str) else tuple(value))
     elif name in ("rc", "print_figure_kwargs"):
@@ -58,7 +58,7 @@ def configure(name, value):
 
 
 def tell_inline():
-    """Tells Jupyter's own backend, where the user's code imported it, what was set here: its functions look there."""
+    """Copies the settings to Jupyter's own backend if the user's code imported it: its functions read them there."""
     backend = getattr(sys.modules.get("matplotlib_inline.config"), "InlineBackend", None)
     if backend is not None:
         for name in ("rc", "close_figures", "print_figure_kwargs"):
@@ -66,7 +66,7 @@ def tell_inline():
 
 
 def _choose(formats):
-    """Makes these the formats figures are shown in."""
+    """Sets the formats in which figures are shown."""
     chosen = tuple(_SPELLINGS.get(one, one) for one in formats)
     unknown = [one for one in chosen if one not in _KINDS]
     if unknown or not chosen:
@@ -84,17 +84,17 @@ def _choose(formats):
 
 
 def use_inline():
-    """Takes over a pyplot that has just been imported; does nothing before, or a second time."""
+    """Takes over pyplot right after its import. Does nothing before that, or a second time."""
     pyplot = _pyplot()
     if pyplot is None:
         return
     known = getattr(pyplot, "_inkcell", None)
-    # A reload runs the module anew in its old namespace, and so puts its own `show` back.
+    # A reload runs the module again in its old namespace, which restores its own `show`.
     if known is not None and not (known and pyplot.show.__module__ == pyplot.__name__):
         return
     import matplotlib
 
-    # Read past the lookup, which would choose and load a backend.
+    # Bypass the lookup of rcParams, which would choose and load a backend.
     backend = dict.get(matplotlib.rcParams, "backend")
     name = backend.lower() if isinstance(backend, str) else None
     pyplot._inkcell = name is None or name in _INLINE or name in _SILENT
@@ -102,7 +102,7 @@ def use_inline():
         return
     if name is None or name in _INLINE:
         pyplot.switch_backend("agg")
-    # The inline backend sets nothing but this; its figure.dpi and face colour are matplotlib's.
+    # The inline backend sets only this; its figure.dpi and face colour are matplotlib's.
     matplotlib.interactive(True)
     matplotlib.rcParams.update(_settings["rc"])
     pyplot._inkcell_quiet = _track_quiet(pyplot, matplotlib)
@@ -110,7 +110,7 @@ def use_inline():
 
 
 def _track_quiet(pyplot, matplotlib):
-    """The figures made while `plt.ioff()` held, which only `plt.show()` shows."""
+    """Collects the figures made under `plt.ioff()`, which only `plt.show()` shows."""
     import weakref
 
     quiet = weakref.WeakSet()
@@ -138,7 +138,7 @@ def _shower(pyplot):
 
 
 def show_open_figures(session):
-    """Shows and closes the figures a cell left open; called after every cell, failed ones too."""
+    """Shows and closes the figures that a cell left open. The runner calls it after every cell, failed ones too."""
     pyplot = _pyplot()
     if pyplot is None:
         return
@@ -148,7 +148,7 @@ def show_open_figures(session):
         quiet = getattr(pyplot, "_inkcell_quiet", ())
         if pyplot._inkcell and any(figure not in quiet for figure in figures):
             close = _settings["close_figures"]
-            # A figure that stays open is shown again when it has changed.
+            # A figure that stays open is shown again only if it has changed.
             figures = [figure for figure in figures if (close or figure.stale) and not _was_displayed(figure)]
             _show(session, pyplot, figures, close)
     finally:
@@ -156,18 +156,18 @@ def show_open_figures(session):
 
 
 def _was_displayed(figure):
-    """Whether the figure was the value of the cell or given to `display`, and is still the same."""
+    """Whether the figure was the value of the cell or given to `display`, and has not changed since."""
     shown = _displayed.get(id(figure))
     if shown is None:
         return False
     if not figure.stale:
         return True
-    # Something was touched since; only drawing again tells whether it shows.  A drawing in lines holds
-    # its own date and names, so it never tells.
+    # Code touched the figure since. Only another drawing tells whether the change is visible.  A vector drawing
+    # contains its own date and names, so its bytes never tell.
     try:
         return shown[0] in ("png", "retina") and _render(figure, shown[0]) == shown[1]
     except Exception:
-        # It cannot be drawn any more; showing it says why.
+        # The figure cannot be drawn any more. Showing it reports the error.
         return False
 
 
@@ -180,7 +180,7 @@ def _show(session, pyplot, figures, close):
             metadata.update(_background(figure))
             session.display(data, metadata)
     finally:
-        # Closing collects garbage, which is slow, so only where there is something to close.
+        # Closing collects garbage, which is slow. Close only if a figure is open.
         if close and _open_figures():
             pyplot.close("all")
         for figure in figures:
@@ -188,15 +188,15 @@ def _show(session, pyplot, figures, close):
 
 
 def draw(figure, form="png"):
-    """A figure that is being shown, in a format; None for an empty one, of which text says enough."""
+    """Draws a figure in a format when it is shown. None for an empty figure, whose text says enough."""
     data = _render(figure, form)
     if data is None:
         return None
     _displayed[id(figure)] = (form, data)
-    # Saving leaves the mark of a figure to be drawn; from here on it means a change.
+    # Saving leaves the figure marked as stale. From here on the mark means a change.
     figure.stale = False
     if form == "retina":
-        # Twice the pixels for the same size on the page; the size stands in the head of the file.
+        # Twice the pixels for the same size on the page; the head of the file states the size.
         width, height = (int.from_bytes(data[at: at + 4], "big") // 2 for at in (16, 20))
         return data, {"width": width, "height": height}
     return data.decode("utf-8") if form == "svg" else data
@@ -225,7 +225,7 @@ def _render(figure, form):
 
 
 def _background(figure):
-    """Tells a reader with a dark or light page what a see-through figure is legible on."""
+    """Tells a reader with a dark or light page which background a transparent figure needs to be legible."""
     from matplotlib import colors
 
     try:

@@ -1,14 +1,13 @@
-"""What libraries want done around a fork, and what of it a copy of the fork server needs.
+"""Holds the functions that libraries register to run around a fork.
 
-Owns the list.  Libraries take their locks before a fork and make them anew in the child, because another
-thread may hold them.  The fork server has no other thread, so for the modules named here that is work for
-nothing, and it would be done in every copy.  For the forks that cells make it is done as ever.
+Owns the list, and skips what a copy of the fork server does not need.  Libraries take their locks before a fork and
+create them again in the child, because another thread may hold them.  The fork server has no other thread. For the
+modules named here that work would be wasted in every copy.  When a cell forks, all functions run.
 """
-
 import os
 import sys
 
-# Modules of Python's own that do no more than this, or that are seen to in another way, and the runner's.
+# Modules of Python whose functions do only this, or whose work the runner does in another way, and the runner's own.
 _NEEDLESS = ("threading", "logging", "concurrent.futures.thread", "random")
 
 
@@ -17,7 +16,7 @@ def _is_needless(name):
 
 
 class ForkHooks:
-    """Stands in the place of `os.register_at_fork` while the fork server imports."""
+    """Replaces `os.register_at_fork` while the fork server imports."""
 
     def __init__(self):
         self._before, self._in_parent, self._in_child = [], [], []
@@ -27,15 +26,15 @@ class ForkHooks:
         os.register_at_fork = self._register
 
     def close(self):
-        """What is registered from here on is for every fork."""
+        """Restores Python's function. Functions registered after this run at every fork."""
         os.register_at_fork = self._real
 
     def hand_over(self):
-        """In a copy: from here on forks are those of cells."""
+        """Called in a copy: from here on, cells make the forks."""
         self._is_serving = False
         threading = sys.modules.get("threading")
         if threading is not None:
-            # The one thing its hook would have done: the number that the system has for this thread.
+            # The only effect of that module's hook that a copy needs: the system's number of this thread.
             renumber = getattr(threading.main_thread(), "_set_native_id", None)
             if renumber is not None:
                 renumber()
@@ -43,7 +42,7 @@ class ForkHooks:
     def _register(self, *, before=None, after_in_child=None, after_in_parent=None):
         given = {"before": before, "after_in_child": after_in_child, "after_in_parent": after_in_parent}
         given = {name: function for name, function in given.items() if function is not None}
-        # Who got hold of this function while it stood there may still call it.
+        # A library that kept a reference to this function may still call it.
         if not self._is_serving or not all(map(callable, given.values())):
             self._real(**given)
         elif not _is_needless(sys._getframe(1).f_globals.get("__name__")):
@@ -71,7 +70,7 @@ class ForkHooks:
 
 
 def _call_all(functions):
-    """As Python does it: one that fails is reported and holds up no other."""
+    """Calls all functions. One that fails is reported and does not stop the others, as in Python."""
     for function in functions:
         try:
             function()
@@ -80,8 +79,8 @@ def _call_all(functions):
 
 
 def quiet_fork():
-    """Forks without a warning about threads. Python warns of those that a copy will not have. If warnings are errors,
-    the child would exist and nobody would know it."""
+    """Forks without a warning about threads. Python warns about threads that a copy will not have. If warnings are
+    errors, the child would exist and its parent would not know it."""
     import warnings
 
     with warnings.catch_warnings():

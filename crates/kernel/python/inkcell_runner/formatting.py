@@ -1,11 +1,10 @@
-"""What a value looks like: its MIME bundle.
+"""Turns a value into its MIME bundle.
 
-Owns the choice of kinds: `_repr_*_` methods, registered formatters, plain text.
-It must not know sessions, nor what becomes of a bundle.
+Owns the choice of MIME types: `_repr_*_` methods, registered formatters, plain text. It must not know sessions, nor
+how a bundle is used.
 
-A value comes from the user and may do anything.  Whatever its methods raise
-or return, a display ends in a bundle that can be sent; only SystemExit and
-KeyboardInterrupt pass through.
+A value comes from the user, so its methods may do anything.  Whatever they raise or return, a display ends in a bundle
+that can be sent. Only SystemExit and KeyboardInterrupt pass through.
 """
 
 import sys
@@ -17,7 +16,7 @@ _MISSING = object()
 
 
 def _report():
-    """Prints the exception being handled to standard error, from the user's code on."""
+    """Prints the current exception to standard error, beginning at the user's code."""
     import traceback
 
     kind, value, trace = sys.exc_info()
@@ -27,12 +26,12 @@ def _report():
     try:
         traceback.print_exception(kind, value, inner or trace)
     except Exception:
-        # Standard error may be replaced by something that cannot be written.
+        # The object that replaced standard error may not be writable.
         pass
 
 
 def _guarded(function, *args, **kwargs):
-    """The value of a call, or None when it raised; NotImplementedError is silent."""
+    """Returns the value of a call, or None if it raised. NotImplementedError is not reported."""
     try:
         return function(*args, **kwargs)
     except NotImplementedError:
@@ -50,11 +49,10 @@ def _type_name(obj):
 
 
 def _method(obj, name):
-    """A method that `obj` really has, or None.
+    """Returns a method that `obj` really has, or None.
 
-    Some objects have every attribute one asks for; they give themselves away
-    by having one that nobody would define.  A class has the functions of its
-    instances, which cannot be called on it; only class methods count.
+    Some objects answer to every attribute name. They give themselves away by having one that no class defines.  A
+    class has the functions of its instances, which cannot be called on the class; only class methods count.
     """
     try:
         if getattr(obj, "_ipython_canary_method_should_not_exist_", None) is not None:
@@ -69,11 +67,11 @@ def _method(obj, name):
 
 class _Probe:
     def probe(self):
-        """Is here to take the type of a bound method from."""
+        """The source of the type of a bound method."""
 
 
 class Formatter:
-    """Makes one kind of representation; users register functions for types."""
+    """Makes one kind of representation. Users register functions for types."""
 
     def __init__(self, kind, method, accepts):
         self.format_type = kind
@@ -83,7 +81,7 @@ class Formatter:
         self.singleton_printers, self.type_printers, self.deferred_printers = Table(), Table(), Table()
 
     def __setattr__(self, name, value):
-        # A table may be replaced as a whole.
+        # The assignment may replace a whole table.
         Table.changes += 1
         object.__setattr__(self, name, value)
 
@@ -157,7 +155,7 @@ class Formatter:
         return None
 
     def for_type(self, typ, func=None):
-        """Registers a function for a type (or 'module.Name'); gives the one before."""
+        """Registers a function for a type (or 'module.Name'). Returns the function registered before."""
         if isinstance(typ, str):
             return self.for_type_by_name(*typ.rsplit(".", 1), func)
         before = self._of_type(typ)
@@ -172,7 +170,7 @@ class Formatter:
         return before
 
     def pop(self, typ, default=_MISSING):
-        """Takes the function registered for exactly this type back out."""
+        """Removes the function registered for exactly this type, and returns it."""
         key = tuple(typ.rsplit(".", 1)) if isinstance(typ, str) else (typ.__module__, typ.__name__)
         found = self.deferred_printers.pop(key, None)
         for cls in list(self.type_printers):
@@ -184,7 +182,7 @@ class Formatter:
 
 
 class PlainFormatter(Formatter):
-    """text/plain: always there, whatever the value does."""
+    """Makes text/plain, which every value has, whatever its methods do."""
 
     def __init__(self):
         Formatter.__init__(self, "text/plain", "_repr_pretty_", (str,))
@@ -208,7 +206,7 @@ class PlainFormatter(Formatter):
 
     @property
     def float_precision(self):
-        """How floats are shown: digits after the point, a format, or '' for repr."""
+        """The format of floats: digits after the point, a format, or '' for repr."""
         return self._float_precision
 
     @float_precision.setter
@@ -230,14 +228,14 @@ class PlainFormatter(Formatter):
 
 
 class DisplayFormatter:
-    """All formatters together; what `get_ipython().display_formatter` is."""
+    """All formatters together; the object behind `get_ipython().display_formatter`."""
 
     def __init__(self):
         self.ipython_display_formatter = Formatter("", "_ipython_display_", (object,))
         self.mimebundle_formatter = Formatter("mimebundle", "_repr_mimebundle_", (dict,))
         binary = (bytes, str)
         self.formatters = Table({"text/plain": PlainFormatter()})
-        # In IPython's order, which is the order of kinds in a bundle.
+        # IPython's order, which is the order of MIME types in a bundle.
         for kind, name, accepts in (
             ("text/html", "html", (str,)),
             ("text/markdown", "markdown", (str,)),
@@ -267,7 +265,7 @@ class DisplayFormatter:
             formatter.enabled = kind in kinds or kind == "text/plain"
 
     def format(self, obj, include=None, exclude=None):
-        """As IPython's: empty when the object displayed itself."""
+        """Like IPython's method: returns nothing for an object that displayed itself."""
         if own_display(obj):
             return {}, {}
         return bundle(obj, include, exclude)
@@ -289,7 +287,7 @@ def has_own_display(obj):
 
 
 def own_display(obj):
-    """Lets `obj` display itself; False when it cannot, or failed and said so."""
+    """Lets `obj` display itself. False if it cannot, or if it failed and reported that."""
     if not has_own_display(obj):
         return False
     own = display_formatter.ipython_display_formatter
@@ -301,26 +299,26 @@ def own_display(obj):
     return bool(_guarded(show))
 
 
-# Values of these very types have one kind and no methods to ask.
+# Values of exactly these types have one MIME type and no methods to call.
 _SIMPLE = frozenset((bool, int, str, bytes, complex))
 
 
 def _registrations():
-    """Everything that was registered with any formatter."""
+    """All functions registered with any formatter."""
     others = (display_formatter.mimebundle_formatter, display_formatter.ipython_display_formatter)
     every = (*display_formatter.formatters.values(), *others)
     return [(each.type_printers, each.deferred_printers, each.singleton_printers) for each in every]
 
 
-# What is registered from the start.
+# The functions that are registered from the start.
 _OWN_REGISTRATIONS = None
-# At how many changes they were looked through, and whether nothing was added.
+# The number of changes at the last comparison, and whether the tables were still the original ones.
 _looked, _is_untouched = -1, False
 
 
 def simple(obj):
-    """The text of `obj` where that is all there is of it: as Python prints it, because nobody registered
-    anything. Else None."""
+    """Returns the text of `obj` as Python prints it, if that is its whole bundle: a simple type, and no function
+    registered by the user. Else None."""
     global _looked, _is_untouched
     kind = type(obj)
     if kind not in _SIMPLE or (kind is str and "\n" in obj):
@@ -331,7 +329,7 @@ def simple(obj):
 
 
 def bundle(obj, include=None, exclude=None):
-    """The kinds of `obj` and their metadata, as IPython's formatter gives them."""
+    """Returns the MIME types of `obj` and their metadata, as IPython's formatter does."""
     text = simple(obj) if include is None and exclude is None else None
     if text is not None:
         return {"text/plain": text}, {}
@@ -346,7 +344,7 @@ def bundle(obj, include=None, exclude=None):
     for kind, formatter in display_formatter.formatters.items():
         if not wanted(kind):
             continue
-        # What the bundle holds stays, unless a function was registered.
+        # The bundle's own data stays, unless the user registered a function.
         if kind in data and formatter._registered(obj) is None:
             continue
         value, extra = formatter(obj), None
@@ -360,7 +358,7 @@ def bundle(obj, include=None, exclude=None):
 
 
 def _clean(data):
-    """What of `data` can be sent.  Most values have plain text alone, which needs no look at kinds."""
+    """The part of `data` that can be sent.  Most values have only plain text, which needs no check of MIME types."""
     if data is None:
         return {}
     if type(data) is dict and len(data) == 1 and type(data.get("text/plain")) is str:

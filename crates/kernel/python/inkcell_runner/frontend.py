@@ -1,14 +1,14 @@
-"""What code finds of the kernel around its shell: `get_ipython().kernel`.
+"""The kernel object around the shell: `get_ipython().kernel`.
 
-Owns an object that does next to nothing. Libraries ask whether it exists to learn that they are in a notebook
-and not in a terminal (pandas shows twenty columns then); some register what widgets would need.
+Owns an object that does next to nothing. Libraries check that it exists to learn that they run in a notebook and not
+in a terminal (pandas shows twenty columns then). Some register objects that widgets would need.
 """
 
 import inkcell_runner
 
 
 class CommManager:
-    """Takes what libraries register for messages that this kernel does not have."""
+    """Accepts what libraries register for messages that this kernel does not have."""
 
     def __init__(self):
         self.targets, self.comms = {}, {}
@@ -28,7 +28,7 @@ class CommManager:
 
 
 class Kernel:
-    """The kernel of a notebook, as far as libraries look at it."""
+    """The kernel of a notebook, with the attributes that libraries read."""
 
     implementation = "inkcell"
 
@@ -37,6 +37,6 @@ class Kernel:
         self.comm_manager = CommManager()
 
     def get_parent(self, channel="shell"):
-        """The current request. Its id tells which output belongs to it."""
+        """Returns the current request. Its id tells which output belongs to it."""
         running = inkcell_runner.current().running
         return {} if running is None else {"header": {"msg_id": str(running)}}

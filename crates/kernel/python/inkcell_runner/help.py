@@ -1,8 +1,7 @@
-"""`name?` and `name??`: what an object is, as text in IPython's layout.
+"""Answers `name?` and `name??`: describes an object as text in IPython's layout.
 
-Owns looking a name up without running more code than attribute access, the
-fields that are shown for each kind of object, and wildcard search. It prints
-plain text: there is no pager.
+Owns three things: finding a name while running no code but attribute access, the fields shown for each kind of object,
+and wildcard search. It prints plain text: there is no pager.
 """
 
 import builtins
@@ -22,7 +21,7 @@ Cells are Python, with these additions of IPython:
 _PART = re.compile(r"\.?([^\W\d]\w*)|\[(-?\d+|\"[^\"]*\"|'[^']*')\]")
 _MAX_TEXT = 200
 _MAX_WIDTH = 75
-# Docstrings that Python gives everything; they say nothing about the object.
+# Docstrings that Python gives every object of a kind. They say nothing about one object.
 _OF_NOTHING = {inspect.getdoc(kind) for kind in (types.ModuleType, types.MethodType, types.FunctionType)}
 _OF_INIT = inspect.getdoc(object.__init__)
 _OF_CALL = inspect.getdoc(types.FunctionType.__call__)
@@ -30,7 +29,7 @@ _CALLABLES = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 
 
 class Found:
-    """Where a name led."""
+    """The object that a name leads to."""
 
     def __init__(self, value, space="Interactive", magic=False):
         self.value = value
@@ -39,7 +38,7 @@ class Found:
 
 
 def find(shell, name):
-    """What `name` means to the user, or None."""
+    """Finds the object that `name` means to the user, or None."""
     if name.startswith("%"):
         return _find_magic(shell, name)
     if "".join(part.group() for part in _PART.finditer(name)) != name:
@@ -53,7 +52,7 @@ def find(shell, name):
     elif hasattr(builtins, first):
         found = Found(getattr(builtins, first), "Python builtin")
     else:
-        # As in IPython, a bare name may also be that of a magic.
+        # As in IPython, a bare name may also name a magic.
         return _find_magic(shell, name)
     for part in parts[1:]:
         try:
@@ -69,7 +68,7 @@ def _step(value, part, last):
         return value[key[1:-1] if key[0] in "\"'" else int(key)]
     name = part.group(1)
     if last:
-        # A property is shown itself; its value may be dear to compute.
+        # Show the property itself; its value may be slow to compute.
         own = inspect.getattr_static(type(value), name, None)
         if isinstance(own, property):
             return own
@@ -87,7 +86,7 @@ def _find_magic(shell, name):
 
 
 def show(shell, name, detail=False):
-    """Prints what is known of a name; with `detail`, its source as well."""
+    """Prints a description of a name; with `detail`, its source as well."""
     if not name:
         print("Object `` not found.")
         return
@@ -132,7 +131,7 @@ def _fields(found, name, detail):
 
 
 def _within(text, source):
-    """Whether the source shows the docstring already, whatever its indentation."""
+    """Whether the source already shows the docstring, whatever its indentation."""
     return " ".join(text.split()) in " ".join(source.split())
 
 
@@ -208,7 +207,7 @@ def _length(value):
 
 
 def _doc(value):
-    """The docstring, also where an object makes its own by `getdoc()`."""
+    """The docstring. Some objects make their own in `getdoc()`."""
     try:
         own = value.getdoc()
     except Exception:
@@ -224,7 +223,7 @@ def _doc(value):
 
 
 def _signature(value, name):
-    """The call, one parameter a line when it is long."""
+    """The signature as text; a long one has one parameter a line."""
     if not callable(value):
         return None
     try:
@@ -252,7 +251,7 @@ def _signature(value, name):
 
 
 def _code_of(value):
-    """The thing whose source is meant: inside decorators, properties and instances."""
+    """The object whose source to show: unwraps decorators, properties and instances."""
     if isinstance(value, property):
         return value.fget
     try:
@@ -282,12 +281,12 @@ def _source(value):
 
 
 def _is_of_cell(value):
-    """Whether this is a class the user typed; `inspect` would look for it in the program's own file."""
+    """Whether this is a class that the user typed. `inspect` would look for it in the program's own file."""
     return isinstance(value, type) and value.__module__ == "__main__"
 
 
 def _cell_of(value):
-    """The name of the cell in which a class was typed, by its first method."""
+    """The name of the cell that defines a class, found through its first method."""
     for member in vars(value).values():
         code = getattr(getattr(member, "__func__", member), "__code__", None)
         if code is not None and getattr(member, "__module__", None) == "__main__":
@@ -376,7 +375,7 @@ def definition(shell, name):
 
 
 def file(shell, name):
-    """Prints the file an object is defined in, or a file by its path."""
+    """Prints the file that defines an object, or a file by its path."""
     found = find(shell, name)
     path = None
     if found is not None:
@@ -422,7 +421,7 @@ def search(shell, pattern, everything=False, exact_case=False):
 
 
 class _Members(dict):
-    """The attributes of an object, read when they are asked for."""
+    """The attributes of an object, read only on demand."""
 
     def __init__(self, owner):
         self._owner = owner

@@ -1,14 +1,14 @@
-"""What is done when certain modules are imported, and where the runner's own imports look.
+"""Runs functions after the import of certain modules, and keeps the runner's own imports out of the user's folder.
 
-Owns one finder and a short table. A library that asks who shows its output must get the answer in the
-very cell that imports it, so looking after each cell would be too late. What the runner needs itself must
-not be found in the user's folder, where a `token.py` may lie.
+Owns one finder and a short table. A library may check at import who shows its output. It must get the answer in the
+very cell that imports it, so a check after each cell would be too late. The runner's own imports must not come from
+the user's folder, which may contain a `token.py`.
 """
 
 import os
 import sys
 
-# As the start left it: nothing of the user's stands there yet.
+# The path from the start of the process, which has no folder of the user yet.
 _OWN_PATH = list(sys.path)
 _STANDARD = os.path.dirname(os.__file__) + os.sep
 _PACKAGES = (_STANDARD + "site-packages", _STANDARD + "dist-packages")
@@ -38,7 +38,7 @@ def _getpass(session):
 
 
 def _asyncio(session):
-    # Code that asks for the loop gets the one that cells await on. A fork server must not make one: its copies
+    # Code that asks for the loop gets the loop on which cells await. A fork server must not create one: its copies
     # would share it.
     if session.is_ready:
         session.executor.loop.current()
@@ -51,7 +51,7 @@ def _comm(session):
 
 
 def _linecache(session):
-    # Whoever looks for source from here on finds the cells, the running one too.
+    # Code that looks for source from here on finds the cells, including the running one.
     session.executor.publish_sources()
 
 
@@ -64,12 +64,12 @@ AFTER = {
     "getpass": _getpass,
     "asyncio": _asyncio,
 }
-# IPython looks after the rest itself.
+# IPython handles the other modules itself.
 AFTER_IN_IPYTHON = {"comm": _comm}
 
 
 class _Loader:
-    """Loads as the real loader does, then calls back."""
+    """Loads as the real loader does, then calls a function."""
 
     def __init__(self, loader, session, after):
         self._loader, self._session, self._after = loader, session, after
@@ -91,12 +91,12 @@ class _Loader:
 
 
 def _is_runner_asking():
-    """Whether the import comes from the runner, be it through modules of Python's own."""
+    """Whether the runner makes the import, directly or through modules of Python."""
     frame = sys._getframe(1)
     while frame is not None:
         module = frame.f_globals
         if module.get("__name__") in ("importlib", "importlib.util"):
-            # A name that was given to somebody: the user's, mostly.
+            # Code passed the name to importlib. That is mostly the user's code.
             return False
         if module is not _HERE:
             file = frame.f_code.co_filename
@@ -111,7 +111,7 @@ _HERE = globals()
 
 
 def _find_own(name):
-    """A module of Python's own, wherever the user's folder stands."""
+    """Finds a module of Python, wherever the user's folder stands in the path."""
     bootstrap = sys.modules["_frozen_importlib"]
     for finder in (bootstrap.BuiltinImporter, bootstrap.FrozenImporter):
         spec = finder.find_spec(name)
@@ -121,7 +121,7 @@ def _find_own(name):
 
 
 class Finder:
-    """First in line, but it only answers for the modules of the table, and to the runner."""
+    """The first finder. It answers only for the modules of the table, and to the runner."""
 
     def __init__(self, session, table):
         self._session = session

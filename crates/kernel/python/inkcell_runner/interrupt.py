@@ -1,8 +1,8 @@
-"""SIGINT: an exception in the code of a command, nothing anywhere else.
+"""SIGINT: raises an exception in the code of a command, and does nothing anywhere else.
 
-Owns the handler. Between commands a signal is ignored. From the moment when a command was read until its code
-runs, a signal is kept and ends the code as it begins. Inside a frame a signal waits for the frame's end, so that an
-interrupt can never tear the channel.
+Owns the handler. Between commands a signal is ignored. After a command is read and before its code runs, a signal is
+kept; it ends the code as the code begins. Inside a frame a signal waits for the end of the frame, so that an interrupt
+can never break the channel.
 """
 
 import _signal
@@ -10,13 +10,14 @@ from _signal import SIGINT, getsignal
 from _thread import get_ident
 from os import fstat, read
 
-# What a signal does now.
+# The effect that a signal has now.
 _IGNORED, _KEPT, _RAISED = range(3)
 
-# Code of the runner right around that of a command. By the time a signal finds it, the command is over.
+# Functions of the runner directly around the code of a command. When a signal finds one of them running, the command
+# is over.
 _shielded = []
 
-# In ticks of the thread that reminds.
+# In ticks of the thread that calls `remind`.
 _MAX_PAUSE = 20
 
 
@@ -32,31 +33,31 @@ class Interrupt:
         self._main = get_ident()
         self._state = _IGNORED
         self._is_pending = False
-        # Code of the user's runs before the cell.
+        # Whether code of the user runs before the cell, such as a hook.
         self._is_before = False
         # The read end of the pipe to which Python writes each signal, and the inode that identifies it.
         self._pipe = self._mark = None
-        # How often the handler has run, and how often it had when a signal came that it has not run for.
+        # How often the handler has run, and how often it had run when an open signal came.
         self._heard = 0
         self._unheard = None
         self._ticks, self._pause = 0, 1
-        # One object, so that it can be known again.
+        # Keep one bound method, so that comparisons by identity find it.
         self._handler = self._on_signal
         _signal.signal(SIGINT, self._handler)
 
     def rearm(self):
-        """Puts our handler in place, whatever user code has put there."""
+        """Restores the runner's handler, whatever handler the user's code has set."""
         self._main = get_ident()
         _signal.signal(SIGINT, self._handler)
 
     def watch(self, read_end, write_end):
-        """Takes a pipe from which `remind` learns of signals."""
+        """Sets the pipe from which `remind` learns of signals."""
         self._pipe, self._mark = read_end, _identify(read_end)
         _signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
         self._wakeup = write_end
 
     def forget(self):
-        """In a copy of the process, before it closes the pipe, which is not its own."""
+        """Called in a copy of the process, before it closes the pipe, which belongs to the original."""
         if self._pipe is not None:
             self._pipe = None
             before = _signal.set_wakeup_fd(-1)
@@ -64,7 +65,7 @@ class Interrupt:
                 _signal.set_wakeup_fd(before)
 
     def _on_signal(self, number, frame):
-        # The pipe first: a byte that `remind` finds there is of a signal that is not counted yet.
+        # Empty the pipe first: a byte that `remind` finds there then belongs to a signal that is not counted yet.
         self._take_signals()
         self._heard += 1
         if self._state == _KEPT or self._is_before:
@@ -81,23 +82,23 @@ class Interrupt:
                 raise KeyboardInterrupt
 
     def keep(self):
-        """Keeps signals from here on: they are for the command that was read."""
+        """Keeps signals from here on: they are meant for the command that was read."""
         self._is_pending = False
         self._state = _KEPT
         if getsignal(SIGINT) is not self._handler:
             self.rearm()
 
     def call(self, code, *args):
-        """Calls code that a signal ends, also one that came since the command was read."""
-        # In this order, so that a signal in between is either kept or raised.
+        """Calls code that a signal ends, including a signal that came since the command was read."""
+        # The order matters: a signal in between is either kept or raised.
         self._state = _RAISED
         if self._is_pending:
             raise KeyboardInterrupt
         return code(*args)
 
     def call_before(self, function, *args):
-        """Calls code of the user's that runs before the cell, such as a hook. A signal ends it, and then the cell as it
-        begins: whoever calls hooks catches what they raise, and would run the cell."""
+        """Calls the user's code that runs before the cell, such as a hook. A signal ends that code, and then the cell
+        as it begins. The caller of a hook catches the hook's exceptions, and would otherwise run the cell."""
         if self._state != _KEPT:
             return function(*args)
         self._is_before = True
@@ -109,10 +110,10 @@ class Interrupt:
             self._is_before = False
 
     def begin(self, code):
-        """Returns the code to run in place of this code. A signal ends it from here on. A signal that came since the
-        command was read ends it at its first line, and so tears nothing that runs before it."""
+        """Returns the code to run in place of this code. From here on a signal ends the code. A signal that came since
+        the command was read ends it at its first line, so it breaks nothing that runs before."""
         if self._state == _KEPT:
-            # In this order, so that a signal in between is either kept or raised.
+            # The order matters: a signal in between is either kept or raised.
             self._state = _RAISED
             if self._is_pending:
                 self._is_pending = False
@@ -126,12 +127,12 @@ class Interrupt:
         self._is_pending = False
         self._channel.after_send = None
         if getsignal(SIGINT) is not self._handler:
-            # The user's own would hear what comes between two cells, and the system's would end the runner.
+            # A handler of the user would receive signals between two cells. The system's default would end the runner.
             self.rearm()
 
     @shielded
     def unheard(self, answer, *args, **kwargs):
-        """Calls what answers an interrupt; another one must not spoil it."""
+        """Calls the function that answers an interrupt. A second interrupt must not break the answer."""
         state, self._state = self._state, _IGNORED
         try:
             return answer(*args, **kwargs)
@@ -156,10 +157,10 @@ class Interrupt:
             _signal.pthread_kill(self._main, SIGINT)
 
     def _take_signals(self):
-        """The numbers of the signals that are in the pipe."""
+        """Reads the numbers of the signals that are in the pipe."""
         pipe = self._pipe
         try:
-            # The cell may have closed it, and its number be that of the user's file.
+            # The cell may have closed the pipe, and a file of the user may have its number now.
             if pipe is not None and _identify(pipe) == self._mark:
                 return read(pipe, 512)
         except OSError:
@@ -168,13 +169,13 @@ class Interrupt:
 
 
 def interrupted_at(code):
-    """Code that is interrupted where the given code begins."""
+    """Makes code that raises an interrupt where the given code begins."""
     source = "\n" * (code.co_firstlineno - 1) + "raise KeyboardInterrupt"
     return compile(source, code.co_filename, "exec")
 
 
 def _identify(fd):
-    """The inode and the device of what is open there."""
+    """The inode and the device of the open file with this number."""
     return fstat(fd)[1:3]
 
 
