@@ -1,10 +1,9 @@
-"""Where lines break, as IPython's printer breaks them.
+"""Line breaking as IPython's printer does it.
 
-Owns groups, breakables and indentation: the half of the printer that knows no Python values.
+Owns groups, breakables and indentation: the half of the printer that knows nothing about Python values.
 
-Stored notebooks are compared with what a run gives now, so the layout follows IPython to the letter,
-its oddities included: where a line breaks depends on the order in which groups are given up, and that
-order is part of the result.
+Runs are compared with stored notebooks, so the layout follows IPython exactly, oddities included. Where a line
+breaks depends on the order in which the printer breaks groups, so this module keeps that order too.
 """
 
 WIDTH = 79
@@ -12,19 +11,19 @@ MAX_SEQ_LENGTH = 1000
 
 
 class _Group:
-    """A run of text that is either on one line or broken at each breakable."""
+    """A run of text that stays on one line or breaks at each of its breakables."""
 
     __slots__ = ("depth", "pending", "want_break")
 
     def __init__(self, depth):
         self.depth = depth
-        # How many of its breakables are still in the buffer, undecided.
+        # The number of its breakables that are still undecided in the buffer.
         self.pending = 0
         self.want_break = False
 
 
 class _Span:
-    """What ``with p.group(...)`` and ``with p.indent(...)`` enter and leave."""
+    """The context manager behind ``with p.group(...)`` and ``with p.indent(...)``."""
 
     __slots__ = ("leave",)
 
@@ -40,12 +39,11 @@ class _Span:
 
 
 class Layout:
-    """Breaks lines: the half of the printer that knows no Python values.
+    """Breaks lines: the half of the printer that knows nothing about Python values.
 
-    Text is held back in a buffer only after the first breakable that might
-    still have to become a line end.  When the held text no longer fits, the
-    outermost group that still has undecided breakables is broken, and all its
-    text goes out.
+    The layout buffers text only after the first breakable that might still become a line end.  When the
+    buffered text no longer fits, the layout breaks the outermost group that still has undecided breakables and
+    writes all its text.
     """
 
     def __init__(self, output, max_width=WIDTH, newline="\n", max_seq_length=MAX_SEQ_LENGTH):
@@ -56,19 +54,18 @@ class Layout:
         self.indentation = 0
         self.output_width = 0
         self.buffer_width = 0
-        # Entries are [text, width, group, indentation]; group is None for
-        # plain text.  `_head` is the first entry that is still undecided, so
-        # that taking from the front costs nothing.
+        # Entries are [text, width, group, indentation]; group is None for plain text.  `_head` is the first
+        # undecided entry, so taking from the front costs nothing.
         self._buffer = []
         self._head = 0
         root = _Group(0)
         self._open = [root]
         self._by_depth = [[root]]
 
-    # What `_repr_pretty_` methods call.
+    # Methods that `_repr_pretty_` methods call.
 
     def text(self, obj):
-        """Adds text that is never broken."""
+        """Adds text that never breaks."""
         width = len(obj)
         if self._head == len(self._buffer):
             self.output.write(obj)
@@ -84,7 +81,7 @@ class Layout:
         self._make_room()
 
     def breakable(self, sep=" "):
-        """Adds `sep`, which becomes a line end when its group is broken."""
+        """Adds `sep`, which turns into a line end when its group breaks."""
         group = self._open[-1]
         if group.want_break:
             self.flush()
@@ -98,7 +95,7 @@ class Layout:
             self._make_room()
 
     def break_(self):
-        """Ends the line here, whatever fits."""
+        """Ends the line here, even if more would fit."""
         group = self._next_to_break()
         if group is not None:
             self._break(group)
@@ -137,14 +134,14 @@ class Layout:
         return _Span(leave)
 
     def flush(self):
-        """Writes everything held back, as it stands."""
+        """Writes all buffered text without further line breaks."""
         while self._head < len(self._buffer):
             self._emit()
         self._drop_emitted()
         self.buffer_width = 0
 
     def _enumerate(self, seq):
-        """Numbers the items and ends a sequence that is too long with dots."""
+        """Numbers the items and cuts a sequence that is too long with dots."""
         for index, item in enumerate(seq):
             if self.max_seq_length and index >= self.max_seq_length:
                 self.text(",")
@@ -153,7 +150,7 @@ class Layout:
                 return
             yield index, item
 
-    # How room is made.
+    # Methods that decide where lines break.
 
     def _new_line(self, indentation):
         self.output.write(self.newline)
@@ -161,7 +158,7 @@ class Layout:
         self.output_width = indentation
 
     def _emit(self):
-        """Writes the first entry that is held back."""
+        """Writes the first buffered entry."""
         text, width, group, indentation = self._buffer[self._head]
         self._head += 1
         self.buffer_width -= width
@@ -197,17 +194,15 @@ class Layout:
     def _next_to_break(self):
         """Takes the outermost group with undecided breakables, newest first.
 
-        Groups passed on the way have nothing to decide yet; they are marked
-        too, so that what they get later is broken at once.
+        Groups passed on the way have no undecided breakables yet.  They are marked as broken too, so their
+        later breakables break at once.
         """
         for level in self._by_depth:
             for index in range(len(level)):
                 group = level[-1 - index]
                 if group.pending:
-                    # IPython counts from the end to find the group and from
-                    # the start to take it out, so with siblings another one
-                    # leaves the line.  It shows in where text breaks, and is
-                    # kept for that reason.
+                    # IPython counts from the end to find the group and from the start to remove it, so with
+                    # siblings it removes the wrong one.  This changes where text breaks, so the code keeps it.
                     del level[index]
                     group.want_break = True
                     return group

@@ -1,14 +1,14 @@
-"""Which values a bundle of kinds may hold, and in what form each is sent.
+"""MIME bundles: which values each kind may hold, and the form in which each is sent.
 
-Owns the rules of Jupyter's messages: text as str, binary kinds as bytes, the rest as JSON, and what
-can be none of these left out with a warning.  It must not know formatters, displays or sessions.
+Owns the rules of Jupyter's messages: text as str, binary kinds as bytes, the rest as JSON. A value that fits
+none of these is left out with a warning.  It must not know formatters, displays or sessions.
 
-A plain result needs none of this, so it is loaded when something rich is first shown.
+Plain results do not need this module, so it loads when a cell first shows something rich.
 """
 
 
 class FormatterWarning(UserWarning):
-    """A representation that cannot be used."""
+    """A representation that cannot be sent."""
 
 
 def warn(message):
@@ -18,7 +18,7 @@ def warn(message):
 
 
 def is_binary(kind):
-    """Whether values of this kind are bytes, which notebooks keep as base64."""
+    """Whether values of this kind are bytes, which notebooks store as base64."""
     if kind.endswith(("+xml", "+json")):
         return False
     return kind.startswith(("image/", "audio/", "video/")) or kind in ("application/pdf", "application/octet-stream")
@@ -48,7 +48,7 @@ def clean_metadata(metadata):
 
 
 def _sendable(kind, value):
-    """`value` in the form its kind is sent in, or None."""
+    """`value` in the form its kind needs, or None."""
     if isinstance(value, str):
         if is_binary(kind):
             return _unbase64(value)
@@ -57,7 +57,7 @@ def _sendable(kind, value):
         value = bytes(value)
         return value if is_binary(kind) else value.decode("utf-8", "replace")
     if kind.startswith("text/"):
-        # Notebook files keep text as a list of lines, and some code gives it so.
+        # Notebook files store text as a list of lines, and some code passes it that way.
         if isinstance(value, (list, tuple)) and all(isinstance(line, str) for line in value):
             return "".join(value)
         return None
@@ -65,27 +65,27 @@ def _sendable(kind, value):
 
 
 def _unbase64(text):
-    """The bytes that `text` stands for; text that is no base64 stays as it is."""
+    """The bytes that `text` encodes; text that is not base64 stays unchanged."""
     import binascii
 
     try:
         packed = "".join(text.split()).encode("ascii")
         data = binascii.a2b_base64(packed)
-        # The decoder skips what it does not know, so only the way back proves it.
+        # The decoder skips unknown characters, so only encoding the bytes again proves that the text was base64.
         return data if binascii.b2a_base64(data, newline=False) == packed else text
     except ValueError:
         return text
 
 
 def _jsonable(value):
-    """`value` if JSON can hold it, else the nearest that it can, else None."""
+    """`value` if JSON can hold it, else the nearest value that JSON can hold, else None."""
     import json
 
     try:
         json.dumps(value, allow_nan=False)
         return value
     except Exception:
-        # Circular, not a number, a key that is no string, an unknown type.
+        # A circular value, a NaN, a key that is not a string, or an unknown type.
         pass
     try:
         return _to_json(value)
@@ -94,7 +94,7 @@ def _jsonable(value):
 
 
 def _to_json(value):
-    """The rules of Jupyter's messages for what JSON does not know."""
+    """The rules of Jupyter's messages for types that JSON does not know."""
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, dict):

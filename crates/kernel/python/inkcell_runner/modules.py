@@ -1,7 +1,7 @@
-"""Extension modules: running the user's and the project's own files at start (E-51).
+"""Extension modules: running the files of the user and the project at start (E-51).
 
-Owns executing them, silently and in the order given, in the user's namespace.
-Must not know where they are found: the host decides which files there are.
+Owns executing them, silently and in the given order, in the user's namespace. Must not know where they are
+found: the host decides which files to run.
 """
 
 import os
@@ -10,11 +10,11 @@ import sys
 
 
 class ModuleLoadError(Exception):
-    """An extension module could not be read or failed; the kernel must not start."""
+    """An extension module could not be read or raised an exception; the kernel must not start."""
 
 
 class _Silence:
-    """A text stream that keeps nothing."""
+    """A text stream that discards everything."""
 
     encoding = "utf-8"
     errors = "replace"
@@ -35,7 +35,7 @@ class _Silence:
 
 
 def load(session, files):
-    """Execute each (name, path) in the session's namespace; the first failure ends it."""
+    """Execute each (name, path) in the session's namespace; stop at the first failure."""
     mark = _Mark()
     for _name, path in files:
         mark.put(path)
@@ -44,7 +44,7 @@ def load(session, files):
         sys.stdout = sys.stderr = _Silence()
         try:
             code = compile(source, str(path), "exec", dont_inherit=True)
-            # What a module displays is collected and forgotten.
+            # The capture collects displays of a module and discards them.
             with session.capture():
                 exec(code, session.namespace)
         except (Exception, SystemExit) as error:
@@ -56,15 +56,15 @@ def load(session, files):
 
 
 class _Mark:
-    """Names the module that is being loaded, for a host that waits in vain: one that ends the process or
-    never ends itself cannot be reported by it. The name stands in the pipe of standard error, which the
-    host reads only if the start fails, and is taken back when it does not. Where that cannot be, there is
-    none."""
+    """Tells a waiting host which module is loading. A module that ends the process, or that never returns,
+    cannot be reported in any other way. The mark writes the name into the pipe of standard error, which the
+    host reads only if the start fails, and removes it after a successful load. If standard error is not such a
+    pipe, there is no mark."""
 
     def __init__(self):
         try:
             is_pipe = stat.S_ISFIFO(os.fstat(2).st_mode)
-            # Only Linux opens the other end of a pipe by the name of this one.
+            # Only Linux can open the other end of a pipe through the path of this end.
             self._read = os.open("/proc/self/fd/2", os.O_RDONLY | os.O_NONBLOCK) if is_pipe else None
         except OSError:
             self._read = None
@@ -74,12 +74,12 @@ class _Mark:
             os.write(2, ("loading Python module %s\n" % path).encode("utf-8", "backslashreplace"))
 
     def take_back(self):
-        """With whatever else the module wrote there past its streams: modules are silent."""
+        """Drops the name and all else that the module wrote to the descriptor directly: modules are silent."""
         try:
             while self._read is not None and os.read(self._read, 1 << 16):
                 pass
         except OSError:
-            # It is empty.
+            # The pipe is empty.
             pass
 
     def __del__(self):
@@ -88,7 +88,7 @@ class _Mark:
 
 
 def _read(path):
-    # Bytes, so that the compiler honours a coding line.
+    # Bytes, because the compiler then honours a coding line.
     try:
         with open(path, "rb") as file:
             return file.read()

@@ -1,14 +1,14 @@
-"""Which names a cell uses and makes, and which files it reads: for whoever wants to know what is stale.
+"""The names a cell uses and makes, and the files it reads, so that the host can tell which cells are stale.
 
-Owns what can be told from the tree of a cell and a look at the namespace after it ran. It runs nothing, evaluates
-nothing, and asks no value of the user's for anything. What it cannot tell is an `Unknown`, and nothing is said then.
+Owns what follows from the tree of a cell and from the namespace after the cell ran. It runs nothing, evaluates
+nothing, and calls no method of the user's values. If it cannot decide, it raises `Unknown` and reports nothing.
 
-`uses` are names whose value comes from before the cell, `makes` those that it binds, takes away or changes in
-place; a name that is changed is in both. `later` has for each function or class of the cell what its body uses and
-makes, which counts for whoever uses the function; a name that its body makes and does not use is one that it binds.
-A name that is bound on some ways only counts as used too; such names are `own`: the cell does not need them from before.
-Neither does it need what only bodies of its functions use, which may not have been called. `deletes` are names that
-it uses for nothing but to delete them.
+`uses` holds names whose value comes from before the cell. `makes` holds names that the cell binds, deletes or
+changes in place; a changed name is in both. `later` lists for each function or class of the cell the names that
+its body uses and makes, which count for any cell that uses the function; a name that the body makes and does
+not use is bound there. A name that is bound on some paths only counts as used too. Such names are in `own`: the
+cell does not need them from before. `own` also has names that only bodies of its functions use, because these
+may not have been called. `deletes` has names that the cell uses only to delete them.
 """
 
 import _ast
@@ -42,14 +42,14 @@ from .scopes import (
     outside,
 )
 
-# More names are those of a cell that a program made.
+# A cell with more names was written by a program.
 _MAX_NAMES = 2_000
 _MAX_FILES = 50
 
-# Values of these cannot be changed in place.
+# Values of these types cannot change in place.
 _FIXED = (str, bytes, int, float, complex, bool, tuple, frozenset, type(None))
 
-# Names whose meaning depends on what ran before, whatever it was.
+# Names whose meaning depends on the cells that ran before.
 _RECENT = frozenset(("_", "__", "___", "_i", "_ii", "_iii", "In", "Out", "_oh", "_ih", "_dh"))
 
 # Line magics that neither use nor make names.
@@ -62,11 +62,11 @@ _PLAIN_MAGICS = frozenset(
 # Magics whose argument or body is code of this cell.
 _CODE_MAGICS = frozenset(("time", "timeit", "prun", "capture", "debug", "memit", "mprun"))
 
-# Magics that go elsewhere, and those that look at where they are.
+# Magics that change the current directory, and magics that read it.
 _FOLDER_MAGICS = frozenset(("cd", "popd", "pushd"))
 _HERE_MAGICS = frozenset("dirs ls pwd pycat sx system".split())
 
-# Cell magics whose body is no Python.
+# Cell magics whose body is not Python.
 _TEXT_MAGICS = frozenset("bash html HTML javascript js latex markdown sh svg writefile".split())
 
 _TRIES = tuple(getattr(_ast, name) for name in ("Try", "TryStar") if hasattr(_ast, name))
@@ -75,38 +75,40 @@ _TYPE_ALIAS = getattr(_ast, "TypeAlias", ())
 
 
 def find(tree, session, returned=None, is_to_come=False):
-    """What is known of a cell: a value for a frame, or None. `returned` is the id of what its last expression gave.
-    A cell that `is_to_come` has not run; `absent` has the names that it needs on every way and that do not exist."""
+    """The names of a cell as a value for a frame, or None if unknown. `returned` is the id of the value of its
+    last expression. If `is_to_come`, the cell has not run yet, and `absent` has the names that it needs on
+    every path and that do not exist."""
     try:
         body = tree.body if isinstance(tree, _ast.Module) else list(tree)
         cell = _Cell(session, returned)
         cell.top(body)
         return cell.told(is_to_come)
     except Exception:
-        # Also a tree that is nested too deep. Whoever asks is told nothing, which is always true.
+        # This includes a tree that is nested too deep. The caller gets no answer, which is never wrong.
         return None
 
 
 class _Cell:
-    """The names of a cell, in the order in which it comes to them."""
+    """The names of a cell, collected in the order of its code."""
 
     def __init__(self, session, returned):
         self.session, self.returned = session, returned
         self.namespace = session.namespace
         self.uses, self.makes, self.later = {}, {}, {}
-        # What is certainly bound by now, by the cell itself.
+        # Names that the cell itself has certainly bound by now.
         self.bound = set()
-        # What it binds on some way, what only bodies of its functions use, and what it needs from before on every way.
+        # Names that it binds on some path, names that only bodies of its functions use, and names that it needs
+        # from before on every path.
         self.binds, self.indirect, self.needs = set(), set(), set()
-        # Of these names, those that it uses before it may have bound them itself.
+        # The needed names that the cell uses before it may have bound them itself.
         self.requires = set()
-        # Names that it has deleted and not read.
+        # Names that it deletes without reading them.
         self.deletes = set()
-        # How many branches and `try`s this stands in: what is used there may not be.
+        # The number of branches and `try`s around the current statement: a name used there may stay unused.
         self.ways = 0
-        # Whether this is the last statement, whose value is shown.
+        # Whether this is the last statement, whose value the cell shows.
         self.is_last = False
-        # Targets of loops, with what holds their elements.
+        # Targets of loops, with the names that hold their elements.
         self.elements = {}
         self.files = {}
 
@@ -125,7 +127,8 @@ class _Cell:
         self._used_later(name)
 
     def _used_later(self, name):
-        """A function of this cell that is used: what its body takes may be taken now."""
+        """Marks the names used by the body of a function of this cell: the cell uses the function, so it may
+        call it now."""
         todo, seen = [name], set()
         while todo:
             one = todo.pop()
@@ -144,13 +147,13 @@ class _Cell:
                 todo.extend(uses)
 
     def set(self, name):
-        """Whether it binds the name is not certain; it does not need it."""
+        """Notes that the cell may bind the name, and does not need its old value."""
         self.makes[name] = True
         self.binds.add(name)
         if name not in self.bound:
             self.uses[name] = True
         if name in (FOLDER, ENVIRONMENT):
-            # Who looks at it afterwards finds what was set here.
+            # Code that reads it afterwards finds the value set here.
             self.bound.add(name)
 
     def make(self, name):
@@ -160,7 +163,7 @@ class _Cell:
     def _bind(self, name):
         self.bound.add(name)
         self.binds.add(name)
-        # On another way it may still be the function that it was.
+        # On another path the name may still be the old function.
         if not self.ways:
             self.later.pop(name, None)
         self.elements.pop(name, None)
@@ -168,14 +171,14 @@ class _Cell:
     def change(self, name):
         self.used(name)
         self.makes[name] = True
-        # What holds it has changed with it.
+        # A change of an element changes the name that holds it.
         for holder in self.elements.pop(name, ()):
             self.change(holder)
 
     def define(self, name, function):
         uses, makes = free(function, self.may_change)
         if isinstance(function, _ast.ClassDef):
-            # Methods of other classes are its own, too.
+            # A class also has the methods of its base classes.
             uses = uses | {base.id for base in function.bases if isinstance(base, _ast.Name)}
         self.make(name)
         if name in self.later:
@@ -194,7 +197,7 @@ class _Cell:
             self.statement(node)
 
     def branches(self, ways):
-        """Ways of which one is taken; what is bound on some of them only may also come from before."""
+        """Walks paths of which Python takes one; a name bound on only some of them may also come from before."""
         before, every, anywhere = self.bound, None, set()
         self.ways += 1
         for nodes in ways:
@@ -237,7 +240,7 @@ class _Cell:
                     raise Unknown
                 if kind is _ast.Import:
                     if "." in alias.name and alias.asname is None:
-                        # It puts a module into one that may be there already.
+                        # The import adds a submodule to a module that may exist already.
                         self.set(imported(alias))
                     self.make(imported(alias))
                 elif node.module != "__future__":
@@ -249,7 +252,7 @@ class _Cell:
         elif kind is _ast.ClassDef:
             self.class_(node)
         elif kind in (_ast.For, _ast.AsyncFor):
-            # A loop is taken to run at least once, as nearly all do.
+            # Assume that a loop runs at least once, as nearly all loops do.
             self.expression(node.iter)
             self.bind(node.target)
             add_elements(node.target, holders(node.iter), self.elements)
@@ -295,7 +298,8 @@ class _Cell:
                 self.expression(child)
 
     def class_(self, node):
-        """Its body runs now, its methods later; which of the two a name is for is not told apart."""
+        """The body of a class runs now, its methods run later; the result does not tell which of the two uses a
+        name."""
         for part in outside(node):
             self.expression(part)
         at_once = Scope(self.may_change, True)
@@ -313,7 +317,7 @@ class _Cell:
 
     def try_(self, node):
         before = set(self.bound)
-        # Whatever fails in it may be made good.
+        # A handler may make up for any failure in the body.
         self.ways += bool(node.handlers)
         self.body(node.body)
         self.body(node.orelse)
@@ -325,7 +329,7 @@ class _Cell:
             if handler.name:
                 self.make(handler.name)
             self.body(handler.body)
-            # Python takes it away at the end of the handler.
+            # Python deletes the name at the end of the handler.
             self.bound.discard(handler.name)
             anywhere |= self.bound
             if not (handler.body and isinstance(handler.body[-1], _ast.Raise)):
@@ -371,8 +375,8 @@ class _Cell:
         name, steps = effect(node)
         if name is None or not self.can_change(name, steps) or steps > 1 and not self.may_change(name, steps):
             return
-        # Nobody takes its value, so it is called for an effect. The last value is shown: a method that gives one was
-        # called for it, and one that gives nothing, or what it was called on, for an effect.
+        # The code drops the value, so it calls for an effect. The last value is shown: a method that returns a
+        # value was called for this value, and one that returns None, or its own object, was called for an effect.
         if not is_last or self.returned in (id(None), id(self.namespace.get(name, self))):
             self.change(name)
 
@@ -410,7 +414,7 @@ class _Cell:
             (self.change if name in uses else self.set)(name)
 
     def call(self, node):
-        """What a call says besides its parts; True where it is a magic, which has been looked at."""
+        """Notes the effects of a call apart from its parts. True for a magic, whose parts are done then."""
         function = node.func
         called = getattr(function, "id", None) or getattr(function, "attr", None)
         if called in SETS_FOLDER:
@@ -446,14 +450,15 @@ class _Cell:
         return False
 
     def can_change(self, name, steps):
-        """Whether a call on it may change it, by what it is now: a function of a module changes nothing of it."""
+        """Whether a call on the name may change it, judged by its current value: a function of a module does
+        not change the module."""
         value = self.namespace.get(name)
         if issubclass(type(value), type(sys)):
             return steps > 1
         return type(value) not in _FIXED or name not in self.namespace
 
     def may_change(self, name, steps):
-        """The same of what is called for an effect only: nothing is said of what is not known."""
+        """Like `can_change`, for a call that is made for an effect only: False for a name without a known value."""
         known = self.namespace.get(name, sys)
         return type(known) not in _FIXED and not issubclass(type(known), type(sys))
 
@@ -475,10 +480,10 @@ class _Cell:
             is_set = "=" in texts[1] or len(texts[1].split()) > 1
             (self.set if is_set else self.used)(ENVIRONMENT)
         elif method in ("run_line_magic", "run_cell_magic") and texts[0] in _CODE_MAGICS:
-            # Options stand before the code, and a name to keep output in is made.
+            # Options stand before the code, and `%%capture` makes a name for the output.
             if texts[0] == "capture" or texts[1].lstrip().startswith("-"):
                 raise Unknown
-            # What is timed gives its value to whoever asked for the time.
+            # `%time` returns the value of the code that it times.
             is_last = self.is_last and texts[0] == "time"
             for text in texts[1:]:
                 body = compile(text, "<names>", "exec", 0x0400 | 0x2000, True).body
@@ -494,7 +499,7 @@ class _Cell:
         self.used(ENVIRONMENT)
 
     def words(self, texts):
-        """Names that a line for the system takes from Python."""
+        """Marks the names that a line for the shell takes from Python."""
         for text in texts:
             for mark in ("{", "$"):
                 for part in text.split(mark)[1:]:
@@ -509,7 +514,7 @@ class _Cell:
     # Files.
 
     def file(self, node, function):
-        """A file that is read, where the call says which: by a literal, or by a name that is one."""
+        """Notes a file that the call reads, if a literal or a name with a text or path gives its path."""
         if function == "open":
             mode = node.args[1] if len(node.args) > 1 else None
             for word in node.keywords:
@@ -541,13 +546,13 @@ class _Cell:
         try:
             path = os.path.abspath(value)
             found = os.stat(path)
-            # A time that does not fit into 64 bits is no use to whoever is told.
+            # The host cannot store a time that does not fit into 64 bits.
             if found.st_mode & 0o170000 == 0o100000 and abs(found.st_mtime_ns) < 1 << 63:
                 self.files[path] = (found.st_size, found.st_mtime_ns)
                 if not os.path.isabs(value):
                     self.used(FOLDER)
         except OSError:
-            # No file, such as an address or a text.
+            # Not a file: an address or a text, for example.
             pass
 
     # The answer.
@@ -556,7 +561,7 @@ class _Cell:
         hidden, namespace = self.session.hidden, self.namespace
 
         def is_users(name):
-            """Not one that Python or the session brings along."""
+            """Whether the name comes from the user, not from Python or the session."""
             if name in namespace:
                 return hidden.get(name, hidden) is not namespace[name]
             return not hasattr(builtins, name)
@@ -573,11 +578,11 @@ class _Cell:
         for name in makes:
             of = self.class_of(name)
             if of is not None:
-                # Whoever uses it may call the methods of its class.
+                # A cell that uses the name may call the methods of its class.
                 later.setdefault(name, {"uses": [of], "makes": []})
         own = ((self.binds | self.indirect) & self.uses.keys()) - self.needs
         told = {"uses": kept(self.uses), "makes": makes, "later": later}
-        # Nothing is said of what there is not, as of files.
+        # Leave out empty fields.
         if own:
             told["own"] = kept(own)
         deletes = kept(self.deletes & self.uses.keys())
@@ -592,7 +597,7 @@ class _Cell:
         return told
 
     def class_of(self, name):
-        """The name of the class of what is there under a name now, where it is one that cells made."""
+        """The name of the class of the current value of a name, if a cell defined this class."""
         kind = type(self.namespace.get(name))
         known = type.__getattribute__(kind, "__name__")
         is_here = type.__getattribute__(kind, "__module__") == self.namespace.get("__name__")
@@ -600,5 +605,5 @@ class _Cell:
 
 
 def _is_shell(node):
-    """Whether it is `get_ipython()`."""
+    """Whether the node is `get_ipython()`."""
     return isinstance(node, _ast.Call) and isinstance(node.func, _ast.Name) and node.func.id == "get_ipython"

@@ -1,9 +1,8 @@
 """The plain text of a value, laid out the way IPython lays it out.
 
-Owns the printer that ``_repr_pretty_`` methods receive and the table of
-printers for the built-in containers; where lines break is the layout's.  It
-must not know about kinds of rich output, about sessions, or about where its
-text goes.
+Owns the printer that ``_repr_pretty_`` methods receive and the table of printers for the built-in containers;
+the layout owns where lines break.  It must not know about kinds of rich output, about sessions, or about the
+target of its text.
 """
 
 import io
@@ -12,12 +11,12 @@ import sys
 
 from .layout import MAX_SEQ_LENGTH, WIDTH, Layout
 
-# Names that the builtins answer to; a class from here is shown without it.
+# Names of the builtins module; the printer omits them from class names.
 _BUILTIN_MODULES = ("__builtin__", "builtins", "exceptions")
 
 
 def pretty(obj, width=WIDTH, max_seq_length=MAX_SEQ_LENGTH):
-    """The text of `obj` in lines of at most `width`, where it can be broken."""
+    """The text of `obj` in lines of at most `width` where it can break."""
     out = io.StringIO()
     printer = Printer(out, max_width=width, max_seq_length=max_seq_length)
     printer.pretty(obj)
@@ -26,14 +25,14 @@ def pretty(obj, width=WIDTH, max_seq_length=MAX_SEQ_LENGTH):
 
 
 class Printer(Layout):
-    """Prints Python values; this is the `p` that `_repr_pretty_` is given."""
+    """Prints Python values; `_repr_pretty_` methods receive it as `p`."""
 
     def __init__(self, output, verbose=False, max_width=WIDTH, newline="\n",
                  singleton_pprinters=None, type_pprinters=None,
                  deferred_pprinters=None, max_seq_length=MAX_SEQ_LENGTH):
         Layout.__init__(self, output, max_width, newline, max_seq_length)
         self.verbose = verbose
-        # The values being printed now, outermost first, by identity.
+        # The values that are being printed now, outermost first, by identity.
         self.stack = []
         self.singleton_pprinters = (
             singleton_printers if singleton_pprinters is None else singleton_pprinters
@@ -80,15 +79,15 @@ class Printer(Layout):
 def find_printer(cls, by_type, by_name):
     """The printer registered for exactly `cls`, or None.
 
-    Printers registered by name move to the table of types when their type is
-    met, so a module need not be imported to print what is in it.
+    Printers registered by name move to the table of types when their type first appears, so registering a
+    printer never imports a module.
     """
     printer = by_type.get(cls)
     if printer is None and by_name:
         name = (_attribute(cls, "__module__"), _attribute(cls, "__name__"))
         try:
             printer = by_name.pop(name) if name in by_name else None
-        except TypeError:  # A class may call itself anything, even a list.
+        except TypeError:  # A class may set its name to anything, even to a list.
             return None
         if printer is not None:
             by_type[cls] = printer
@@ -100,7 +99,7 @@ def mro_of(cls):
 
 
 def _attribute(obj, name, default=None):
-    """`getattr` that also survives attributes which raise."""
+    """`getattr` that also survives attributes that raise."""
     try:
         return getattr(obj, name, default)
     except Exception:
@@ -112,7 +111,7 @@ def _class_of(obj):
 
 
 class Verbatim:
-    """Prints its text as it is, where a value is expected."""
+    """Prints its text unchanged in the place of a value."""
 
     def __init__(self, value):
         self.value = value
@@ -122,7 +121,7 @@ class Verbatim:
 
 
 class Call:
-    """Prints ``name(a, b, key=c)``, broken between the arguments."""
+    """Prints ``name(a, b, key=c)``, with breaks between the arguments."""
 
     def __init__(self, name, args=(), keywords=None):
         self.name = name
@@ -151,7 +150,7 @@ class Call:
 
 
 def print_repr(obj, p, cycle):
-    """Prints `repr`, its lines kept and indented as deep as the value is."""
+    """Prints `repr`, keeps its lines and indents them as deep as the value."""
     lines = repr(obj).splitlines()
     p.begin_group()
     try:
@@ -204,7 +203,7 @@ def _set(start, end):
         if not len(obj):
             return p.text(type(obj).__name__ + "()")
         p.begin_group(len(start), start)
-        # Sorting a huge set only to cut it would be work for nothing.
+        # Sorting a huge set only to cut it would waste time.
         whole = not p.max_seq_length or len(obj) < p.max_seq_length
         _items(p, _sorted(obj) if whole else obj)
         p.end_group(len(start), end)
@@ -250,7 +249,7 @@ def _print_super(obj, p, cycle):
 
 
 def _print_class(obj, p, cycle):
-    # A metaclass with a `__repr__` of its own knows better.
+    # A `__repr__` of the metaclass takes precedence.
     for meta in mro_of(type(obj)):
         if "__repr__" in vars(meta):
             if meta is not type:
@@ -277,7 +276,7 @@ def _print_function(obj, p, cycle):
         name = module + "." + name
     options = {}
     if sys.version_info >= (3, 14):
-        # Annotations may name what does not exist yet; show them all the same.
+        # Annotations may name something that does not exist yet; show them all the same.
         import annotationlib
 
         options["annotation_format"] = annotationlib.Format.FORWARDREF
@@ -316,7 +315,7 @@ def _print_namespace(obj, p, cycle):
 
 
 def _constructed(arguments):
-    """A printer for a class shown as the call that would make the value."""
+    """A printer that shows a value as the call that would make it."""
 
     def show(obj, p, cycle):
         if cycle:
@@ -334,12 +333,12 @@ def _deque_arguments(obj):
 
 class _Bound:
     def method(self):
-        """Is here to take the type of a bound method from."""
+        """Exists only as the source of the type of bound methods."""
 
 
 class Table(dict):
-    """Registered functions.  Whoever has looked through all such tables need not look again as long as
-    none of them was changed."""
+    """Registered functions.  A caller that has searched all such tables can skip the next search while all of
+    them are unchanged."""
 
     changes = 0
 
@@ -357,7 +356,7 @@ def _counted(name):
 for _name in ("__setitem__", "__delitem__", "__ior__", "pop", "popitem", "clear", "update", "setdefault"):
     setattr(Table, _name, _counted(_name))
 
-#: Printers by type.  Also what `for_type` of the text/plain formatter changes.
+#: Printers by type.  `for_type` of the text/plain formatter changes this table too.
 type_printers = Table({
     int: print_repr,
     float: print_repr,
@@ -381,7 +380,7 @@ type_printers = Table({
     type(os.environ): _mapping("environ{", "}"),
 })
 
-#: Printers by (module, name), for types whose module may not be imported.
+#: Printers by (module, name), for types of modules that may not be imported.
 deferred_printers = Table({
     ("re", "Pattern"): _print_pattern,
     ("datetime", "datetime"): print_repr,
@@ -399,7 +398,7 @@ deferred_printers = Table({
     ("collections", "UserList"): _constructed(lambda obj: ([obj.data], None)),
 })
 
-#: Printers by identity: values that a printer for `int` must not catch.
+#: Printers by identity: values that must not reach the printer for `int`.
 singleton_printers = Table(
     (id(value), print_repr) for value in (None, True, False, Ellipsis, NotImplemented)
 )

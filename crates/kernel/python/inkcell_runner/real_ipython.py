@@ -1,7 +1,7 @@
-"""The real IPython, when the user's Python has it, made to show through this session.
+"""The real IPython, if the user's Python has it, connected to this session.
 
-Owns the two methods of IPython's shell class that are answered here, and what IPython's display code
-asks a shell for beyond what ours has.  It must not import IPython on its own.
+Owns the two methods of IPython's shell class that are answered here, and the attributes that IPython's display
+code needs from a shell and ours lacks.  It must not import IPython itself.
 """
 
 import sys
@@ -13,13 +13,13 @@ from .formatting import display_formatter
 
 class _NoEvents:
     def register(self, event, function):
-        """Takes hooks for events that this kernel does not have."""
+        """Accepts hooks for events that this kernel does not have."""
 
     unregister = trigger = register
 
 
 class _ShellView:
-    """The session's shell, completed by what IPython's display code asks a shell for."""
+    """The session's shell with the additional attributes that IPython's display code needs."""
 
     def __getattr__(self, name):
         try:
@@ -40,16 +40,16 @@ _view = _ShellView()
 
 
 def hosted_shell():
-    """What `get_ipython()` of the real IPython gives: the session's own shell where it is enough."""
+    """The result of `get_ipython()` in the real IPython: the session's own shell if it has all that is needed."""
     shell = getattr(inkcell_runner.current(), "shell", None)
     return shell if all(hasattr(shell, name) for name in _SHELL_PARTS) else _view
 
 
 def hook_real_ipython():
-    """Makes an imported IPython show through this session; safe to call at any time, again too.
+    """Connects an imported IPython to this session; safe to call at any time and repeatedly.
 
-    IPython asks one class whether a shell exists and for that shell.  Answering there reaches
-    `display`, `clear_output`, handles and `get_ipython()`, also where they were imported before.
+    IPython asks one class whether a shell exists and for that shell.  Answering there reaches `display`,
+    `clear_output`, handles and `get_ipython()`, even if they were imported before.
     """
     module = sys.modules.get("IPython.core.interactiveshell")
     shell_class = getattr(module, "InteractiveShell", None)
@@ -58,8 +58,8 @@ def hook_real_ipython():
     initialized, instance = shell_class.initialized.__func__, shell_class.instance.__func__
 
     def is_ours(cls):
-        # A shell that somebody really made is the shell.  Without a session, in a process that only
-        # loads modules for others, there is none.
+        # A shell that the user's code really made takes precedence. A process that only preloads modules has no
+        # session and so no shell.
         return cls is shell_class and not initialized(cls) and _has_session()
 
     def shell():

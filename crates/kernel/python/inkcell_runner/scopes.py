@@ -1,41 +1,44 @@
-"""Names inside of functions, classes and comprehensions: which of them come from outside.
+"""Names inside functions, classes and comprehensions: which of them come from outside.
 
-Owns scopes, and what all who look at a tree share. It must not know cells, namespaces or what an answer is for.
+Owns scopes, and the helpers shared by all modules that read a tree. It must not know cells, namespaces or the
+use of an answer.
 """
 
 import _ast
 
-# Methods that change what they are called on, also where their value is shown.
+# Methods that change their object, even if their value is shown.
 CHANGING = frozenset(
     "add append appendleft backward clear compile difference_update discard extend extendleft fill fit fit_transform"
     " insert intersection_update load_state_dict partial_fit pop popitem popleft put remove reverse rotate seed"
     " setdefault sort step symmetric_difference_update train update write writelines zero_grad".split()
 )
 
-# Methods that are called for what they show or write elsewhere. Others whose value nobody takes are for an effect.
+# Methods called for the output that they show or write elsewhere. Other methods whose value the code drops are
+# called for an effect.
 LOOKING = frozenset(
     "boxplot close count critical debug describe display error exception flush get head hist index info items join keys"
     " plot print sample save savefig show summary tail values warning".split()
 )
 LOOKING_BEGIN = ("to_", "get_", "is_", "has_", "save_", "plot_", "print_", "show_", "assert", "check")
 
-# What code may depend on besides names, under names that nobody can have: the folder it runs in, and the environment.
+# The dependencies of code that are not names, under names that no user can have: the current directory and the
+# environment.
 FOLDER, ENVIRONMENT = "%cd", "%env"
 SETS_FOLDER = frozenset(("chdir", "fchdir"))
 SETS_ENVIRONMENT = frozenset(("load_dotenv", "putenv", "unsetenv"))
 LOOKS_AT_FOLDER = frozenset("cwd getcwd getcwdb glob iglob listdir rglob scandir walk".split())
 LOOKS_AT_ENVIRONMENT = frozenset(("expandvars", "getenv"))
 
-# Functions and methods whose result has the elements of what they are given.
+# Functions and methods whose result has the elements of their arguments.
 _PASSES_ELEMENTS = frozenset("enumerate filter iter list reversed sorted tuple zip".split())
 _HAS_ELEMENTS = frozenset("flatten items ravel values".split())
 
-# Functions that may use and make every name there is.
+# Functions that may use and make every name.
 SEES_ALL = frozenset(("exec", "eval", "globals", "locals"))
 
 FUNCTIONS = (_ast.FunctionDef, _ast.AsyncFunctionDef, _ast.Lambda)
 COMPREHENSIONS = (_ast.ListComp, _ast.SetComp, _ast.DictComp, _ast.GeneratorExp)
-# Patterns that bind a name, with the field it is in.
+# Patterns that bind a name, with the field that holds it.
 PATTERNS = {
     getattr(_ast, kind): field
     for kind, field in (("MatchAs", "name"), ("MatchStar", "name"), ("MatchMapping", "rest"))
@@ -44,7 +47,7 @@ PATTERNS = {
 
 
 class Unknown(Exception):
-    """What a cell uses or makes cannot be told from its tree."""
+    """The tree does not tell which names a cell uses or makes."""
 
 
 def children(node):
@@ -59,7 +62,7 @@ def children(node):
 
 
 def base(node):
-    """The name that a chain of attributes and subscripts begins with, and how long the chain is."""
+    """The name at the start of a chain of attributes and subscripts, and the length of the chain."""
     steps = 0
     while isinstance(node, (_ast.Attribute, _ast.Subscript)):
         node, steps = node.value, steps + 1
@@ -67,7 +70,8 @@ def base(node):
 
 
 def effect(node):
-    """What a call may change whose value nobody takes: the name it begins with, and how far away the method is."""
+    """The effect of a call whose value the code drops: the name that may change, and the distance of the method
+    from it."""
     call = node.value if isinstance(node, _ast.Await) else node
     if not isinstance(call, _ast.Call) or not isinstance(call.func, _ast.Attribute):
         return None, 0
@@ -76,7 +80,7 @@ def effect(node):
         return None, 0
     link = call.func
     while isinstance(link, (_ast.Attribute, _ast.Subscript)):
-        # Also `df.plot.bar()`.
+        # This includes `df.plot.bar()`.
         if isinstance(link, _ast.Attribute) and link.attr in LOOKING:
             return None, 0
         link = link.value
@@ -84,7 +88,7 @@ def effect(node):
 
 
 def holders(node):
-    """The names of what holds the elements that a loop goes through: a change of an element changes it."""
+    """The names that hold the elements of a loop: a change of an element changes them."""
     if isinstance(node, (_ast.Tuple, _ast.List, _ast.Set)):
         return {name for item in node.elts for name in holders(item)}
     if isinstance(node, _ast.Starred):
@@ -100,7 +104,7 @@ def holders(node):
 
 
 def is_environment(node):
-    """Whether it is `os.environ`, or something in it."""
+    """Whether the node is `os.environ`, or something in it."""
     while isinstance(node, (_ast.Attribute, _ast.Subscript)):
         if isinstance(node, _ast.Attribute) and node.attr in ("environ", "environb"):
             return True
@@ -119,7 +123,7 @@ def parameters(arguments):
 
 
 def outside(node):
-    """What of a function or class is evaluated where it stands: decorators, defaults, annotations, bases."""
+    """The parts of a function or class that run at its definition: decorators, defaults, annotations, bases."""
     yield from getattr(node, "decorator_list", ())
     if isinstance(node, _ast.ClassDef):
         yield from node.bases
@@ -142,17 +146,18 @@ class Scope:
 
     def __init__(self, can_change, is_class=False):
         self.is_class = is_class
-        # Whether a method that is called on a name for an effect may change it.
+        # Tells whether a method called on a name for an effect may change it.
         self.can_change = can_change
         self.loads, self.stores, self.changes = set(), set(), set()
         self.globals, self.augmented = set(), set()
-        # Targets of loops, with what holds their elements.
+        # Targets of loops, with the names that hold their elements.
         self.elements = {}
-        # Of functions inside: what they take from here or from further out.
+        # The names that inner functions take from this scope or from further out.
         self.inner_uses, self.inner_makes = set(), set()
 
     def free(self):
-        """Uses and makes that come from outside. What is bound there, and need not be there before, is only made."""
+        """Uses and makes that come from outside. A name that is bound there and is not needed before is only in
+        makes."""
         todo = list(self.changes)
         while todo:
             held = self.elements.get(todo.pop(), set()) - self.changes
@@ -162,7 +167,7 @@ class Scope:
         bound = (self.stores & self.globals) - self.augmented - self.changes
         changes = (self.changes - own) | (self.augmented & self.globals)
         uses = (self.loads | self.changes) - own - bound | changes
-        # What stands in a class is not seen by its methods.
+        # Methods do not see the names of their class body.
         seen = set() if self.is_class else own
         return uses | (self.inner_uses - seen), changes | bound | (self.inner_makes - seen)
 
@@ -171,7 +176,7 @@ class Scope:
         if kind is _ast.Name:
             (self.loads if isinstance(node.ctx, _ast.Load) else self.stores).add(node.id)
         elif kind in (_ast.Global, _ast.Nonlocal):
-            # Bound further out; whoever is there knows whether it is its own.
+            # The name is bound further out; the outer scope knows whether it is its own.
             self.globals.update(node.names)
         elif kind in (_ast.Import, _ast.ImportFrom):
             for alias in node.names:
@@ -200,7 +205,7 @@ class Scope:
                 self._call(node)
             elif kind is _ast.Expr:
                 name, steps = effect(node.value)
-                # One that was made here is not known yet.
+                # The value of a name made here is not known yet.
                 if name is not None and (name in self.elements or self.can_change(name, steps)):
                     self.changes.add(name)
             elif kind in (_ast.For, _ast.AsyncFor, _ast.comprehension):
@@ -236,7 +241,7 @@ class Scope:
                 self.changes.add(ENVIRONMENT)
         for names, what in ((SETS_FOLDER, FOLDER), (SETS_ENVIRONMENT, ENVIRONMENT)):
             if name in names:
-                # Whoever sets it need not know what it was.
+                # Setting it does not need its old value.
                 self.stores.add(what)
                 self.globals.add(what)
         for names, what in ((LOOKS_AT_FOLDER, FOLDER), (LOOKS_AT_ENVIRONMENT, ENVIRONMENT)):
@@ -245,7 +250,7 @@ class Scope:
 
 
 def free(node, can_change):
-    """What the body of a function or class takes from outside."""
+    """The names that the body of a function or class takes from outside."""
     scope = Scope(can_change, isinstance(node, _ast.ClassDef))
     if not scope.is_class:
         scope.stores.update(parameter.arg for parameter in parameters(node.args))
@@ -256,7 +261,7 @@ def free(node, can_change):
 
 
 def free_of_comprehension(node, can_change):
-    """The same of a comprehension, and the names that it binds around itself."""
+    """The names that a comprehension takes from outside, and the names that it binds in the scope around it."""
     scope = Scope(can_change)
     for child in children(node):
         scope.visit(child)
@@ -264,7 +269,7 @@ def free_of_comprehension(node, can_change):
     targets = set()
     for generator in node.generators:
         add_targets(generator.target, targets)
-    # A walrus is a name of the scope around, which it may also be read from.
+    # A walrus binds a name of the scope around, and the comprehension may also read it from there.
     scope.stores = targets
     uses, makes = scope.free()
     return uses - walrus, makes, walrus
@@ -281,7 +286,7 @@ def add_targets(node, names):
 
 
 def add_elements(target, held_by, elements):
-    """Notes for each name of a loop's target what holds its elements; one that holds itself is no news."""
+    """Notes for each name of a loop's target the names that hold its elements, except itself."""
     names = set()
     add_targets(target, names)
     for name in names:

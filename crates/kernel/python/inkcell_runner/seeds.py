@@ -1,8 +1,8 @@
-"""Numbers drawn at random: a copy of the fork server must not draw those that another one draws.
+"""Seeds of random numbers: a copy of the fork server must not draw the numbers that another copy draws.
 
-Owns giving a copy a state of its own, of `random` and of numpy.  Numpy's own ways to do that run so much of
-its code that they would cost a copy more memory than all the rest of its start; where numpy tells the place
-of its state, that is filled instead.
+Owns giving each copy its own state of `random` and of numpy.  Numpy's own functions for this run so much of its
+code that they would cost a copy more memory than the rest of its start; if numpy reveals the address of its
+state, the copy writes the state there instead.
 """
 
 import os
@@ -13,15 +13,15 @@ _KEY_BYTES = 624 * 4
 
 
 class Seeds:
-    """Made in the fork server when everything is imported."""
+    """Sources of random numbers; the fork server makes this after all imports."""
 
     def __init__(self):
-        # Asked for by attribute it would be imported, in every copy.
+        # Taking it as an attribute of numpy would import it, in every copy.
         self._numpy = sys.modules.get("numpy.random")
         self._key = None if self._numpy is None else _numpy_key(self._numpy)
 
     def renew(self):
-        """In a copy."""
+        """Gives this copy new random numbers."""
         if "random" in sys.modules:
             sys.modules["random"].seed()
         if self._key is not None:
@@ -31,11 +31,11 @@ class Seeds:
 
 
 def _numpy_key(numbers):
-    """The place of the state of `numpy.random`, or None where this numpy keeps another kind of state."""
+    """The memory of the state of `numpy.random`, or None if this numpy keeps another kind of state."""
     try:
         import ctypes
 
-        # Whole, and with nothing left over from an earlier draw.
+        # Seeding fills the whole state and drops the leftovers of earlier draws.
         numbers.seed()
         name, key, position = numbers.get_state()[:3]
         address = numbers.mtrand._rand._bit_generator.ctypes.state_address

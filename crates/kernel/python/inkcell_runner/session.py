@@ -1,7 +1,7 @@
-"""The session: the user's namespace, what was run, and everything that is reported about it.
+"""The session: the user's namespace, the history, and all reports about them.
 
-Owns the order of reports: what was written before a display, a result or the end of a cell has been
-handed over before it. It must not know how the process was started.
+Owns the order of reports: output written before a display, a result or the end of a cell is sent before it. It
+must not know how the process was started.
 """
 
 import builtins
@@ -15,7 +15,7 @@ from .execute import Executor, bare
 from .interrupt import Interrupt, shielded
 from .streams import Descriptors, Streams
 
-# The names of a longer cell are not looked for: it is data, or made by a program.
+# The runner does not look for names in a longer cell: such a cell holds data, or a program made it.
 _MAX_NAMED = 200_000
 
 _BUILTINS = builtins.__dict__
@@ -26,7 +26,7 @@ _BINARY = ("image/png", "image/jpeg", "image/gif", "image/webp", "application/pd
 
 
 def _text_form(kind, value):
-    """A text, or the bytes it stands for where its kind is one of bytes; what is no base64 stays text."""
+    """The value as text, or as bytes if its kind is binary; text that is not base64 stays text."""
     if kind in _BINARY:
         import base64
 
@@ -42,17 +42,18 @@ def _text_form(kind, value):
 
 
 def _plain_bundle(text):
-    """Fields and payload of a text; most results are one."""
+    """Fields and payload of a text; most results consist of one text."""
     raw = encode(text)
     return f'"parts":[["text/plain","t",{len(raw)}]],"metadata":""', (raw,)
 
 
 class StdinNotImplementedError(RuntimeError):
-    """Raised where code wants input and nobody can give it; IPython's kernel raises the same name."""
+    """Raised if code asks for input and the caller cannot give it; IPython's kernel raises the same name."""
 
 
 class Session:
-    # What every cell touches. Python finds up to thirty attributes of an object quickly, and a session has more.
+    # The attributes that every cell touches. Python finds up to thirty attributes of an object quickly, and a
+    # session has more.
     __slots__ = (
         "__dict__",
         "_given",
@@ -86,27 +87,28 @@ class Session:
         self.outputs = {}
         self.artifacts = None
         self.shell_object = None
-        # The interpreter's own IPython, where it runs the cells.
+        # The interpreter's own IPython, if it runs the cells.
         self.hosted = None
-        # The cell that runs, and what every report begins with.
+        # The running cell, and the start of every report.
         self.running, self._tag = None, _NO_CELL
-        # It was made ahead of time, in an environment that is known.
+        # Set if the session was made ahead of time, in a known environment.
         self.is_prepared = False
         self.environment = None
-        # What was written has been handed over, and no user code has run since.
+        # True if all output has been sent and no user code has run since.
         self.is_flushed = False
-        # Whoever runs the cell answers when it asks for a line.
+        # True if the caller answers when the cell asks for a line.
         self.may_ask = False
-        # Whoever runs the cell wants to know which names it uses and makes; its tree, once there is one.
+        # True if the caller wants the names that the cell uses and makes; then the tree of the cell, once it
+        # exists.
         self.wants_names, self.tree = False, None
-        # Which object the last expression of a cell gave: what it gives tells whether it was called for an effect.
+        # The id of the value of the last expression, which tells whether the cell called it for an effect.
         self.returned = None
-        # The host has been told that cells may come.
+        # True once the runner has told the host that it accepts cells.
         self.is_ready = False
         self.capturing = []
-        # Threads that are the runner's, in the words of `_thread._count`.
+        # The number of the runner's own threads, as `_thread._count` counts them.
         self.own_threads = 2
-        # The number that the system has for the one that writes output out.
+        # The system's thread ID of the thread that flushes output.
         self.flusher = 0
         self.has_copies = False
         self.wires = ()
@@ -117,28 +119,28 @@ class Session:
         self._set_up_namespace()
 
     def connect(self, fd):
-        """Takes its place in this process. It may have been made in another, of which this is a copy."""
+        """Connects the session to this process, which may be a copy of the process that made the session."""
         self.channel.fd, self.channel.pid = fd, os.getpid()
         self.interrupt.rearm()
         if self.descriptors is None:
-            # What is held back belongs to this process alone; a copy would write it again.
+            # Buffered output belongs to this process alone; a copy would write it again.
             os.register_at_fork(before=self.streams.flush)
         self.descriptors = Descriptors()
 
     # Reports.
 
     def send_stream(self, name, data):
-        """Bytes of a stream: to whoever captures, else to the host."""
+        """Sends bytes of a stream to the active capture, else to the host."""
         if self.capturing:
             self.capturing[-1].stream(name, bytes(data))
             return
         self.channel.send("stream", f'{self._tag},"name":"{name}"', (data,))
 
     def flush(self):
-        """Hands over what Python and C hold back, so that what follows comes after it."""
+        """Hands over the output that Python and C hold back, so that later reports come after it."""
         streams = self.streams
         streams.is_sound = False
-        # A thread of the user's may come here, too, and end its flush after the cell.
+        # A thread of the user may also call this, and may finish its flush after the cell.
         streams.is_sound = streams.flush() and get_ident() == self.channel.main
         _flush_c()
 
@@ -166,8 +168,8 @@ class Session:
         return '"parts":%s,"metadata":%s' % (to_json(parts), to_json(text)), payload
 
     def display(self, data, metadata=None, *, display_id=None, update=False):
-        """Shows something."""
-        # An update changes what was displayed before, also where an `Output` captures.
+        """Sends a display to the active capture, else to the host."""
+        # An update changes an earlier display, even while an `Output` captures.
         if self.capturing and not (update and hasattr(self.capturing[-1], "set")):
             self.capturing[-1].display(data, metadata or {}, display_id, update)
             return
@@ -187,23 +189,24 @@ class Session:
         self.channel.send("clear", self._tag + ',"wait":' + to_json(bool(wait)))
 
     def send_comm(self, kind, parts, payload):
-        """What a widget says."""
+        """Sends a message of a widget."""
         self.channel.send("comm", f'{self._tag},"name":"{kind}","parts":{to_json(parts)}', payload)
 
     def status(self, op, **fields):
-        """Tells what a helper did, for whoever watches."""
+        """Reports what a helper did to the clients that follow the session."""
         self.display({"application/x-omp-status": dict(op=op, **fields)}, {})
 
     def read_line(self, prompt, password):
-        """A line from whoever runs the cell. Where nobody can type, says so at once instead of waiting."""
+        """A line from the caller. If the caller cannot type, raises at once instead of waiting."""
         self.flush()
         if self.may_ask:
             from .asking import can_ask, wait_for_line
 
-            # Another thread could not take the answer from under the one that reads commands.
+            # Another thread could not take the answer away from the thread that reads commands.
             if can_ask(self):
                 return wait_for_line(self, prompt, password)
-        # Before the first cell nobody is told but who asked: the start fails of it, or goes on.
+        # Before the first cell the host gets no request: only the code that asked sees the refusal, and the start
+        # fails or goes on.
         elif self.is_ready:
             self.send_input_request(prompt, password)
         self.refuse_input(password)
@@ -220,7 +223,7 @@ class Session:
         )
 
     def capture(self):
-        """A context in which output is collected instead of sent."""
+        """A context that collects output instead of sending it."""
         from .capture import Capture
 
         return Capture(self)
@@ -229,19 +232,19 @@ class Session:
 
     def _set_up_namespace(self):
         namespace = self.namespace
-        # What started the process is no name of the user's.
+        # These names come from the code that started the process.
         for name in [name for name in namespace if not name.startswith("__")]:
             del namespace[name]
         namespace["__name__"] = "__main__"
         namespace["__builtins__"] = builtins
-        # As IPython has it; programs print it.
+        # The same text as in IPython; programs print it.
         namespace["__doc__"] = "Automatically created module for IPython interactive environment"
         for name, value in (("In", self.history), ("Out", self.outputs), ("_oh", self.outputs), ("_ih", self.history)):
             namespace[name] = value
         namespace["_dh"] = []
         for name in ("_", "__", "___", "_i", "_ii", "_iii"):
             namespace[name] = ""
-        # The last three values, and what of them `_`, `__` and `___` were given.
+        # The last three values, and the values that `_`, `__` and `___` got from them.
         self._last = self._given = ("", "", "")
         self._initial = set(namespace) | {"get_ipython", "exit", "quit"}
         builtins.input = lambda prompt="": self.read_line(prompt, False)
@@ -250,7 +253,7 @@ class Session:
 
     @property
     def shell(self):
-        """What `get_ipython()` returns; made when it is first asked for."""
+        """The result of `get_ipython()`, made on first use."""
         if self.shell_object is None:
             from .shell import Shell
 
@@ -264,10 +267,10 @@ class Session:
         return display(*objects, **options)
 
     def reset_namespace(self):
-        """Forgets what the user defined."""
+        """Deletes the names that the user defined."""
         for name in [name for name in self.namespace if name not in self._initial]:
             del self.namespace[name]
-        # Helpers come back by installing them; a name of theirs that the user took is gone already.
+        # Installing restores the helpers; a helper whose name the user took is gone already.
         self.outputs.clear()
         del self.history[1:]
         self.install_prelude()
@@ -281,11 +284,11 @@ class Session:
             from . import prelude
 
             prelude.install(self, self.prelude_level)
-            # What `%who` leaves out unless the user gave the name another meaning.
+            # `%who` omits these, unless the user gave the name another value.
             self.hidden = {name: self.namespace[name] for name in prelude.installed(self.namespace)}
 
     def set_prelude(self, level):
-        """Makes these the helpers there are. A session that was made ahead of time has them all."""
+        """Installs the helpers of this level only. A session made ahead of time has all of them."""
         if level == self.prelude_level:
             return
         if self.prelude_level != "off":
@@ -301,14 +304,14 @@ class Session:
         path = os.getcwd()
         folders = self.namespace.get("_dh")
         if folders == []:
-            # Where the session begins.
+            # The directory in which the session begins.
             folders.append(path)
         if path in sys.path:
             sys.path.remove(path)
         sys.path.insert(0, path)
 
     def run_source(self, code, *, filename=None, shows=True):
-        """Runs code by the rules of a cell, without a number of its own; gives the last value shown."""
+        """Runs code by the rules of a cell, but without a cell number; returns the last value shown."""
         last = []
 
         def show(value):
@@ -331,11 +334,11 @@ class Session:
 
     @shielded
     def run_cell(self, request):
-        """Runs one request from its start to its end; never raises."""
+        """Runs one request from start to end; never raises."""
         self.interrupt.keep()
         self.running = cell = request["id"]
         self._tag = f'"id":{cell}'
-        # The host says only what is so.
+        # The host sends only flags that are set.
         silent = "silent" in request
         self.may_ask = "asks" in request
         self.wants_names = "names" in request and len(request["code"]) <= _MAX_NAMED
@@ -345,13 +348,14 @@ class Session:
         error = None
         if "env" in request or "cwd" in request:
             self._apply(request)
-        # Before anything that an interrupt may end: the host knows no end of a cell that never began.
+        # Sent before an interrupt can end anything: the host would not understand the end of a cell that never
+        # began.
         self.channel.send("started", f'{self._tag},"count":{"null" if silent else number}')
         try:
             error = self._run(request["code"], number, silent)
         except BaseException as problem:
-            # An interrupt came between the cell and its end, or what follows a cell failed; the cell did not end well all
-            # the same.
+            # An interrupt arrived between the cell and its end, or a step after the cell failed; either way the
+            # cell did not end well.
             error = problem
         self.interrupt.ignore()
         if getpid() != self.channel.pid:
@@ -359,7 +363,7 @@ class Session:
         self._finish(error)
 
     def _leave(self, error):
-        """A copy that the cell forked ends where the cell does, as it would at the end of a script."""
+        """Ends a process that the cell forked where the cell ends, as the end of a script would."""
         code = 1
         try:
             if error is None or isinstance(error, SystemExit):
@@ -384,7 +388,7 @@ class Session:
             try:
                 self.set_cwd(request["cwd"])
             except OSError:
-                # The folder is gone; the cell will say so when it needs it.
+                # The directory does not exist any more; the cell fails when it needs it.
                 pass
 
     def _run(self, code, number, silent):
@@ -403,7 +407,7 @@ class Session:
             history.append(code)
             filename = f"<cell {number}>"
         shell = self.shell_object
-        # A warning is shown once in each cell.
+        # Each cell shows a warning once.
         self.namespace.pop("__warningregistry__", None)
         self.executor.loop.keep()
         try:
@@ -435,14 +439,14 @@ class Session:
         number = self.count
         namespace = self.namespace
         formatting = _formatting or _load_formatting()
-        # Where nothing can be opened or imported any more, there is always Python's own text.
+        # If nothing can be opened or imported any more, Python's own text still works.
         text = repr(value) if formatting is None else formatting.simple(value)
         data = metadata = None
         if text is None and not formatting.own_display(value):
             data, metadata = formatting.bundle(value)
-        # No name here may hold an older value: what it says when it goes must come before the flush.
+        # No local name may keep an older value: the output of its destructor must come before the flush.
         self._last = (value, *self._last[:2])
-        # As IPython: a `_` that the user assigned is left alone.
+        # As in IPython, a `_` that the user assigned stays.
         given = self._given
         if "_" not in _BUILTINS and (
             namespace.get("_", given[0]) is given[0]
@@ -454,7 +458,7 @@ class Session:
         if value is not self.outputs:
             namespace[f"_{number}"] = value
             self.outputs[number] = value
-        # Last, so that nothing of the user's runs after it: what was there before may go with a word.
+        # Comes last, so that no user code runs after it: the destructor of an older value may write something.
         if text is not None:
             self._hold_result(number, *_plain_bundle(text))
         elif data is not None:
@@ -467,11 +471,11 @@ class Session:
     def _hold_result(self, number, fields, payload):
         self.flush()
         self.is_flushed = True
-        # The end of the cell follows at once, unless something takes its time; then the flusher sends it.
+        # The end of the cell usually follows at once; if anything takes time, the flusher sends the result.
         self.channel.hold(f'{self._tag},"count":{number},{fields}', payload)
 
     def _describe(self, error):
-        """Class, message, coloured lines, plain lines. Whatever fails on the way, the error is described."""
+        """Class, message, coloured lines, plain lines. If anything here fails, falls back to a bare description."""
         try:
             if self.hosted is not None:
                 return self.hosted.describe(error)
@@ -483,7 +487,7 @@ class Session:
             return name, value, [text], [text]
 
     def _names(self):
-        """What the cell uses and makes, as a field of its last frame; nothing where that is not known."""
+        """The names that the cell uses and makes, as a field of its last frame; empty if unknown."""
         tree, self.tree, self.wants_names = self.tree, None, False
         try:
             from .names import find
@@ -491,29 +495,29 @@ class Session:
             found = None if tree is None else find(tree, self, self.returned)
             return "" if found is None else ',"names":' + to_json(found)
         except BaseException:
-            # Nothing can be imported any more, or an interrupt came late; how the cell ended is not concerned.
+            # Nothing can be imported any more, or an interrupt came late; this does not change how the cell ended.
             return ""
 
     def _end_captures(self):
-        """A widget that captures what belongs to a cell has no more to come."""
+        """Ends the captures of widgets, which cover only this cell."""
         for capture in [one for one in self.capturing if hasattr(one, "set")]:
             try:
                 capture.set(False)
             except BaseException:
-                # The widget runs code of others here, and the cell is over.
+                # The widget runs foreign code here, and the cell is over.
                 pass
         self.is_flushed = False
         self.capturing.clear()
 
     def _finish(self, error):
-        """Reports the end. An error that cannot be sent ends the process: it must never pass for success."""
+        """Reports the end. An error that cannot be sent ends the process: a failed cell must never look successful."""
         if self.capturing:
             self._end_captures()
         if not self.is_flushed:
             try:
                 self.flush()
             except BaseException as problem:
-                # What user code put in the place of a stream.
+                # An object that user code put in the place of a stream failed.
                 error = problem if error is None else error
         if error is not None:
             name, value, coloured, plain = self._describe(error)
@@ -528,11 +532,11 @@ class Session:
         self.channel.send("done", self._tag + self._names() if self.wants_names else self._tag)
         self.is_flushed = False
         self.running, self._tag = None, _NO_CELL
-        # For the next cell, while the host is busy with this one.
+        # Prepares the next cell while the host is busy with this one.
         self.descriptors.restore()
 
 
-# Known when the first value is shown; asking for it by an import would take longer than most values do.
+# Set when a cell shows the first value; importing it each time would take longer than formatting most values.
 _formatting = None
 
 
@@ -551,7 +555,7 @@ _flush_all = None
 
 
 def _flush_c():
-    """Pushes out what C code holds in its own buffers; `_ctypes` alone is quick to load."""
+    """Flushes the buffers of C code; `_ctypes` alone loads quickly."""
     global _flush_all
     if _flush_all is None:
         try:
@@ -564,7 +568,7 @@ def _flush_c():
         except (ImportError, AttributeError):
             _flush_all = lambda: None  # noqa: E731
         except Exception:
-            # Nothing can be opened now, or the table of modules is none.
+            # Nothing can be opened now, or user code broke the table of modules.
             return
     _flush_all()
 
@@ -573,7 +577,7 @@ _modules_seen = 0
 
 
 def _c_may_write():
-    """Whether any C code is loaded that is not Python's own; `_ctypes` itself may be ours."""
+    """Whether any C code is loaded apart from Python's own; `_ctypes` itself may come from the runner."""
     global _modules_seen
     modules = sys.modules
     _modules_seen = len(modules)
@@ -582,7 +586,7 @@ def _c_may_write():
 
 def _is_foreign(module):
     try:
-        # Past what a module may do when it is asked for an attribute.
+        # Avoids the module's own attribute hooks.
         file = object.__getattribute__(module, "__dict__").get("__file__")
     except Exception:
         return False
@@ -590,7 +594,7 @@ def _is_foreign(module):
 
 
 def make(control_fd):
-    """The session of this process, in its `__main__`."""
+    """Makes the session of this process, in its `__main__`."""
     import __main__
 
     return Session(Channel(control_fd), __main__.__dict__)

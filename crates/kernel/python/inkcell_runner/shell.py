@@ -1,9 +1,8 @@
-"""What `get_ipython()` returns: the part of IPython's shell that notebooks call.
+"""The result of `get_ipython()`: the part of IPython's shell that notebooks call.
 
-Owns the lookup of magics, the expansion of variables in their lines, events
-and the attributes that users' code reads. It must not know what any magic
-does (see `magics/`), nor how cells are run or output is sent: for those it
-asks the session.
+Owns the lookup of magics, the expansion of variables in their lines, events and the attributes that users' code
+reads. It must not know the effect of any magic (see `magics/`), nor how cells run or output is sent: it asks
+the session for those.
 """
 
 import sys
@@ -18,7 +17,7 @@ class UsageError(Exception):
 
 
 class Settings(dict):
-    """A configuration in which any section can be named: `config.InlineBackend.rc = {}`."""
+    """A configuration in which any section exists: `config.InlineBackend.rc = {}`."""
 
     def __getattr__(self, name):
         if name in self:
@@ -33,7 +32,7 @@ class Settings(dict):
 
 
 class Shell:
-    """The interactive shell as users' code sees it."""
+    """The interactive shell, as users' code sees it."""
 
     def __init__(self, session):
         self.session = session
@@ -53,7 +52,7 @@ class Shell:
         self.xmode = "Context"
         self._settings = Settings()
 
-    # Display, whose modules are loaded when something rich is first shown.
+    # Display. Its modules load when a cell first shows something rich.
 
     @property
     def display_pub(self):
@@ -63,7 +62,7 @@ class Shell:
 
     @display_pub.setter
     def display_pub(self, publisher):
-        # IPython's `capture_output` puts its own in place for a while.
+        # IPython's `capture_output` replaces the publisher for a while.
         from . import displays
 
         displays.display_pub = publisher
@@ -88,7 +87,7 @@ class Shell:
 
     @property
     def user_ns_hidden(self):
-        """The names that are not the user's own, as `%who` sees it."""
+        """The names that are not the user's own, for `%who`."""
         return getattr(self.session, "hidden", ())
 
     @property
@@ -97,11 +96,11 @@ class Shell:
 
     @property
     def config(self):
-        # IPython's own `Magics` hands a shell that has a configuration to traitlets as a parent,
-        # which accepts IPython's shell alone. Without one it takes any shell.
+        # IPython's own `Magics` passes a shell that has a configuration to traitlets as a parent, and traitlets
+        # accepts only IPython's shell there. Without a configuration it takes any shell.
         if sys._getframe(1).f_globals.get("__name__") == "IPython.core.magic":
             raise AttributeError("config")
-        # Extensions built on traitlets insist on its class.
+        # Extensions built on traitlets require the class from traitlets.
         if "traitlets.config" in sys.modules and type(self._settings) is Settings:
             self._settings = sys.modules["traitlets.config"].Config(self._settings)
         return self._settings
@@ -110,7 +109,7 @@ class Shell:
         return self
 
     def push(self, variables, interactive=True):
-        """Adds names: a dict, or names found where this was called."""
+        """Adds names: a dict, or names looked up in the caller's frame."""
         if not isinstance(variables, dict):
             names = variables.split() if isinstance(variables, str) else variables
             frame = sys._getframe(1)
@@ -154,7 +153,7 @@ class Shell:
         return self
 
     def run_cell(self, raw_cell, store_history=False, silent=False, shell_futures=True, cell_id=None):
-        """Runs code by the rules of a cell; what it raises is shown and kept in the result."""
+        """Runs code by the rules of a cell; shows an exception and stores it in the result."""
         result = ExecutionResult(ExecutionInfo(raw_cell, store_history, silent), self.execution_count)
         try:
             result.result = self.session.run_source(raw_cell)
@@ -169,7 +168,7 @@ class Shell:
         return result
 
     def run_code(self, code_obj, result=None, *, async_=False):
-        """Runs compiled code or source; gives whether it failed."""
+        """Runs compiled code or source; returns whether it failed."""
         try:
             exec(code_obj, self.user_ns)
         except Exception as error:
@@ -186,7 +185,7 @@ class Shell:
         exec(cmd, self.user_ns)
 
     def set_custom_exc(self, exc_tuple, handler):
-        """Accepted; failing cells are reported by the host all the same."""
+        """Accepted; the host still reports failing cells."""
         self.custom_exceptions = exc_tuple
         self.CustomTB = handler
 
@@ -285,7 +284,7 @@ class Shell:
     # Shell lines.
 
     def system(self, cmd):
-        """Runs a command, its output shown as it comes; the code is left in `_exit_code`."""
+        """Runs a command and shows its output at once; leaves the exit code in `_exit_code`."""
         from .magics.process import system
 
         self.user_ns["_exit_code"] = system(self.session, self._expanded(cmd, sys._getframe(1)))
@@ -293,7 +292,7 @@ class Shell:
     system_raw = system_piped = system
 
     def getoutput(self, cmd, split=True, depth=0):
-        """What a command writes, as lines (or as text)."""
+        """The output of a command, as lines or as text."""
         from .magics.process import getoutput
 
         lines = getoutput(self._expanded(cmd, sys._getframe(depth + 1)))
@@ -307,8 +306,8 @@ class Shell:
         return "inline", "module://inkcell_runner.figures"
 
     def enable_gui(self, gui=None):
-        """Accepted; there is no window system to serve."""
+        """Accepted; there is no window system here."""
 
 
-# Users' code asks for this name to learn whether it runs in a notebook, and it does.
+# Users' code compares this name to learn whether it runs in a notebook, and it does.
 Shell.__name__ = Shell.__qualname__ = "ZMQInteractiveShell"

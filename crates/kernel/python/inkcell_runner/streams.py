@@ -1,9 +1,9 @@
-"""sys.stdout, sys.stderr and sys.stdin of the user's code.
+"""The streams sys.stdout, sys.stderr and sys.stdin of the user's code.
 
-Owns the objects that turn writes into frames. Output keeps its order because standard error is never
-held back and pushes standard output out first; it keeps its speed because standard output is one of
-Python's own buffered text streams. A few lines go out one by one, so that they are not lost with a
-process that is killed or that holds the interpreter; many are held back until there are more.
+Owns the objects that turn writes into frames. Output keeps its order because standard error is never held back
+and flushes standard output first. Output stays fast because standard output is one of Python's own buffered
+text streams. A few lines go out one by one, so that they survive if the process is killed or holds the
+interpreter; in a flood, lines wait in the buffer.
 """
 
 import io
@@ -17,7 +17,7 @@ _PIECE = 1 << 18
 
 
 class FrameWriter(io.RawIOBase):
-    """The bottom of a stream: what arrives here goes to the host."""
+    """The bottom of a stream: sends all bytes that arrive here to the host."""
 
     def __init__(self, session, name, fd):
         self._session = session
@@ -39,11 +39,12 @@ class FrameWriter(io.RawIOBase):
         channel = self._session.channel
         if os.getpid() != channel.pid:
             return os.write(self._fd, data)
-        # A piece at a time: the host holds a frame until it is whole, and an interrupt waits for its end.
+        # One piece at a time: the host holds a frame until it is complete, and an interrupt waits for the end of
+        # a frame.
         data = data[:_PIECE]
         size = len(data)
         if self._ahead:
-            # An interrupt hid from the buffer above us that this was sent, so it offers it again.
+            # An interrupt hid from the buffer above that these bytes were sent, so the buffer offers them again.
             size = min(size, self._ahead)
             self._ahead -= size
             return size
@@ -59,8 +60,8 @@ class FrameWriter(io.RawIOBase):
 
 
 class _Bytes(io.BufferedWriter):
-    """What stands between a stream and its bottom. Python asks it before every write whether it is closed,
-    and it would have to ask the bottom, which is slower than the write; so it knows by itself."""
+    """The buffer between a stream and its bottom. Python asks it before every write whether it is closed.
+    Passing the question on to the bottom takes longer than the write, so this class stores the answer."""
 
     closed = False
 
@@ -71,12 +72,12 @@ class _Bytes(io.BufferedWriter):
             self.closed = True
 
 
-# Asks the bottom too.
+# This property also asks the bottom.
 _is_closed = io.BufferedWriter.closed.__get__
 
 
 def _is_broken(stream):
-    """Whether user code closed or took away the stream, its buffer or its bottom."""
+    """Whether user code closed or removed the stream, its buffer or its bottom."""
     try:
         return stream.buffer is None or _is_closed(stream.buffer)
     except ValueError:
@@ -84,13 +85,13 @@ def _is_broken(stream):
 
 
 def _give_up(stream):
-    """Lets a broken stream be: its end must not try to write what it still holds."""
+    """Marks a broken stream as closed: its destructor must not try to write the rest of its buffer."""
     if _is_broken(stream) and stream.buffer is not None:
         stream.buffer.closed = True
 
 
 class _OrderedText(io.TextIOWrapper):
-    """Standard error: goes out at once, and only after what standard output holds."""
+    """Standard error: writes at once, but only after the content of standard output."""
 
     _before = None
 
@@ -110,7 +111,7 @@ class _OrderedText(io.TextIOWrapper):
 
 
 class TypedInput(io.TextIOBase):
-    """Standard input: what whoever runs the cell types, where somebody can."""
+    """Standard input: the text that the caller types, if the caller can type."""
 
     def __init__(self, session):
         self._session = session
@@ -136,7 +137,7 @@ class TypedInput(io.TextIOBase):
             text, self._rest = text[:size], text[size:]
         return text
 
-    # What was typed and not read yet.
+    # The text that was typed and not yet read.
     _rest = ""
 
     def readline(self, size=-1):
@@ -167,22 +168,22 @@ def _stream(session, name, fd, kind):
     return text
 
 
-# The names of `sys`, whatever became of `stdout` in it.
+# The names of `sys`, which stay reachable whatever happens to `stdout` there.
 _state = sys.__dict__
 
-# So many writes, or bytes, in one tick of the flusher are a flood.
+# More writes, or bytes, than this in one tick of the flusher are a flood.
 _MANY_WRITES = 50
 _MANY_BYTES = 1 << 14
 
 
 class Streams:
-    """The three streams, made whole again before every cell."""
+    """The three streams, restored before every cell."""
 
     def __init__(self, session):
         self._session = session
         self._writes = self._bytes = 0
-        # Whether the flush at the end of the cell found both whole. What another thread finds does not count: the cell
-        # goes on meanwhile and may close them.
+        # Whether the flush at the end of the cell found both streams intact. The result of another thread does
+        # not count: the cell keeps running and may close them.
         self.is_sound = False
         self._tick = allocate_lock()
         self._tick.acquire()
@@ -193,18 +194,18 @@ class Streams:
         self.stdout = stdout = _stream(self._session, "stdout", 1, io.TextIOWrapper)
         self.stderr = stderr = _stream(self._session, "stderr", 2, _OrderedText)
         stderr._before = stdout
-        # The names by which `sys` knows them.
+        # The names of the streams in `sys`.
         self._names = {"stdout": stdout, "stderr": stderr, "stdin": self.stdin}
         self._names.update(__stdout__=stdout, __stderr__=stderr, __stdin__=self.stdin)
 
     def renew(self):
-        """In a copy of the process: what another thread may have held there is nobody's here."""
+        """Replaces the lock in a copy of the process: the thread that may have held it does not exist here."""
         self._tick = allocate_lock()
         self._tick.acquire()
         self._writes = self._bytes = 0
 
     def install(self):
-        """Puts the streams in place, whatever the last cell did to them."""
+        """Puts the streams in place again after any change by the last cell."""
         stdout, stderr = self.stdout, self.stderr
         try:
             is_whole = self.is_sound or not (_is_broken(stdout) or _is_broken(stderr))
@@ -214,7 +215,7 @@ class Streams:
             if not stdout.line_buffering:
                 stdout.reconfigure(line_buffering=True)
         except (AttributeError, ValueError):
-            # Closed, or its buffer was taken away.
+            # User code closed the stream or removed its buffer.
             is_whole = False
         if not is_whole:
             _give_up(stdout)
@@ -224,34 +225,34 @@ class Streams:
         self.is_sound = False
 
     def count(self, size):
-        """Something was sent; the flusher is woken early when it is a flood."""
+        """Counts sent output, and wakes the flusher early in a flood."""
         self._writes += 1
         self._bytes += size
         if self._writes == _MANY_WRITES and self._tick.locked():
             try:
                 self._tick.release()
             except RuntimeError:
-                # Another thread was quicker.
+                # Another thread released it first.
                 pass
 
     def wait(self):
-        """Until it is time to flush."""
+        """Waits until it is time to flush."""
         self._tick.acquire(True, 0.05)
 
     def adapt(self):
-        """Holds lines back in a flood, and no longer when it is over."""
+        """Starts to hold lines back in a flood, and stops after it."""
         is_flood = self._writes >= _MANY_WRITES or self._bytes >= _MANY_BYTES
         self._writes = self._bytes = 0
         try:
             if self.stdout.line_buffering == is_flood:
                 self.stdout.reconfigure(line_buffering=not is_flood)
         except (AttributeError, ValueError):
-            # The running cell closed it; the next one gets another.
+            # The running cell closed the stream; the next cell gets a new one.
             pass
 
     def flush(self):
-        """Pushes everything out; what user code put in our place is asked too. Returns whether our own streams are in
-        place and took it."""
+        """Flushes everything, including streams that user code put in place of ours. Returns whether our own
+        streams are in place and the flush succeeded."""
         stdout, stderr = self.stdout, self.stderr
         streams = (stdout, stderr)
         if _state.get("stdout") is not stdout or _state.get("stderr") is not stderr:
@@ -262,23 +263,23 @@ class Streams:
                 stderr.flush()
                 return True
             except Exception:
-                # One of them is seen to below.
+                # One stream failed; the loop below flushes the others.
                 pass
         for stream in streams:
             try:
                 stream.flush()
             except Exception:
-                # A closed, deleted or broken stream has nothing more to give.
+                # A closed, deleted or broken stream has nothing more to write.
                 pass
         return False
 
 
-# Asks Linux whether two descriptors are copies of each other; from 6.10 on it knows.
+# Asks Linux whether two descriptors are copies of each other; Linux answers from 6.10 on.
 _F_DUPFD_QUERY = 1027
 
 
 class Descriptors:
-    """Descriptors 0, 1 and 2 as the host gave them, to be put back when a cell closed or moved them."""
+    """Descriptors 0, 1 and 2 as the host passed them, restored after a cell closes or moves them."""
 
     def __init__(self):
         self._kept = {}
@@ -286,14 +287,14 @@ class Descriptors:
             try:
                 self._kept[fd] = os.dup(fd)
             except OSError:
-                # It was closed from the start.
+                # The descriptor was closed from the start.
                 pass
         self._marks = {fd: self._mark(fd) for fd in self._kept}
         self._query = self._find_query()
         self._pairs = tuple(self._kept.items())
 
     def _find_query(self):
-        """How the system is asked, where it can be: much quicker than looking at what is open there."""
+        """The function that asks the system about copies, or None; faster than comparing the open files."""
         if sys.platform != "linux":
             return None
         try:
@@ -310,7 +311,7 @@ class Descriptors:
             found = os.fstat(fd)
         except OSError:
             return None
-        # Its inode and its device.
+        # The inode and the device.
         return found[1:3]
 
     def restore(self):
@@ -325,16 +326,16 @@ class Descriptors:
             except OSError:
                 pass
         for fd, kept in self._pairs:
-            # It may be the copy that was closed, and its number be somebody else's by now.
+            # The cell may have closed the copy instead, and another file may have its number now.
             mark = self._marks[fd]
             if self._mark(fd) != mark and self._mark(kept) == mark:
                 os.dup2(kept, fd, inheritable=True)
 
     def numbers(self):
-        """The copies that put a stream back."""
+        """The copies from which the streams are restored."""
         return self._kept.values()
 
     def close(self):
-        """Lets go of the copies that put a stream back."""
+        """Closes the copies from which the streams are restored."""
         for kept in self._kept.values():
             os.close(kept)

@@ -1,15 +1,15 @@
 """Exceptions as text: as IPython shows them, once coloured for the file and once plain.
 
-Owns the layout. It must never fail itself: an exception whose own text cannot be had is still
-described, and a description has a bounded size.
+Owns the layout. It must never fail: it describes even an exception whose own text cannot be computed, and the
+size of a description is bounded.
 """
 
 import os
 import sys
 
 _RULE = "-" * 75
-# How many pieces of source stand before and after the line of a frame: of the exception itself, and
-# of those that led to it.
+# The number of source pieces before and after the line of a frame: for the exception itself, and for the
+# exceptions that led to it.
 _CONTEXT, _LESS_CONTEXT = 2, 1
 _MAX_FRAMES = 40
 _MAX_CHAIN = 10
@@ -19,7 +19,7 @@ _RED, _GREEN, _CYAN, _BLUE, _OFF = "\x1b[31m", "\x1b[32m", "\x1b[36m", "\x1b[34m
 
 
 class _Text:
-    """Grows a text in two forms at once."""
+    """Builds a text in two forms at once."""
 
     def __init__(self):
         self.coloured, self.plain = [], []
@@ -48,7 +48,7 @@ def describe(error, session):
     name, value = type(error).__name__, _text(error)
     again = getattr(sys, "last_value", None) is error
     _keep(error)
-    # Who asks for it once more wants to see all of it.
+    # A user who asks for the traceback again wants all of it.
     if isinstance(error, SystemExit) and not again:
         note = _Text().add("An exception has occurred, use %tb to see the full traceback.\n")
         parts = [note, _Text().add(name, _RED).add(": %s\n" % value)]
@@ -69,7 +69,7 @@ def describe(error, session):
 
 
 def _keep(error):
-    """Leaves the error where `%tb` and Python's own debugger look for it."""
+    """Stores the error where `%tb` and Python's own debugger look for it."""
     sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
 
 
@@ -115,7 +115,7 @@ def _one(error, context):
 
 
 def _members(error):
-    """The exceptions of a group, those of groups inside it too, the way Python shows them."""
+    """The exceptions of a group, with those of nested groups, in the order in which Python shows them."""
     if not isinstance(getattr(error, "exceptions", None), (list, tuple)):
         return []
     import traceback
@@ -124,7 +124,7 @@ def _members(error):
     start = shown.find("  +-+--")
     if start >= 0 and len(shown) <= _MAX_TEXT:
         return [_Text().add(shown[start:].rstrip("\n"))]
-    # Before 3.11 Python knows no groups, and a library's may be anything.
+    # Before 3.11 Python has no groups, and a library's own class may hold anything.
     return [
         _Text().add("  %d. %s: %s" % (at, type(one).__name__, _text(one)))
         for at, one in enumerate(error.exceptions[:_MAX_CHAIN], 1)
@@ -132,7 +132,7 @@ def _members(error):
 
 
 def _frames(traceback):
-    """(frame, line) of the user's frames; those of the runner, its loop and IPython are left out."""
+    """(frame, line) of the user's frames, without those of the runner, its loop and IPython."""
     own = os.path.dirname(__file__) + os.sep
     frames, is_run_by_us = [], False
     while traceback is not None:
@@ -140,7 +140,7 @@ def _frames(traceback):
         module = str(frame.f_globals.get("__name__")).split(".")[0]
         ours = module == "IPython" or frame.f_code.co_filename.startswith(own)
         is_run_by_us = is_run_by_us or ours
-        # What runs a cell that awaits stands above all of the user's.
+        # The loop that runs an awaiting cell stands above all frames of the user.
         if not ours and not (module == "asyncio" and is_run_by_us and not frames):
             frames.append((frame, traceback.tb_lineno))
         traceback = traceback.tb_next
@@ -148,7 +148,7 @@ def _frames(traceback):
 
 
 def _visible(frames):
-    """Without those that hide themselves; the last one is always seen."""
+    """Drops frames that hide themselves; the last frame always stays."""
     shown, hidden = [], 0
     for at, (frame, line) in enumerate(frames):
         if at < len(frames) - 1 and frame.f_locals.get("__tracebackhide__"):
@@ -162,7 +162,7 @@ def _visible(frames):
 
 
 def _shortened(frames):
-    """Recursion told once: of a place that comes more than three times, the first two and the last stay."""
+    """Recursion shown once: of a place that occurs more than three times, the first two and the last stay."""
     places = {}
     for at, frame in enumerate(frames):
         if not isinstance(frame, str):
@@ -221,7 +221,7 @@ def _place(text, filename, line):
 
 
 def _absolute(filename):
-    """Where a relative name leads; compiled extensions have them."""
+    """The absolute path of a relative file name; compiled extensions have relative names."""
     if os.path.isabs(filename) or filename[:1] == "<":
         return filename
     for folder in [".", *sys.path]:
@@ -229,7 +229,7 @@ def _absolute(filename):
             if os.path.isfile(os.path.join(folder, filename)):
                 return os.path.abspath(os.path.join(folder, filename))
         except Exception:
-            # Anything may stand in the path.
+            # `sys.path` may contain any object.
             continue
     return filename
 
@@ -259,7 +259,7 @@ def _frame(frame, line, context):
     text.add("\n")
     for shown in excerpt(lines, code, line, context, context):
         if shown is None:
-            # IPython goes on in the same line.
+            # IPython continues in the same line.
             text.add("   (...)", _GREEN)
         elif shown[0] == line:
             text.add("%s> " % ("-" * (5 - len(str(line)))), _GREEN).add(str(line), _GREEN).add(" %s\n" % shown[1])
@@ -269,7 +269,7 @@ def _frame(frame, line, context):
 
 
 def _listed(error, mode):
-    """The short form: a line of source for each frame, or with `Minimal` no frames at all."""
+    """The short form: a line of source for each frame, or no frames at all with `Minimal`."""
     parts = []
     frames = _shortened(_visible(_frames(error.__traceback__))) if mode == "Plain" else []
     if frames:
@@ -298,15 +298,15 @@ def _line(filename, line, namespace=None):
 
 
 def _wrong_source(error, text):
-    """The text that is no Python, with a mark below."""
+    """The source text of a syntax error, with a mark below."""
     filename, line = error.filename or "<unknown>", error.lineno or 0
     _place(text.add("  "), filename, line).add("\n")
-    # What is found when a tree is compiled comes without its text.
+    # An error found while compiling a tree comes without its text.
     source = (error.text or _line(filename, line)).rstrip("\n")
     if source:
         stripped = source.lstrip()
         text.add("    %s\n" % stripped, _RED)
         if error.offset is not None:
-            # Zero means the end, where something is missing.
+            # Zero means the end of the line, where something is missing.
             before = source[len(source) - len(stripped): error.offset - 1]
             text.add("    %s^\n" % "".join(char if char.isspace() else " " for char in before))

@@ -1,40 +1,38 @@
 """IPython syntax to Python: magics, shell lines, help marks, pasted prompts.
 
-Owns the one question "which lines of this cell are not Python, and what call
-do they stand for". It is pure text to text: it must not know the session, the
-user's names, or which magics exist.
+Owns the one question "which lines of this cell are not Python, and what call do they stand for". It is pure
+text to text: it must not know the session, the user's names, or the existing magics.
 
-A form counts only at the start of a statement. Statement starts are found by
-scanning the tokens that can hide a newline (strings, comments, brackets,
-backslashes), because the tokenizer of the standard library stops at the first
-shell line it cannot read, and each release stops at different ones.
+A form counts only at the start of a statement. The scanner finds statement starts by reading the tokens that
+can hide a newline (strings, comments, brackets, backslashes). The standard library's tokenizer does not work
+here: it stops at the first shell line that it cannot read, and each release stops at different ones.
 
-Line numbers are kept: a form that spans lines is followed by as many empty
-lines as it took, so a traceback points where the user typed.
+Line numbers stay the same: a form that spans lines is followed by as many empty lines as it took, so a
+traceback points to the line that the user typed.
 """
 
 import re
 import sys
 
-# ast.PyCF_ALLOW_TOP_LEVEL_AWAIT and ast.PyCF_ONLY_AST, spelled out to spare the import.
+# ast.PyCF_ALLOW_TOP_LEVEL_AWAIT and ast.PyCF_ONLY_AST, written as numbers to avoid the import.
 _PARSE = 0x2000 | 0x0400
 
-# From 3.12 on an f-string may hold its own quotes, brackets and newlines.
+# From 3.12 on an f-string may contain its own quotes, brackets and newlines.
 _NESTED_FSTRINGS = sys.version_info >= (3, 12)
 
 _PREFIXES = frozenset("r u b f t br rb fr rf tr rt".split())
 
 _NAME = re.compile(r"[^\W\d]\w*")
-# Stretches in which nothing can hide or end a logical line.
+# Stretches that cannot hide or end a logical line.
 _PLAIN = re.compile(r"[^\w\"'#\\()\[\]{}\n=?]+")
-# What can end a string, or hide its end.
+# Characters that can end a string, or hide its end.
 _IN_STRING = re.compile(r"[\\\n\"']")
 _NUMBER = re.compile(r"\d\w*")
 _ASSIGNED = re.compile(r"(?:[ \t]|\\\r?\n)*(!|%(?=[^\W\d]))")
 _CELL_MAGIC = re.compile(r"%%\S")
 _CELL_HELP = re.compile(r"%%\w+\?")
-# What may stand before a closing question mark: a magic's name, or a dotted
-# path with wildcards and constant subscripts.
+# The text allowed before a closing question mark: a magic's name, or a dotted path with wildcards and constant
+# subscripts.
 _HELP_END = re.compile(
     r"(%{0,2}(?!\d)[\w*]+(?:\.(?!\d)[\w*]+|\[(?:-?\d+|\"[^\"\n]*\"|'[^'\n]*')\])*)(\?\??)$"
 )
@@ -48,9 +46,8 @@ _NUMBERED = re.compile(r"(?:\[(?:nav|ins)\] )?In \[\d+\]: |\s*\.{3,}: ?")
 def special_start(source):
     """Whether the first line has a form that plain Python might also accept.
 
-    A pasted `In [1]: x` compiles as an annotation, so a caller that asks the
-    compiler first has to ask this too. `%%` is included: it never compiles,
-    and a caller can skip the attempt.
+    A pasted `In [1]: x` compiles as an annotation, so a caller that asks the compiler first has to ask this
+    too. This includes `%%`: it never compiles, and a caller can skip the attempt.
     """
     head = source.lstrip()
     return head.startswith("%%") or _NUMBERED_START.match(head) is not None
@@ -73,7 +70,7 @@ def transform(source):
 
 
 def clean(source):
-    """Without pasted prompts and without the indentation of the whole cell."""
+    """The source without pasted prompts and without the indentation of the whole cell."""
     lines = source.splitlines(keepends=True)
     first = 0
     while first < len(lines) and not lines[first].strip():
@@ -81,19 +78,19 @@ def clean(source):
     if first == len(lines):
         return source
     body = lines[first:]
-    # Blank lines have no say in the margin; they may be the text of a string and stay.
+    # Blank lines do not count for the margin; they may be the text of a string and stay.
     margin = _common([line[: len(line) - len(line.lstrip(" \t"))] for line in body if line.strip()])
     if margin:
         body = [line[len(margin):] if line.startswith(margin) else line for line in body]
     for start, prompt in ((_CLASSIC_START, _CLASSIC), (_NUMBERED_START, _NUMBERED)):
-        # A paste may begin in the middle: then the second line gives it away.
+        # A paste may begin in the middle; then the second line reveals it.
         if start.match(body[0]) or (len(body) > 1 and prompt.match(body[1])):
             body = [_without(prompt, line) for line in body]
     return "".join(lines[:first] + body)
 
 
 def _common(texts):
-    """What all of them begin with."""
+    """The common prefix of all texts."""
     low, high = min(texts), max(texts)
     for at, char in enumerate(low):
         if high[at] != char:
@@ -111,7 +108,7 @@ def _compiles(source):
 
     try:
         with warnings.catch_warnings():
-            # The real compilation of the cell is the one that may warn.
+            # Only the real compilation of the cell may warn.
             warnings.simplefilter("ignore")
             compile(source, "<cell>", "exec", _PARSE, True)
     except (SyntaxError, ValueError, OverflowError, MemoryError, RecursionError):
@@ -133,7 +130,7 @@ def _cell_magic(source):
 
 
 def rewrite(source):
-    """`source`, which need not be Python, with its statement-start forms replaced."""
+    """`source`, which need not be Python, with the forms at its statement starts replaced."""
     out = []
     pos = 0
     end = len(source)
@@ -168,19 +165,19 @@ def rewrite(source):
 
 
 def _padding(source, start, stop):
-    """The newlines that the replaced text had, so later lines keep their number."""
+    """The newlines of the replaced text, so that later lines keep their number."""
     return "\n" * source.count("\n", start, stop)
 
 
 def _whole_command(source, pos):
-    """The end of the command at `pos` and its text, backslash lines joined."""
+    """The end of the command at `pos` and its text, with backslash lines joined."""
     parts = []
     while True:
         newline = source.find("\n", pos)
         stop = len(source) if newline < 0 else newline + 1
         part = source[pos:stop].rstrip("\r\n")
         if newline < 0 or stop == len(source) or not part.endswith("\\"):
-            # A last line has nothing to continue with, so its backslash stays.
+            # The last line has no next line, so its backslash stays.
             parts.append(part.rstrip())
             return stop, " ".join(parts)
         parts.append(part[:-1])
@@ -213,7 +210,7 @@ def _escaped(text):
 
 
 def _captured(text):
-    """The call for what follows `x =`."""
+    """The call for the text after `x =`."""
     if text.startswith("!"):
         return "get_ipython().getoutput(%r)" % text.lstrip("!")
     return _line_magic(text[1:])
@@ -235,9 +232,8 @@ def _help_call(target, mark):
 def _logical_line(source, pos):
     """Scan the statement line at `pos`.
 
-    Gives where it ends (after its newline), where the command of an
-    assignment such as `x = !ls` begins (or None), and whether the last token
-    is a question mark.
+    Returns where it ends (after its newline), where the command of an assignment such as `x = !ls` begins (or
+    None), and whether the last token is a question mark.
     """
     end = len(source)
     depth = 0
@@ -250,12 +246,12 @@ def _logical_line(source, pos):
             if depth == 0:
                 return pos, None, asks
         elif char == "\\":
-            # A backslash hides the newline after it, also one written \r\n.
+            # A backslash hides the newline after it, including one written \r\n.
             pos += 3 if source.startswith("\r\n", pos + 1) else 2
         elif char == "#":
             newline = source.find("\n", pos)
             pos = end if newline < 0 else newline
-            # What stands before a comment is not asked about.
+            # A question mark before a comment does not ask for help.
             asks = False
         elif char == '"' or char == "'":
             pos = _string_end(source, pos, "")
@@ -301,7 +297,7 @@ def _logical_line(source, pos):
 
 
 def _string_end(source, pos, prefix):
-    """Where the string whose quote is at `pos` ends."""
+    """The end of the string whose quote is at `pos`."""
     quote = source[pos]
     if source.startswith(quote * 3, pos):
         quote *= 3
@@ -318,14 +314,14 @@ def _string_end(source, pos, prefix):
         elif source.startswith(quote, pos):
             return pos + len(quote)
         elif source[pos] == "\n" and len(quote) == 1:
-            # Unterminated: the statement is an error, the next line is not.
+            # Unterminated: the statement is an error, but the next line is not.
             return pos
         else:
             pos += 1
 
 
 def _formatted_end(source, pos, quote):
-    """Like `_string_end`, from inside an f-string, minding its expressions."""
+    """Like `_string_end`, but starts inside an f-string and skips its expressions."""
     end = len(source)
     while pos < end:
         char = source[pos]
@@ -346,7 +342,7 @@ def _formatted_end(source, pos, quote):
 
 
 def _field_end(source, pos, quote):
-    """Where the replacement field whose inside begins at `pos` ends."""
+    """The end of the replacement field whose content begins at `pos`."""
     end = len(source)
     depth = 0
     while pos < end:
@@ -382,7 +378,7 @@ def _field_end(source, pos, quote):
 
 
 def _spec_end(source, pos, quote):
-    """Where the format specification at `pos` ends, its closing brace included."""
+    """The end of the format specification at `pos`, including its closing brace."""
     end = len(source)
     while pos < end:
         char = source[pos]

@@ -16,7 +16,7 @@ use super::news::Since;
 use super::pictures::{Pictures, link};
 use super::result::pieces::error_id;
 use super::running::CallProgress;
-use super::shown::LEAST_FORM;
+use super::portion::LEAST_FORM;
 use super::{Content, Desk, Fault, ToolError, ToolReply, weight};
 use crate::view::reply::{self, Afterwards, Reply, Room, Terms, cut};
 use crate::words;

@@ -1,7 +1,7 @@
-"""The table of magics: which exist, and in which module each one lives.
+"""The table of magics: their names, and the module of each one.
 
-Owns names and lookup only. A module of magics is imported when one of its
-magics is first used, because most cells use none.
+Owns names and lookup only. A module of magics is imported on the first use of one of its magics, because most
+cells use none.
 """
 
 import importlib
@@ -34,7 +34,7 @@ _MODULES = {
 
 
 class Builtin:
-    """A magic of ours, imported when it is first called or asked about."""
+    """A built-in magic, imported on its first call or on the first question about it."""
 
     def __init__(self, shell, module, name):
         self._shell = shell

@@ -1,8 +1,7 @@
-"""`%autoreload`: modules that changed on disk are read again before a cell runs.
+"""`%autoreload`: reading modules again before a cell if they changed on disk.
 
-Owns noticing changes and bringing old objects up to date: functions and
-classes that the user imported by name keep working, because they are changed
-in place rather than replaced.
+Owns noticing changes and updating old objects: functions and classes that the user imported by name keep
+working, because the reloader changes them in place instead of replacing them.
 """
 
 import os
@@ -13,7 +12,7 @@ from .options import without_comment
 
 
 class Reloader:
-    """What is watched, and what each file looked like when it was last read."""
+    """The watched modules, and the state of each file at the last read."""
 
     def __init__(self, shell):
         self._shell = shell
@@ -35,11 +34,11 @@ class Reloader:
             self._changed(remember=True)
 
     def check(self, everything=False):
-        """Reads again what changed."""
+        """Reads changed modules again."""
         for name, stamp in self._changed(remember=False, everything=everything):
             module = sys.modules[name]
             if self._failed.get(name) == stamp:
-                # The same broken file is reported once.
+                # Report the same broken file only once.
                 continue
             try:
                 reload(module)
@@ -78,22 +77,22 @@ class Reloader:
 
 
 def _source(name, module):
-    """The source file of a module that may be read again, or None."""
+    """The source file of a module that may be reloaded, or None."""
     path = getattr(module, "__file__", None)
     if not isinstance(path, str) or not path.endswith(".py") or name in ("__main__", "__mp_main__"):
         return None
-    # The runner itself is no business of the user's.
+    # The user cannot reload the runner itself.
     if name.partition(".")[0] == __name__.partition(".")[0]:
         return None
     return path
 
 
 def reload(module):
-    """Runs the module's file again in its namespace, then brings old objects up to date."""
+    """Runs the module's file again in its namespace, then updates old objects."""
     old = dict(module.__dict__)
     loader = getattr(getattr(module, "__spec__", None), "loader", None)
     if hasattr(loader, "get_data") and hasattr(loader, "source_to_code"):
-        # The cached bytecode is passed over: it tells files apart by whole seconds only.
+        # Skip the cached bytecode: it compares file times in whole seconds only.
         path = module.__file__
         code = loader.source_to_code(loader.get_data(path), path)
         import linecache
@@ -115,7 +114,7 @@ def _defined_in(thing, module):
 
 
 def _update(old, new):
-    """Makes `old` behave as `new` where both are of a kind that can be changed in place."""
+    """Makes `old` behave like `new` if both are of a kind that can change in place."""
     import types
 
     if isinstance(old, type) and isinstance(new, type):
@@ -135,7 +134,7 @@ def _update(old, new):
 
 def _update_function(old, new):
     if len(old.__code__.co_freevars) != len(new.__code__.co_freevars):
-        # Code over other closed variables does not fit; the old function stays as it is.
+        # Code with other closed variables does not fit; the old function stays unchanged.
         return
     for name in ("__code__", "__defaults__", "__kwdefaults__", "__doc__", "__annotations__"):
         try:
@@ -148,10 +147,10 @@ def _update_function(old, new):
         except ValueError:
             continue
         if inner is not old and callable(inner) and callable(now) and inner is not now:
-            # A decorated function: the one inside changed too.
+            # A decorated function: the function inside changed too.
             _update(inner, now)
         elif not callable(inner) or not callable(now):
-            # `__class__` cells and functions stay the old objects, which are updated.
+            # `__class__` cells and functions keep the old objects, which are updated.
             if not isinstance(inner, type):
                 cell.cell_contents = now
     old.__dict__.update(new.__dict__)
@@ -181,7 +180,7 @@ def _update_class(old, new):
         _attempt(setattr, old, name, after)
     if old.__bases__ != new.__bases__:
         _attempt(setattr, old, "__bases__", new.__bases__)
-    # Objects made before belong to the class as it is now.
+    # Older objects get the current class.
     for thing in gc.get_referrers(old):
         if type(thing) is old:
             _attempt(object.__setattr__, thing, "__class__", new)
@@ -196,7 +195,7 @@ def _same_kind_of_code(before, after):
     inner = getattr(before, "__func__", before)
     other = getattr(after, "__func__", after)
     if isinstance(inner, types.FunctionType) and isinstance(other, types.FunctionType):
-        # `super()` and `__class__` of the new code would mean the new class.
+        # `super()` and `__class__` of the new code would refer to the new class.
         return len(inner.__code__.co_freevars) == len(other.__code__.co_freevars)
     return isinstance(before, property)
 
@@ -232,7 +231,7 @@ def autoreload(shell, line=""):
         reloader.check(everything=True)
     elif mode in ("0", "1", "2", "3"):
         reloader.mode = mode
-        # From here on changes count, whatever was imported before.
+        # Changes count from now on, including those of modules imported earlier.
         reloader._changed(remember=True)
     else:
         raise ValueError('Unrecognized autoreload mode "%s".' % mode)

@@ -1,6 +1,6 @@
-"""`%%capture`: run a cell and keep its output instead of showing it.
+"""`%%capture`: running a cell and keeping its output instead of showing it.
 
-Owns the object the user gets. Collecting is the session's work.
+Owns the object that the user gets. The session collects the output.
 """
 
 import sys
@@ -61,7 +61,7 @@ def capture(shell, line, cell):
         with session.capture() as collected:
             session.run_source(cell)
     finally:
-        # A cell that fails keeps what it wrote, and its error is not swallowed.
+        # A cell that fails keeps its output, and its error is still raised.
         if collected is not None:
             _keep(shell, collected, options, names[0] if names else None, cell)
 
@@ -69,12 +69,12 @@ def capture(shell, line, cell):
 def _keep(shell, collected, options, name, cell):
     outputs = [RichOutput(shell.session, *_parts(output)) for output in collected.outputs]
     for output in outputs:
-        # Status events are for whoever watches, not for the user's variable.
+        # Status events are for clients that follow the session, not for the user's variable.
         if _STATUS in output.data:
             output.display()
     outputs = [output for output in outputs if _STATUS not in output.data]
     result = CapturedIO(collected.stdout, collected.stderr, outputs)
-    # What was not to be captured is shown now; the rest is kept.
+    # Show the output that was excluded from the capture now; keep the rest.
     if "no-stdout" in options:
         sys.stdout.write(result.stdout)
         result.stdout = ""
@@ -90,7 +90,7 @@ def _keep(shell, collected, options, name, cell):
 
 
 def _parts(output):
-    """Data, metadata, display id and update, however the session spells an output."""
+    """Data, metadata, display id and update, in any form that the session uses for an output."""
     if isinstance(output, dict):
         return [output.get(key) for key in ("data", "metadata", "display_id", "update")]
     return list(output)

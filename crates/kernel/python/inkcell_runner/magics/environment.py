@@ -1,7 +1,6 @@
-"""`%env`, `%cd`, `%pwd`, `%ls`: the process the cells run in.
+"""`%env`, `%cd`, `%pwd`, `%ls`: the process that runs the cells.
 
-Owns folders and environment variables, and the aliases of shell commands that
-IPython has on Unix.
+Owns directories and environment variables, and the aliases of shell commands that IPython has on Unix.
 """
 
 import os
@@ -30,7 +29,7 @@ def env(shell, line):
 
 
 def _hidden(variables):
-    """Secrets are not printed with the rest; asking for one by name gives it."""
+    """Hides secrets in the list; asking for one by name returns it."""
     for name in variables:
         if any(word in name.lower() for word in ("key", "token", "secret")):
             variables[name] = "<hidden>"
@@ -59,7 +58,7 @@ def pwd(shell, line=""):
 
 
 def _past_folders(shell):
-    """IPython's `_dh`; its last entry is where we are."""
+    """IPython's `_dh`; its last entry is the current directory."""
     folders = shell.user_ns.get("_dh")
     if not isinstance(folders, list):
         folders = shell.user_ns["_dh"] = []
@@ -173,7 +172,7 @@ def more(shell, line):
 
 _COLOUR = "" if sys.platform == "darwin" else " --color=never"
 
-# The names, and the commands as IPython has them. Colours are for terminals.
+# The names, with the commands of IPython but without their colours, which are for terminals.
 ALIASES = {
     "ls": "ls -F" + _COLOUR,
     "ll": "ls -F -o" + _COLOUR,

@@ -1,4 +1,4 @@
-"""Callbacks around cells, and what they and `run_cell` are told.
+"""Callbacks around cells, and the arguments and results of `run_cell` and its callbacks.
 
 Owns `get_ipython().events`. It must not know when cells run: the session triggers.
 """
@@ -7,7 +7,7 @@ import sys
 
 
 class ExecutionInfo:
-    """What the callbacks of `pre_run_cell` are told."""
+    """The argument of the callbacks of `pre_run_cell`."""
 
     def __init__(self, raw_cell, store_history=False, silent=False):
         self.raw_cell = raw_cell
@@ -18,7 +18,7 @@ class ExecutionInfo:
 
 
 class ExecutionResult:
-    """What became of a `run_cell`."""
+    """The result of a `run_cell`."""
 
     def __init__(self, info, count=None):
         self.info = info
@@ -32,7 +32,7 @@ class ExecutionResult:
         return self.error_before_exec is None and self.error_in_exec is None
 
     def raise_error(self):
-        """Raises what the code raised, if anything."""
+        """Raises the exception of the code, if any."""
         error = self.error_before_exec or self.error_in_exec
         if error is not None:
             raise error
@@ -59,7 +59,7 @@ class Events:
         self.callbacks[event].remove(function)
 
     def trigger(self, event, *args):
-        """Calls everyone; what a callback raises is reported and stops nobody."""
+        """Calls all callbacks; an exception in one is reported and does not stop the others."""
         callbacks = self.callbacks[event]
         if not callbacks:
             return
@@ -73,7 +73,7 @@ class Events:
                 self._shell.showtraceback()
 
     def _described(self, event):
-        """What IPython would pass: callbacks read the source of the cell from it."""
+        """The argument that IPython would pass: callbacks read the source of the cell from it."""
         history = self._shell.session.history
         info = ExecutionInfo(history[-1] if history else "", store_history=True)
         if event == "post_run_cell":
@@ -82,7 +82,7 @@ class Events:
 
 
 def _accepted(function, given):
-    """How many of `given` arguments the callback takes; old callbacks take none."""
+    """The number of `given` arguments that the callback takes; old callbacks take none."""
     import inspect
 
     try:

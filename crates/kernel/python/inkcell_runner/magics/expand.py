@@ -1,15 +1,13 @@
 """Variables in shell lines and magic lines: `{expression}`, `$name`, `$$`.
 
-Owns the substitution. As in IPython it is all or nothing: when one expression
-cannot be evaluated the text is left alone, since it then more likely belongs
-to the shell (`$HOME`, `awk '{print $1}'`).
+Owns the substitution. As in IPython it is all or nothing: if one expression cannot be evaluated, the text stays
+unchanged, because it then more likely belongs to the shell (`$HOME`, `awk '{print $1}'`).
 """
 
 import re
 import string
 
-# A `$name` between single quotes belongs to the shell: the rest of the text must hold
-# an even number of them.
+# A `$name` between single quotes belongs to the shell: the rest of the text must contain an even number of them.
 _DOLLAR = re.compile(r"\$(\$?[\w.]+)(?=(?:[^']*'[^']*')*[^']*$)")
 
 

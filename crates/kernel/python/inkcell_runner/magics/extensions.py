@@ -1,7 +1,7 @@
-"""`%load_ext` and its kind.
+"""`%load_ext`, `%unload_ext` and `%reload_ext`.
 
-Owns the record of loaded extensions and the protocol: a module with
-`load_ipython_extension(shell)`. Autoreload is part of the runner.
+Owns the record of loaded extensions and the protocol: a module with `load_ipython_extension(shell)`. Autoreload
+is part of the runner.
 """
 
 import sys
@@ -9,7 +9,7 @@ import sys
 from ..shell import UsageError
 from .options import without_comment
 
-# IPython's own extensions that need nothing but us, by the names they go by.
+# IPython's own extensions that need only the runner, by their names.
 _OURS = {"autoreload": "autoreload", "IPython.extensions.autoreload": "autoreload"}
 
 
@@ -75,7 +75,7 @@ def reload_ext(shell, line):
     """Reload an extension by its module name."""
     name = _module_name(line)
     if name in _OURS or name not in shell.loaded_extensions:
-        # Nothing of ours changes on disk; what is not loaded yet is simply loaded.
+        # The runner's own extensions do not change on disk; if one is not loaded yet, load it.
         _load(shell, name)
         return
     import importlib

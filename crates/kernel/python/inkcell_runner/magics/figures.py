@@ -1,7 +1,6 @@
 """`%matplotlib`, `%pylab`: figures in the notebook.
 
-Owns the arguments of these magics. How figures are shown is the business of
-the runner's module `figures`.
+Owns the arguments of these magics. The runner's module `figures` shows the figures.
 """
 
 import sys
@@ -25,7 +24,7 @@ def _installed(name):
 def matplotlib(shell, line=""):
     """Set up matplotlib to work in the notebook. ``%matplotlib [inline]``
 
-    Every backend means the same here: figures are shown after each cell.
+    Every backend means the same here: figures appear after each cell.
     """
     words = without_comment(line).split()
     if words and words[0] in ("-l", "--list"):

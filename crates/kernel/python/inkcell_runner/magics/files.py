@@ -17,7 +17,7 @@ def writefile(shell, line, cell):
         raise UsageError("the following arguments are required: filename")
     path = os.path.expanduser(" ".join(names))
     append = "a" in options
-    # IPython fails when the folder is missing; the reference makes it, and so do we.
+    # IPython fails if the directory is missing; the reference makes it, and so does the runner.
     folder = os.path.dirname(path)
     if folder:
         os.makedirs(folder, exist_ok=True)
@@ -31,7 +31,7 @@ def writefile(shell, line, cell):
 
 
 def _source_path(name):
-    """The file that is meant, with `.py` or `.ipynb` added when left out."""
+    """The path of the named file, with `.py` or `.ipynb` added if missing."""
     name = os.path.expandvars(os.path.expanduser(name))
     for candidate in (name, name + ".py", name + ".ipynb"):
         if os.path.isfile(candidate):
@@ -144,7 +144,7 @@ def _run_script(shell, path, arguments, options):
             raise
     finally:
         sys.argv = before[0]
-        # Folders the script added stay, its own goes.
+        # Directories that the script added stay, its own goes.
         own = os.path.dirname(os.path.abspath(path))
         if own in sys.path and before[1].count(own) < sys.path.count(own):
             sys.path.remove(own)
@@ -156,7 +156,7 @@ def _run_script(shell, path, arguments, options):
             else:
                 names["__file__"] = had_file
         else:
-            # What ran before an error is there too, as after `python -i`.
+            # The names defined before an error are there too, as after `python -i`.
             user.update({key: value for key, value in names.items() if not _belongs_to_module(key)})
 
 
@@ -167,8 +167,7 @@ def _belongs_to_module(name):
 def load(shell, line):
     """Run the code of a file in the user's namespace. ``%load [-y] FILE``
 
-    IPython puts the text into the cell and waits for it to be run again; here
-    it is run at once.
+    IPython puts the text into the cell and waits for the user to run it again; here it runs at once.
     """
     _, names = anywhere(line, flags="y n", valued="r s")
     if not names:

@@ -46,7 +46,7 @@ def psearch(shell, line=""):
 
 
 class MagicsDisplay:
-    """The list of magics, shown by its text."""
+    """The list of magics, shown as text."""
 
     def __init__(self, tables):
         self._tables = tables
@@ -103,5 +103,5 @@ MAGICS = {
     "quickref": quickref,
 }
 for _function in (pinfo, pinfo2, psource, pdoc, pfile, pdef, psearch):
-    # The line is a name, not a text to fill in.
+    # The line is a name, not a text with variables to expand.
     _function.raw_line = True

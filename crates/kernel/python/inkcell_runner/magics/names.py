@@ -23,7 +23,7 @@ def _own_names(shell):
 
 
 def who_ls(shell, line=""):
-    """Return a sorted list of all interactive variables, of the given types if any."""
+    """Return a sorted list of all interactive variables, or only those of the given types."""
     names = sorted(_own_names(shell))
     wanted = set(line.split())
     if wanted:
@@ -95,7 +95,7 @@ def _array(value):
 def reset(shell, line):
     """Remove all names the user defined, without asking.
 
-    ``%reset [-f] [-s] [in] [out] [dhist] [array]``: with targets only those are cleared.
+    ``%reset [-f] [-s] [in] [out] [dhist] [array]``: with targets, clears only those.
     """
     options, targets = anywhere(line, flags="f s aggressive")
     session = shell.session

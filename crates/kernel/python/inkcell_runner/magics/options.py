@@ -1,7 +1,7 @@
 """Options of magics.
 
-Owns the splitting of a magic's line. Two ways are needed: code after options
-must keep its exact text, and plain arguments may stand before or after them.
+Owns the splitting of a magic's line, in two ways: code after options must keep its exact text, and plain
+arguments may stand before or after the options.
 """
 
 import shlex
@@ -10,7 +10,7 @@ from ..shell import UsageError
 
 
 def leading(line, flags="", valued="", long_flags=()):
-    """Options before code: a dict of them, and the rest of the line as typed."""
+    """Options before code: a dict of them, and the rest of the line unchanged."""
     found = {}
     rest = line.lstrip()
     while rest.startswith("-"):
@@ -39,7 +39,7 @@ def leading(line, flags="", valued="", long_flags=()):
                 taken = None
                 break
         if not taken:
-            # Not ours, so it is the beginning of the code: `%timeit -x`.
+            # An unknown option is the beginning of the code: `%timeit -x`.
             break
         found.update(taken)
         rest = after.lstrip()
@@ -47,7 +47,7 @@ def leading(line, flags="", valued="", long_flags=()):
 
 
 def words(line):
-    """The words of a line, quotes removed; a lone quote is no error."""
+    """The words of a line, without quotes; a lone quote is not an error."""
     try:
         return shlex.split(line)
     except ValueError:
@@ -57,9 +57,8 @@ def words(line):
 def anywhere(line, flags="", valued=""):
     """Options among arguments: a dict of them, and the other words.
 
-    Names are given separated by blanks, letters and long ones alike; other
-    spellings of one name are joined with a bar: `a|append`. The first
-    spelling is the key.
+    Blanks separate the option names, short and long ones alike; a bar joins the spellings of one name:
+    `a|append`. The first spelling is the key.
     """
     keys = {}
     for names, takes in ((flags, False), (valued, True)):
@@ -88,5 +87,5 @@ def anywhere(line, flags="", valued=""):
 
 
 def without_comment(line):
-    """A line whose arguments never hold a hash, without the comment after them."""
+    """The line without its trailing comment, for lines whose arguments never contain a hash."""
     return line.partition("#")[0].strip()

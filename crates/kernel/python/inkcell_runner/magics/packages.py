@@ -1,6 +1,6 @@
 """`%pip`, `%conda`, `%uv`: packages for this interpreter.
 
-Owns the call of the installer and what the session has to forget afterwards.
+Owns the call of the installer and the modules that the session must forget afterwards.
 """
 
 import os
@@ -36,7 +36,7 @@ def pip(shell, line):
 
 
 def _obstacle(arguments):
-    """Why pip cannot do this here, or None."""
+    """The reason why pip cannot work here, or None."""
     import importlib.util
 
     if importlib.util.find_spec("pip") is None:
@@ -65,8 +65,8 @@ def _writable(path):
 
 
 def _user_site_works():
-    """Whether pip may fall back to the user's own folder. The runner's own flags do not count:
-    it is started without that folder, and pip is not."""
+    """Whether pip may fall back to the user's own site directory. The runner's own flags do not count: the
+    runner starts without that directory, and pip starts with it."""
     import site
 
     if sys.prefix != sys.base_prefix or os.environ.get("PYTHONNOUSERSITE"):
@@ -75,7 +75,7 @@ def _user_site_works():
 
 
 def _distributions():
-    """Installed distributions: folder of the metadata to the time it was written."""
+    """Installed distributions: the directory of the metadata to its modification time."""
     found = {}
     for folder in sys.path:
         try:
@@ -105,7 +105,7 @@ def _fresh(before):
 
 
 def _modules_of(path):
-    """The top-level modules of a distribution, by its list of files or its own word."""
+    """The top-level modules of a distribution, from its list of files or its own list of modules."""
     tops = set()
     try:
         with open(os.path.join(path, "RECORD"), encoding="utf-8") as file:
@@ -128,8 +128,8 @@ def _modules_of(path):
 def _forget(fresh):
     """Drops the modules of fresh distributions, so that the next import reads the new files.
 
-    A package whose compiled parts are loaded stays: they cannot be loaded a
-    second time in one process, and half a package is worse than an old one.
+    A package with loaded compiled parts stays: one process cannot load them a second time, and half a package
+    is worse than an old one.
     """
     import importlib.machinery
 
@@ -147,7 +147,7 @@ def _forget(fresh):
 
 
 def conda(shell, line):
-    """Run conda for this Python, when it belongs to a conda environment."""
+    """Run conda for this Python, if it belongs to a conda environment."""
     return _conda(shell, line, "conda")
 
 
@@ -163,7 +163,7 @@ def _conda(shell, line, program):
         raise ValueError("%s was not found on PATH." % program)
     arguments = words(line)
     if arguments and arguments[0] in ("install", "create", "remove", "uninstall", "update", "upgrade"):
-        # Nobody can answer its questions.
+        # The user cannot answer conda's questions here.
         arguments += [] if {"-y", "--yes"} & set(arguments) else ["--yes"]
         arguments += [] if {"-p", "--prefix", "-n", "--name"} & set(arguments) else ["--prefix", sys.prefix]
     before = _distributions()
@@ -173,12 +173,12 @@ def _conda(shell, line, program):
 
 
 def mamba(shell, line):
-    """Run mamba for this Python, when it belongs to a conda environment."""
+    """Run mamba for this Python, if it belongs to a conda environment."""
     return _conda(shell, line, "mamba")
 
 
 def micromamba(shell, line):
-    """Run micromamba for this Python, when it belongs to a conda environment."""
+    """Run micromamba for this Python, if it belongs to a conda environment."""
     return _conda(shell, line, "micromamba")
 
 

@@ -1,7 +1,7 @@
-"""`%history`, `%rerun`, `%macro`: what was run before.
+"""`%history`, `%rerun`, `%macro`: earlier cells.
 
-Owns the selection of earlier cells by number. Only this session's cells are
-known; nothing is kept on disk.
+Owns the selection of earlier cells by number. It knows only the cells of this session; nothing is stored on
+disk.
 """
 
 from ..shell import UsageError
@@ -16,7 +16,7 @@ def _typed(shell):
 
 
 def selected(shell, ranges):
-    """The cells that `1-3 5 ~2` and the like name; all of them without ranges."""
+    """The cells that `1-3 5 ~2` and similar ranges name; without ranges, all cells."""
     typed = _typed(shell)
     if not ranges:
         return sorted(typed.items())
@@ -32,7 +32,7 @@ def selected(shell, ranges):
         except ValueError:
             raise UsageError("%r is no range of cells, such as 3 or 1-5" % text) from None
         if colon and last:
-            # With a colon the end is left out, as in a slice.
+            # A range with a colon excludes its end, as a slice does.
             stop -= 1
         chosen += [(number, typed[number]) for number in range(start, stop + 1) if number in typed]
     return chosen

@@ -1,8 +1,7 @@
-"""Other programs: `!cmd`, `x = !cmd`, `%%bash` and its kind.
+"""Other programs: `!cmd`, `x = !cmd`, `%%bash` and `%%script`.
 
-Owns how a child is started and where its output goes. A child never gets an
-open standard input, because nobody can type. It stays in the kernel's process
-group, so an interrupt from the host reaches it.
+Owns how a child starts and where its output goes. A child never gets an open standard input, because the user
+cannot type into it. It stays in the kernel's process group, so an interrupt from the host reaches it.
 """
 
 import os
@@ -15,7 +14,7 @@ from .options import words
 MAX_BYTES = 1024 * 1024
 MAX_LINES = 3000
 
-# One argument of a program may not be longer than 128 KiB.
+# One argument of a program cannot be longer than 128 KiB.
 _MAX_ARGUMENT = 100_000
 
 
@@ -86,7 +85,7 @@ class SList(list):
         return chosen
 
     def sort(self, field=None, nums=False):
-        """A sorted copy, by a column when one is given."""
+        """A sorted copy, by a column if `field` is given."""
 
         def key(line):
             text = line
@@ -102,17 +101,17 @@ class SList(list):
 
 
 def system(session, command):
-    """Runs a shell command with its output shown as it comes; gives the exit code."""
+    """Runs a shell command and shows its output at once; returns the exit code."""
     return run(session, [_shell_path(), "-c", _no_option(command)])
 
 
 def _no_option(command):
-    # A shell takes what begins like an option for one, also after -c.
+    # A shell takes text that begins like an option for one, even after -c.
     return " " + command if command[:1] in ("-", "+") else command
 
 
 def _reaches_host():
-    """Whether what a child writes to descriptors 1 and 2 goes where Python's output goes."""
+    """Whether descriptors 1 and 2 of a child lead to the same place as Python's output."""
     try:
         return sys.stdout.fileno() == 1 and sys.stderr.fileno() == 2
     except (AttributeError, OSError, ValueError):
@@ -120,7 +119,7 @@ def _reaches_host():
 
 
 def run(session, argv, body=None):
-    """Runs a program to its end. Negative codes are signals, also those a shell reports."""
+    """Runs a program to its end. Negative codes are signals, including signals that a shell reports."""
     session.flush()
     direct = not getattr(session, "capturing", None) and _reaches_host()
     if direct and body is None:
@@ -130,13 +129,13 @@ def run(session, argv, body=None):
         process = subprocess.Popen(argv, stdin=subprocess.PIPE)
         code = _wait(process, lambda: process.communicate(body) and None)
     else:
-        # Somebody collects what is written, so the output has to pass through Python.
+        # A capture collects the output, so it must pass through Python.
         code, _, _ = _pumped(argv, body, sys.stdout.write, sys.stderr.write)
     return -(code - 128) if code > 128 else code
 
 
 def _wait(process, finish):
-    """Waits; an interrupt ends the child before it goes on."""
+    """Waits; an interrupt ends the child before it propagates."""
     try:
         finish()
     except BaseException:
@@ -146,7 +145,7 @@ def _wait(process, finish):
 
 
 def _end(process):
-    """The interrupt went to the whole group: leave the child a moment, then end it."""
+    """The interrupt reached the whole group: give the child a moment, then end it."""
     for stop in (None, process.terminate, process.kill):
         try:
             if stop is not None:
@@ -158,9 +157,9 @@ def _end(process):
 
 
 def _pumped(argv, body, out, err):
-    """Runs a program, handing its text to `out` and `err` while it comes.
+    """Runs a program and passes its text to `out` and `err` while it arrives.
 
-    Either may be None: its text is collected and given back instead.
+    Either may be None; then its text is collected and returned.
     """
     import codecs
     import selectors
@@ -173,7 +172,7 @@ def _pumped(argv, body, out, err):
         stderr=subprocess.PIPE,
     )
     if body is not None:
-        # A thread writes, since the child may write much before it reads.
+        # A thread writes the input, because the child may write much output before it reads.
         threading.Thread(target=_feed, args=(process.stdin, body), daemon=True).start()
     kept = {"out": [], "err": []}
     decoder = codecs.getincrementaldecoder("utf-8")
@@ -207,12 +206,12 @@ def _feed(pipe, body):
         pipe.write(body)
         pipe.close()
     except OSError:
-        # The program ended without reading all of it.
+        # The program ended without reading all input.
         pass
 
 
 def getoutput(command):
-    """The lines a command writes to both its outputs, within limits."""
+    """The lines that a command writes to both outputs, within limits."""
     process = subprocess.Popen(
         [_shell_path(), "-c", _no_option(command)],
         stdin=subprocess.DEVNULL,
@@ -228,7 +227,7 @@ def getoutput(command):
                 break
             total += len(data)
             lines += data.count(b"\n")
-            # Reading goes on past the limit, so that the command ends by itself.
+            # Keep reading past the limit, so that the command can finish.
             if len(kept) < MAX_BYTES:
                 kept += data[: MAX_BYTES - len(kept)]
         process.wait()
@@ -255,7 +254,7 @@ def sx(shell, line, cell=None):
 
 
 def _script_options(line):
-    """Options of `%%script` before the program, as they stand, and the program's words."""
+    """The options of `%%script` before the program, unchanged, and the words of the program."""
     options, rest = {}, words(line)
     while rest and rest[0].startswith("--"):
         name, given, value = rest[0][2:].partition("=")
@@ -289,7 +288,7 @@ def _script(shell, options, argv, cell):
     in_argument = len(argv) == 1 and os.path.basename(argv[0]) in ("bash", "sh") and len(body) < _MAX_ARGUMENT
     given, sent = argv, body
     if in_argument and b"\0" not in body:
-        # A command of the script that reads its input would otherwise eat the script.
+        # Otherwise a command of the script that reads its input would consume the script.
         given, sent = argv + ["-c", cell], None
     try:
         if options.get("bg"):

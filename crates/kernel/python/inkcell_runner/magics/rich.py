@@ -1,7 +1,7 @@
-"""`%%html`, `%%markdown` and the like: the body of the cell is the output.
+"""`%%html`, `%%markdown` and similar magics: the body of the cell is the output.
 
-Owns the MIME kind of each. The plain text beside it is what IPython's display
-objects give, since stored outputs are compared.
+Owns the MIME kind of each. The plain text beside it is the text of IPython's display objects, because runs are
+compared with stored outputs.
 """
 
 from .options import anywhere
@@ -9,7 +9,7 @@ from .options import anywhere
 
 def _shows(kind, name, doc):
     def magic(shell, line, cell):
-        # As IPython's object for it, which writes a drawing without what stands around it.
+        # IPython's SVG object writes a drawing without the text around it.
         body = cell.strip("\n") if kind == "image/svg+xml" else cell
         data = {kind: body, "text/plain": "<IPython.core.display.%s object>" % name}
         shell.session.display(data, {})

@@ -1,7 +1,7 @@
 """`%config`, `%precision`, `%xmode` and the switches of IPython's terminal.
 
-Owns what a notebook may set here, and the answers to magics that need a
-terminal, a debugger or files of IPython's own.
+Owns the settings that a notebook may change here, and the answers to magics that need a terminal, a debugger or
+IPython's own files.
 """
 
 import sys
@@ -34,7 +34,7 @@ def config(shell, line=""):
     try:
         value = eval(value, shell.user_ns)
     except Exception:
-        # As in IPython, a value that is no expression is taken as text.
+        # As in IPython, a value that is not an expression counts as text.
         pass
     if section not in _KNOWN:
         print("Warning: %%config %s has no effect here." % target, file=sys.stderr)
@@ -45,7 +45,7 @@ def config(shell, line=""):
     return None
 
 
-# Sections that notebooks set, and the values they have when nobody did.
+# Sections that notebooks set, with their defaults.
 _KNOWN = {
     "InlineBackend": {
         "figure_formats": {"png"},
@@ -116,7 +116,7 @@ def xmode(shell, line=""):
         print("Unrecognized mode in FormattedTB: <%s>\nValid modes: %s" % (mode, list(_MODES)), file=sys.stderr)
         return
     current = shell.xmode if shell.xmode in _MODES else "Context"
-    # Without a name the next mode is taken, as in IPython.
+    # Without a name, take the next mode, as IPython does.
     shell.xmode = mode or _MODES[(_MODES.index(current) + 1) % 4]
     print("Exception reporting mode:", shell.xmode)
 

@@ -1,4 +1,4 @@
-"""`%time`, `%timeit`, `%prun`: how long code takes.
+"""`%time`, `%timeit`, `%prun`: the time that code takes.
 
 Owns measuring and IPython's wording of the results.
 """
@@ -11,12 +11,12 @@ from ..shell import UsageError
 from .options import leading
 
 _AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-_COROUTINE = 0x0080  # inspect.CO_COROUTINE, spelled out to spare the import.
+_COROUTINE = 0x0080  # inspect.CO_COROUTINE, written as a number to avoid the import.
 _SLOW = 0.1
 
 
 def span(seconds, precision=3):
-    """A length of time as IPython writes it: `1.23 ms`, `1min 2s`."""
+    """A duration in IPython's format: `1.23 ms`, `1min 2s`."""
     if seconds >= 60:
         parts = []
         left = seconds
@@ -75,7 +75,7 @@ def time(shell, line, cell=None, local_ns=None):
     _remember(filename, source)
     run = _plain_run(codes, shell.user_ns, None if local_ns is shell.user_ns else local_ns)
     if any(code.co_flags & _COROUTINE for code in codes):
-        # Only the session has a loop to await on.
+        # Only the session has a loop that can await.
         run = lambda: shell.session.run_source(source, shows=False)  # noqa: E731
     wall, user, system, value, error = measured(run)
     if sys.platform == "win32":
@@ -109,7 +109,7 @@ def _plain_run(codes, names, local):
 
 
 def _cpu():
-    """Seconds of this process in user code and in the system."""
+    """The user and system CPU seconds of this process."""
     try:
         import resource
     except ImportError:
@@ -121,14 +121,14 @@ def _cpu():
 
 
 def measured(run):
-    """Runs something: wall, user and system seconds, its value, and what it raised."""
+    """Runs the function: wall, user and system seconds, its value, and its exception."""
     value = error = None
     before = _cpu()
     began = clock.perf_counter()
     try:
         value = run()
     except BaseException as raised:
-        # The times are printed also for code that fails or is interrupted.
+        # Failed and interrupted code gets its times printed too.
         error = raised
     wall = clock.perf_counter() - began
     after = _cpu()
@@ -140,7 +140,7 @@ time.local_names = True
 
 
 class TimeitResult:
-    """What `%timeit -o` gives."""
+    """The result of `%timeit -o`."""
 
     def __init__(self, loops, repeat, all_runs, compile_time, precision):
         self.loops = loops
@@ -196,7 +196,7 @@ def inner(_it, _timer):
 def _timed_function(setup, statement, filename):
     """A function that runs `setup` once and `statement` in a loop, with the user's own lines.
 
-    Built from trees, so that strings over several lines keep their text.
+    It is built from trees, so that strings over several lines keep their text.
     """
     tree = ast.parse(_TEMPLATE)
     body = tree.body[0].body
@@ -231,14 +231,14 @@ def timeit(shell, line, cell=None, local_ns=None):
     statement = shell.transform_cell(statement)
     filename = "<magic-timeit %d>" % shell.execution_count
     began = clock.perf_counter()
-    # Read alone first, so that an error points into the user's text.
+    # Compile the statement alone first, so that an error points into the user's text.
     compile(statement, filename, "exec", 0, True)
     code = _timed_function(setup, statement, filename)
     compile_time = clock.perf_counter() - began
     _remember(filename, statement)
     names = shell.user_ns
     if local_ns is not None and local_ns is not names:
-        # Inside a function its locals are seen too, through a copy.
+        # Inside a function, copy its locals, so that the code sees them.
         names = dict(names, **local_ns)
     made = {}
     exec(code, names, made)
@@ -270,7 +270,7 @@ def _once(inner, number, timer):
     import gc
     import itertools
 
-    # As the module timeit does: a collection in the middle would be counted.
+    # The module timeit does the same: a collection in the middle would count as time.
     enabled = gc.isenabled()
     gc.disable()
     try:
