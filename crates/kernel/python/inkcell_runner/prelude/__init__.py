@@ -1,14 +1,13 @@
-"""The prelude: which helpers exist, and how they get into the user's namespace.
+"""The prelude: the table of helpers, and their installation into the user's namespace.
 
-Owns the table of names, the deferred callables that stand for them, `install`
-and `docs`. Must not know what any helper does, and imports nothing of weight: a kernel
-pays for a helper when it is first called, not when it starts.
+Owns the table of names, the deferred callables behind them, `install` and `docs`. Must not know the effect of
+any helper, and imports nothing heavy: a kernel pays for a helper on its first call, not at its start.
 """
 
 import _thread
 import sys
 
-# One row a category: its title, the module that implements it, its names.
+# One row per category: its title, the module that implements it, its names.
 TABLE = (
     ("Navigation", "navigation", "pwd cd ls tree stat"),
     ("File I/O", "file_io", "read write append cat touch"),
@@ -33,8 +32,8 @@ _hiding = _thread.RLock()
 MINIMAL = frozenset("display bash sh run env output log phase tool".split())
 LEVELS = ("full", "minimal", "off")
 
-# What a module of the library can be called. Python 3.9 has no list of its own;
-# for it these are the modules that the helpers import.
+# Names of modules in the standard library. Python 3.9 has no list of them; for it, this lists the modules that
+# the helpers import.
 _LIBRARY_NAMES = getattr(
     sys,
     "stdlib_module_names",
@@ -47,7 +46,7 @@ _LIBRARY_NAMES = getattr(
 
 
 def _library_path():
-    """The entries of `sys.path` that hold Python's own library, and those before it."""
+    """The entries of `sys.path` that hold Python's own library, and the entries before them."""
     os = sys.modules["os"]
     library = os.path.dirname(os.__file__)
     own, before = [], []
@@ -62,7 +61,7 @@ def _library_path():
 
 
 def _shadowed(directories):
-    """Whether one of the directories holds a module named like one of the library's."""
+    """Whether one of the directories holds a module with the name of a library module."""
     os = sys.modules["os"]
     for directory in directories:
         try:
@@ -79,22 +78,21 @@ def _shadowed(directories):
 def _implementation(module):
     """Import one module of this package, out of reach of the user's own modules.
 
-    A `subprocess.py` in the user's directory is theirs to import; it must not
-    become part of a helper. This covers what a module imports at its top, so the
-    modules of this package import nothing from the library any later.
+    The user may import a `subprocess.py` from their own directory, but it must not become part of a helper.
+    This covers the imports at the top of a module, so the modules of this package import nothing from the
+    library later.
     """
     full_name = __name__ + "." + module
     found = sys.modules.get(full_name)
     if found is not None and not getattr(found.__spec__, "_initializing", False):
         return found
-    # One thread at a time. A second thread that judged the path while the first
-    # hides part of it would find nothing to hide, and then import with the whole path.
+    # One thread at a time. If a second thread judged the path while the first hides part of it, it would find
+    # nothing to hide and then import with the whole path.
     with _hiding:
         own, before = _library_path()
         if not own or not _shadowed(before):
             return __import__(full_name, fromlist=["*"])
-        # Other threads see the shorter path for the length of this import. That is
-        # why it happens only when there is something to hide.
+        # Other threads see the shorter path during this import, so it happens only if there is something to hide.
         kept, sys.path = sys.path, own
         try:
             return __import__(full_name, fromlist=["*"])
@@ -103,10 +101,8 @@ def _implementation(module):
 
 
 class Deferred:
-    # This comment takes the place of a docstring, because `__doc__` must answer
-    # with the helper's own text. An instance looks like the function it stands
-    # for to `help`, `inspect` and pickle, and loads it when any of them, or a
-    # call, needs it.
+    # A comment instead of a docstring, because `__doc__` must return the helper's own text. To `help`, `inspect`
+    # and pickle an instance looks like its function, and loads it when any of them, or a call, needs it.
     __slots__ = ("__name__", "category", "_module", "_function")
 
     def __init__(self, name, category, module):
@@ -129,15 +125,15 @@ class Deferred:
         return self.__wrapped__(*args, **kwargs)
 
     def __getattr__(self, name):
-        # Only the attributes functions have are passed on: a display that asks
-        # for `_repr_html_` must not cause an import.
+        # Pass on only attributes that functions have: a display that asks for `_repr_html_` must not cause an
+        # import.
         if name.startswith("__") and name.endswith("__"):
             return getattr(self.__wrapped__, name)
         raise AttributeError(name)
 
     def __get__(self, instance, owner=None):
-        # Besides binding as functions do, this is what makes `inspect` and
-        # `help` treat the object as a routine and print its signature.
+        # Functions bind like this, and it makes `inspect` and `help` treat the object as a routine and print its
+        # signature.
         if instance is None:
             return self
         return type(self.__call__)(self, instance)
@@ -179,15 +175,15 @@ _HELPERS = {
 
 
 def helper(name):
-    """The object that stands for the helper `name`."""
+    """The deferred object for the helper `name`."""
     return _HELPERS[name]
 
 
 def install(session, level="full"):
     """Put the helpers of `level` into the session's namespace; return the names added.
 
-    A name that is already there is left alone, so the user's own wins and a
-    second call adds only what is missing, which is what `%reset` needs.
+    An existing name stays, so the user's own name wins and a second call adds only missing names, as `%reset`
+    needs.
     """
     if level not in LEVELS:
         raise ValueError(
@@ -207,7 +203,7 @@ def install(session, level="full"):
 
 
 def installed(namespace):
-    """The names in `namespace` that are still helpers, for listings of the user's names."""
+    """The names in `namespace` that are still helpers; listings of the user's names omit them."""
     return {name for name, value in _HELPERS.items() if namespace.get(name) is value}
 
 

@@ -1,11 +1,10 @@
 """Batch: `diff`, `batch`, `parallel`, `pipeline`.
 
-Owns comparing two files and running one function over many things. Must not
-know what the function does.
+Owns comparing two files and running one function over many items. Must not know the effect of the function.
 """
 
 import concurrent.futures
-import concurrent.futures.thread  # Loaded by attribute otherwise, and then too late.
+import concurrent.futures.thread  # Otherwise loaded by attribute, which is too late.
 import contextvars
 import difflib
 import os
@@ -15,7 +14,7 @@ from .report import preview, status
 
 
 def diff(a, b):
-    """Unified diff of two files; empty when they are the same."""
+    """Unified diff of two files; empty if they are the same."""
     first, second = resolve(a), resolve(b)
     rows = difflib.unified_diff(
         keep_lines(read_text(first)),
@@ -23,7 +22,7 @@ def diff(a, b):
         fromfile=str(first),
         tofile=str(second),
     )
-    # A last line without an end would run into the next row of the diff.
+    # A last line without a line end would run into the next row of the diff.
     text = "".join(
         row if row.endswith("\n") else row + "\n\\ No newline at end of file\n" for row in rows
     )
@@ -74,20 +73,19 @@ def pipeline(items, *stages, workers=None):
 
 
 def _in_threads(function, items, workers):
-    """Results in the order of the items; the first item's error when any failed."""
+    """Results in the order of the items; raises the error of the first failed item."""
     if not items:
         return []
     width = workers or min(32, (os.cpu_count() or 1) + 4)
     pool = concurrent.futures.ThreadPoolExecutor(min(width, len(items)), "inkcell-parallel")
     try:
-        # Each call gets the context of this cell, so that what it prints or
-        # shows is credited to the cell.
+        # Each call gets the context of this cell, so that its output belongs to the cell.
         futures = [
             pool.submit(contextvars.copy_context().run, function, item) for item in items
         ]
         concurrent.futures.wait(futures)
     except BaseException:
-        # An interrupt must not wait for calls that have not even begun.
+        # An interrupt must not wait for calls that have not begun.
         pool.shutdown(wait=False, cancel_futures=True)
         raise
     pool.shutdown()

@@ -1,8 +1,7 @@
 """The tool bridge: calling the host's tools over its loopback HTTP server (X-40).
 
-Owns the request and its errors. Must not know any tool. The connection goes
-straight to the address given: no proxy is asked and no redirect followed, so the
-token reaches nobody else.
+Owns the request and its errors. Must not know any tool. The connection goes straight to the given address: it
+uses no proxy and follows no redirect, so the token reaches only the host.
 """
 
 import json
@@ -41,7 +40,7 @@ class Tool:
 
 
 def describe():
-    """The text of the `tool` object, which says whether it works here."""
+    """The text of the `tool` object, which says whether tools work here."""
     try:
         return "<tools of session %s>" % _access()[2]
     except RuntimeError:
@@ -49,14 +48,14 @@ def describe():
 
 
 def call(name, args):
-    """Ask the host to run a tool; its value, or RuntimeError with the host's words."""
+    """Ask the host to run a tool; returns its value, or raises RuntimeError with the host's message."""
     url, token, key = _access()
     body = {"session": key, "run": _run_id(), "name": name, "args": args}
     try:
-        # Paths in the arguments mean what they mean to the code that gives them.
+        # Relative paths in the arguments start at the caller's current directory.
         body["cwd"] = os.getcwd()
     except OSError:
-        # It is gone; the host knows where the session began.
+        # The directory is gone; the host knows where the session began.
         pass
     reply = _post(url.rstrip("/") + "/v1/tool", token, json.dumps(body).encode())
     try:
@@ -78,7 +77,7 @@ def _access():
 
 
 def _run_id():
-    # The host may name the run itself; otherwise it knows the cell by its request.
+    # The host may name the run itself; otherwise it finds the cell by its request.
     return os.environ.get("PI_TOOL_BRIDGE_RUN") or getattr(session(), "running", None)
 
 
@@ -91,7 +90,7 @@ def _post(url, token, body):
         try:
             connection.request("POST", parts.path, body, headers)
         except (BrokenPipeError, ConnectionResetError):
-            # A host that does not want all of it has said why.
+            # A host that stops reading early has already sent its reason.
             pass
         return connection.getresponse().read()
     except (OSError, HTTPException) as error:

@@ -1,7 +1,6 @@
-"""What the prelude says about itself (E-42).
+"""The prelude's description of itself (E-42).
 
-Owns reading signatures and first lines off the helpers. Must not know which
-helpers there are.
+Owns reading signatures and first lines from the helpers. Must not know which helpers exist.
 """
 
 import inspect
@@ -10,13 +9,13 @@ from .bridge import Tool
 
 
 def rows(helpers):
-    """One dict a helper: name, signature, first line, category; by category and name."""
+    """One dict per helper: name, signature, first line, category; by category and name."""
     found = []
     for name, value in helpers.items():
         if callable(value):
             signature = str(inspect.signature(value))
         else:
-            # The only object that is not called itself: `tool.name(...)` is.
+            # The user never calls this object itself, only `tool.name(...)`.
             signature = ".name" + str(inspect.signature(Tool("name")))
         text = inspect.getdoc(value) or ""
         found.append(

@@ -23,7 +23,7 @@ def rm(path, recursive=False):
     """Remove a file, or a directory with recursive=True; never raises."""
     target = resolve(path)
     try:
-        # A link to a directory is a link: only the link goes.
+        # Remove only the link, even if it leads to a directory.
         if target.is_dir() and not target.is_symlink():
             if not recursive:
                 status("rm", path=str(target), error="directory, use recursive=True")
@@ -40,7 +40,7 @@ def rm(path, recursive=False):
 
 
 def mv(src, dst):
-    """Move or rename; into dst when that is a directory. Returns the new Path."""
+    """Move or rename; moves into dst if that is a directory. Returns the new Path."""
     source, target = resolve(src), resolve(dst)
     target.parent.mkdir(parents=True, exist_ok=True)
     moved = Path(shutil.move(str(source), str(target)))

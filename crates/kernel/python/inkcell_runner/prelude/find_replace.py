@@ -1,7 +1,6 @@
 """Find/Replace: `replace`, `sed`, `rsed`.
 
-Owns substitution in files. Must not know how files are found. A file in which
-nothing matches is not written.
+Owns substitution in files. Must not know how files are found. Does not write a file without a match.
 """
 
 import re

@@ -1,8 +1,7 @@
-"""Git: `git_status`, `git_diff`, `git_log`, `git_show`, `git_file_at`, `git_branch`,
-`git_has_changes`.
+"""Git: `git_status`, `git_diff`, `git_log`, `git_show`, `git_file_at`, `git_branch`, `git_has_changes`.
 
-Owns reading a repository through the git command. Must not change one. A failure
-is told in the status event and answered with an empty value.
+Owns reading a repository through the git command. Must not change one. On failure the status event has the
+reason, and the helper returns an empty value.
 """
 
 import os
@@ -13,7 +12,7 @@ from .report import HITS, NAMES, preview, status
 
 
 class _Failure(Exception):
-    """Git said no; the text is what it said."""
+    """Git failed; the text is git's message."""
 
 
 def _git(cwd, *args):
@@ -35,7 +34,7 @@ def _git(cwd, *args):
 
 
 def _checked(ref):
-    # A name that begins with a dash would be read as an option of git.
+    # Git would read a name that begins with a dash as an option.
     if ref.startswith("-"):
         raise _Failure("ref %r begins with a dash" % ref)
     return ref
@@ -81,14 +80,14 @@ def _read_status(text):
             ahead, behind = record.split(" ")[2:4]
             answer["ahead"], answer["behind"] = int(ahead), -int(behind)
         elif kind in ("1", "2"):
-            # The path is the last field; how many come before it differs.
+            # The path is the last field; the number of fields before it varies.
             fields = record.split(" ", 8 if kind == "1" else 9)
             if fields[1][0] != ".":
                 answer["staged"].append(fields[-1])
             if fields[1][1] != ".":
                 answer["modified"].append(fields[-1])
             if kind == "2":
-                # A rename is followed by the path it had before.
+                # The old path of a rename follows as its own record.
                 next(records, None)
         elif kind == "u":
             path = record.split(" ", 10)[-1]
@@ -138,7 +137,7 @@ _SUBJECT = 60
 def git_show(ref="HEAD", stat=True, cwd=None):
     """One commit as a dict of sha, subject, author, date, body and the files it changed."""
     try:
-        # The suffix makes a tag answer with its commit instead of its own text.
+        # With this suffix, git shows the commit of a tag instead of the tag's own text.
         commit = _checked(ref) + "^{commit}"
         form = "--format=%H%x00%s%x00%an%x00%aI%x00%b"
         text = _git(cwd, "show", "--no-patch", form, commit, "--")
@@ -184,7 +183,7 @@ def git_branch(cwd=None):
     """Current branch, local and remote branches as a dict."""
     answer = {"current": None, "local": [], "remote": []}
     try:
-        # The full name says which kind a branch is; its short name cannot.
+        # Only the full name tells the kind of a branch.
         form = "--format=%(refname)%00%(symref)"
         text = _git(cwd, "for-each-ref", form, "refs/heads", "refs/remotes")
     except _Failure as failure:
@@ -212,7 +211,7 @@ def git_branch(cwd=None):
 
 
 def git_has_changes(cwd=None):
-    """Whether anything is changed, staged or untracked."""
+    """Whether the repository has changed, staged or untracked files."""
     try:
         changed = bool(_git(cwd, "status", "--porcelain", "-z"))
     except _Failure as failure:

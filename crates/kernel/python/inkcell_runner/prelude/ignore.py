@@ -1,8 +1,7 @@
 """Git's ignore rules: one pattern, one file of patterns, the rules in force in a directory.
 
-Owns the meaning of `.gitignore` and `.git/info/exclude` as gitignore(5) gives it.
-Must not know the walk that asks. The user's global excludes file is left out, so
-that an answer depends on the tree alone.
+Owns the meaning of `.gitignore` and `.git/info/exclude` as gitignore(5) defines it. Must not know the walk that
+asks. It ignores the user's global excludes file, so that an answer depends on the tree alone.
 """
 
 import os
@@ -46,7 +45,7 @@ def wildcard(pattern, slashes=True, start=0):
             closes = end == size or pattern[end] == "/" or pattern[end : end + 2] == "\\/"
             if slashes and end - at > 1 and opens and closes:
                 if end < size and pattern[end] == "/":
-                    # `**/` stands for any number of directories, none included.
+                    # `**/` stands for any number of directories, including none.
                     parts.append("(?:.*/)?")
                     end += 1
                 else:
@@ -71,7 +70,7 @@ def wildcard(pattern, slashes=True, start=0):
 
 
 def _bracket(pattern, at, slashes):
-    """Translate the bracket expression at `at`; answer its text and where it ends."""
+    """Translate the bracket expression at `at`; return its text and its end."""
     at += 1
     negated = pattern[at : at + 1] in ("!", "^")
     at += negated
@@ -103,7 +102,7 @@ def _bracket(pattern, at, slashes):
             high, at = _member(pattern, at + 1)
             if high is None:
                 return _NEVER, len(pattern)
-            # The first character counts by itself even when the range is empty.
+            # The first character counts even if the range is empty.
             members.append(_literal(low))
             if low < high:
                 members.append("%s-%s" % (_literal(low), _literal(high)))
@@ -113,7 +112,7 @@ def _bracket(pattern, at, slashes):
 
 
 def _member(pattern, at):
-    """One character of a bracket, a backslash taken as escape; None when it is missing."""
+    """One character of a bracket, with backslash as escape; None if it is missing."""
     if pattern[at] == "\\":
         at += 1
     return (pattern[at], at + 1) if at < len(pattern) else (None, at)
@@ -132,7 +131,7 @@ def _class(members, negated, slashes):
 
 
 def as_bytes(text):
-    """The text with one character a byte, because git matches bytes: `?` is half an `é`."""
+    """The text with one character per byte, because git matches bytes: `?` is half an `é`."""
     if text.isascii():
         return text
     return text.encode("utf-8", "surrogateescape").decode("latin-1")
@@ -155,8 +154,8 @@ class Rule:
         if pattern.startswith("/"):
             pattern = pattern[1:]
         pattern = as_bytes(pattern)
-        # Git compares the part before the first special character on its own
-        # and matches the rest as if it began there, so `a**/b` crosses slashes.
+        # Git compares the part before the first special character separately and matches the rest as if the
+        # pattern began there, so `a**/b` crosses slashes.
         plain = len(_PLAIN.match(pattern).group())
         self.expression = wildcard(pattern, not self.by_name, plain)
 
@@ -192,7 +191,7 @@ def _without_trailing_spaces(line):
 
 
 def _rules_of(path):
-    # Git does not follow a link for this file, and reads only regular ones.
+    # Git does not follow a link for this file, and reads only regular files.
     try:
         if os.path.islink(path) or not os.path.isfile(path):
             return []
@@ -213,16 +212,16 @@ class Rules:
 
     def __init__(self, directory, layers):
         self.directory = directory
-        # Each layer is a directory and the rules that count from it, the
-        # deepest first, since the deepest file that speaks decides.
+        # Each layer is a directory and the rules that start there. The deepest comes first, because the deepest
+        # file with a matching rule decides.
         self._layers = layers
 
     @classmethod
     def at(cls, directory):
         """The rules for a directory, from its repository's root down to itself.
 
-        Outside a repository only the files from here down count, so that a stray
-        file far above, which git would never read, hides nothing.
+        Outside a repository only the files from here down count. Otherwise a stray file far above, which git
+        would never read, could hide entries.
         """
         directory = os.path.realpath(directory)
         chain = [directory]
@@ -251,7 +250,7 @@ class Rules:
         """The rules for the directory `name` in this one."""
         directory = os.path.join(self.directory, name)
         if _is_repository(directory):
-            # A repository inside another has its own rules and no others.
+            # A repository inside another uses only its own rules.
             return self._root(directory)
         rules = _rules_of(os.path.join(directory, ".gitignore"))
         layers = [(directory, rules)] + self._layers if rules else self._layers

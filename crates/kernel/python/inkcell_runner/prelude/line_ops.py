@@ -1,7 +1,7 @@
 """Line ops: `lines`, `delete_lines`, `delete_matching`, `insert_at`.
 
-Owns editing by line number. Must not know where paths come from. Lines that are
-not named keep their bytes, their ends included.
+Owns editing by line number. Must not know where paths come from. All other lines keep their bytes, including
+their line ends.
 """
 
 import re
@@ -80,5 +80,5 @@ def insert_at(path, line, text, after=True):
 
 
 def _span(total, start, end):
-    """The named lines that exist; empty when the last comes before the first."""
+    """The named lines that exist; empty if the last comes before the first."""
     return max(1, start), min(total, end)

@@ -37,7 +37,7 @@ def ls(path="."):
 
 
 def tree(path=".", max_depth=3, show_hidden=False):
-    """Directory tree as text; leaves out what .gitignore does."""
+    """Directory tree as text, without the entries that .gitignore excludes."""
     base = resolve(path)
     rows = [str(base) + "/"]
     _draw(Folder(base), "", max_depth, show_hidden, rows)
@@ -63,7 +63,7 @@ def _draw(folder, indent, depth, show_hidden, rows):
                     rows,
                 )
             except OSError:
-                # One closed directory must not cost the rest of the picture.
+                # One unreadable directory must not hide the rest of the tree.
                 rows[-1] += " (unreadable)"
 
 

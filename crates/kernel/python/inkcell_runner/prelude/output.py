@@ -1,7 +1,7 @@
 """Output: `output`, `display`, `log`, `phase`.
 
-Owns reading stored output by id and what is shown on purpose. Must not know how
-frames are sent or where the session keeps its index.
+Owns reading stored output by id, and explicit displays. Must not know how frames are sent or where the session
+keeps its index.
 """
 
 import json
@@ -14,7 +14,7 @@ from .report import NAMES, session, status
 
 _FORMATS = ("raw", "json", "stripped")
 _SCHEME = "artifact://"
-# The endings that the host gives to files of outputs; text comes first.
+# The file endings that the host gives to outputs; text comes first.
 _TEXT = ("md", "svg")
 _ENDINGS = _TEXT + ("png", "jpg", "gif", "webp", "pdf", "bin")
 _ANSI = re.compile(
@@ -35,7 +35,7 @@ _RICH = (
 
 
 def display(*values, **options):
-    """Show values, plain dicts, lists and tuples as JSON; else as IPython's display."""
+    """Show values: plain dicts, lists and tuples as JSON, others like IPython's display."""
     from ..displays import display as show
 
     if options:
@@ -49,7 +49,7 @@ def display(*values, **options):
 
 
 def _is_plain(value):
-    """Whether a value is a container that JSON can hold and that has no look of its own."""
+    """Whether a value is a container that JSON can hold and that has no rich representation of its own."""
     if not isinstance(value, (dict, list, tuple)):
         return False
     if any(hasattr(type(value), name) for name in _RICH):
@@ -62,21 +62,21 @@ def _is_plain(value):
 
 
 def log(message):
-    """Tell the host something, outside the cell's output."""
+    """Send the host a message outside the cell's output."""
     status("log", message=str(message))
 
 
 def phase(title):
-    """Name the phase the work is in, for the host to show."""
+    """Name the current phase of the work, for the host to show."""
     status("phase", title=str(title))
 
 
 def output(*ids, format="raw", query=None, offset=None, limit=None):
-    """Stored output by id, all of it: text, or a dict with format='json'; a list for several ids.
+    """Stored output by id, complete: text, or a dict with format='json'; a list for several ids.
 
-    An id may be given as 'artifact://<id>'. What is no text, such as a picture, comes
-    as bytes. `format='stripped'` removes colour codes. `query` picks from JSON output, such
-    as '.files[0].name'. `offset` (from 1) and `limit` pick lines.
+    You can write an id as 'artifact://<id>'. Content that is not text, such as a picture, comes as bytes.
+    `format='stripped'` removes colour codes. `query` picks from JSON output, such as '.files[0].name'. `offset`
+    (from 1) and `limit` pick lines.
     """
     store = _store()
     if not ids:
@@ -158,7 +158,7 @@ def _select(wanted, content, format, query, offset, limit):
 
 
 def _pick(value, query):
-    """Follow a path of `.key`, `[0]` and `["key"]` steps; None where it leads nowhere."""
+    """Follow a path of `.key`, `[0]` and `["key"]` steps; None if it leads nowhere."""
     path, at = query.strip(), 0
     while at < len(path) and path[at:] != ".":
         step = _STEP.match(path, at)
@@ -179,19 +179,19 @@ def _pick(value, query):
 
 
 class _Binary(bytes):
-    """The content of a file that is no text."""
+    """The content of a file that is not text."""
 
     name = ""
 
 
 class _Directory:
-    """Outputs as files `<id>.md` in the session's directory, pictures with endings of their own."""
+    """Outputs as files `<id>.md` in the session's directory; pictures have their own endings."""
 
     def __init__(self, path):
         self._path = Path(path)
 
     def read(self, wanted):
-        # An id is a name, never a way out of the directory.
+        # An id is a name and must not lead out of the directory.
         if os.path.basename(wanted) != wanted or wanted in ("", ".", "..") or "\0" in wanted:
             return None
         for ending in _ENDINGS:

@@ -1,7 +1,7 @@
-"""Where a helper's path argument points, and reading and writing text there.
+"""Paths of helpers: resolving a path argument, and reading and writing text there.
 
-Owns `scheme://` mapping (E-44), `~`, and line splitting that keeps a file's own
-newlines. Must not know status events.
+Owns `scheme://` mapping (E-44), `~`, and line splitting that keeps a file's own newlines. Must not know status
+events.
 """
 
 import io
@@ -16,7 +16,7 @@ _DRIVE = re.compile(r"[a-zA-Z]:")
 
 
 def setting(name):
-    """An environment setting: our own spelling wins over the `PI_` one."""
+    """An environment setting: inkcell's own name wins over the `PI_` name."""
     return os.environ.get("INKCELL_" + name) or os.environ.get("PI_" + name)
 
 
@@ -38,7 +38,7 @@ def _under_root(path, scheme, rest):
             "path %r: the scheme %s:// has no directory in this kernel (known: %s)"
             % (path, scheme, known)
         )
-    # Percent escapes are decoded first, so that an encoded `..` is refused too.
+    # Decode percent escapes first, so that an encoded `..` is refused too.
     relative = unquote(rest).replace("\\", "/")
     unsafe = relative.startswith("/") or _DRIVE.match(relative) or "\0" in relative
     if unsafe or ".." in relative.split("/"):
@@ -73,13 +73,13 @@ def write_text(path, content, mode="w"):
 
 
 def load(path):
-    """The text of a file to be edited: every newline and stray byte survives `save`."""
+    """The text of a file for editing: every newline and stray byte survives `save`."""
     with open(path, encoding="utf-8", errors="surrogateescape", newline="") as file:
         return file.read()
 
 
 def save(path, text):
-    """Write back what `load` gave, edited."""
+    """Write back the edited text from `load`."""
     with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as file:
         file.write(text)
 
@@ -87,8 +87,8 @@ def save(path, text):
 def split_lines(text):
     """Lines without their ends, counted as editors and `grep` count them.
 
-    `str.splitlines` also splits at form feeds and other rare characters, which
-    would make line numbers disagree with every other tool.
+    `str.splitlines` also splits at form feeds and other rare characters, so its line numbers would disagree
+    with every other tool.
     """
     return [line.rstrip("\r\n") for line in keep_lines(text)]
 
@@ -99,7 +99,7 @@ def keep_lines(text):
 
 
 def newline_of(lines):
-    """The line end a file uses, from its first line."""
+    """The line end that a file uses, from its first line."""
     first = lines[0] if lines else ""
     for end in ("\r\n", "\n", "\r"):
         if first.endswith(end):

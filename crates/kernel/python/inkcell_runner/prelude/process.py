@@ -1,7 +1,7 @@
-"""Running one child process: live output, limits, interrupt and time limit.
+"""One child process: live output, limits, interrupt and time limit.
 
-Owns the child's process group and its two pipes. Must not know which shell is
-started or what is reported. POSIX only, as the runner is.
+Owns the child's process group and its two pipes. Must not know which shell runs or what is reported. POSIX
+only, like the runner.
 """
 
 import codecs
@@ -14,19 +14,19 @@ import time
 
 MAX_BYTES = 1 << 20
 MAX_LINES = 3000
-# How long a child may take to end after it was asked to, before it is killed.
+# Seconds that a child has to end after the request to end, before it is killed.
 GRACE = 2.0
-# How often to look whether the child has ended while something else, such as a
-# background process it left, still holds its pipes.
+# Seconds between checks whether the child has ended while another process, such as one that it left in the
+# background, still holds its pipes.
 TICK = 0.05
 
-# The process groups of children that run now. They are not in the runner's own
-# group, so whoever ends that one has to end these as well.
+# The process groups of running children. They are not in the runner's own group, so code that ends the runner's
+# group must end these as well.
 GROUPS = set()
 
 
 class Capture:
-    """One stream of the child: decoded, shown when wanted, kept up to the limit."""
+    """One stream of the child: decoded, shown if requested, kept up to the limit."""
 
     def __init__(self, name, full, show):
         self.name = name
@@ -48,8 +48,7 @@ class Capture:
                 self._show(text)
 
     def _within_limits(self, chunk):
-        # What is past a limit is dropped but still read, so that the child
-        # does not stop at a full pipe.
+        # Text past a limit is dropped but still read, so that the child does not block on a full pipe.
         if self.cut is not None or not chunk:
             return b""
         room = MAX_BYTES - self._bytes
@@ -71,7 +70,7 @@ class Capture:
 
 
 class Child:
-    """A child in a session and process group of its own, with nothing on its stdin."""
+    """A child in its own session and process group, with nothing on its stdin."""
 
     def __init__(self, args, cwd, out, err):
         self.timed_out = False
@@ -94,8 +93,8 @@ class Child:
     def finish(self, timeout=None):
         """Pump output until the child ends; return its code.
 
-        A KeyboardInterrupt goes on to the child and, once it has ended, to the
-        caller: the rest of the cell must not run.
+        A KeyboardInterrupt goes on to the child and, after the child has ended, to the caller: the rest of the
+        cell must not run.
         """
         try:
             self._pump(timeout)
@@ -106,7 +105,7 @@ class Child:
             self._stop(signal.SIGINT)
             raise
         except BaseException:
-            # Output could not be shown; a child nobody listens to must not stay.
+            # The output could not be shown; a child without a reader must not stay.
             self._signal(signal.SIGKILL)
             raise
         finally:
@@ -117,7 +116,7 @@ class Child:
         return self._process.poll() is None
 
     def _pump(self, seconds):
-        """Read until both pipes are closed and the child is gone, or time is up."""
+        """Read until both pipes are closed and the child has ended, or time is up."""
         end = None if seconds is None else time.monotonic() + seconds
         enough = None
         while self._selector.get_map():
@@ -126,8 +125,8 @@ class Child:
             busy = self._read(wait)
             now = time.monotonic()
             if ended:
-                # All the child wrote was in the pipe when it ended. A quiet round
-                # after that, or far more than a pipe holds, is someone else's.
+                # All output of the child was in the pipe when it ended. After that, a quiet round, or far more
+                # than a pipe holds, means that another process writes.
                 enough = enough or now + 5 * TICK
                 if not busy or now >= enough:
                     return
@@ -157,7 +156,7 @@ class Child:
         try:
             self._pump(GRACE)
         except KeyboardInterrupt:
-            # Whoever interrupts twice does not want to wait.
+            # A second interrupt skips the wait.
             pass
         if self._alive():
             self._signal(signal.SIGKILL)
@@ -165,7 +164,7 @@ class Child:
         self._pump(TICK)
 
     def _signal(self, number):
-        # Until the leader is reaped its id cannot belong to another group.
+        # Until the leader is reaped, its id cannot belong to another group.
         if self._alive():
             try:
                 os.killpg(self._process.pid, number)
@@ -183,27 +182,27 @@ class Child:
         for pipe, capture in self._pipes.items():
             if pipe in left:
                 capture.feed(b"", final=True)
-                # A background process still writes here. Closing the pipe would
-                # kill it with SIGPIPE at its next line, so it is read to the end.
+                # A background process still writes here. Closing the pipe would kill it with SIGPIPE at its next
+                # line, so a thread reads it to the end.
                 threading.Thread(target=_drain, args=(pipe,), daemon=True).start()
             else:
                 pipe.close()
 
 
 def _guard(group):
-    """Ties a group to the host's life as the runner's own is; gives what ties it, or None."""
+    """Ties a group to the host's life, as the runner's own group is; returns the tying descriptor, or None."""
     from .. import current
     from ..__main__ import bind
 
     try:
         lifeline = current().lifeline
         if lifeline is None:
-            # A Jupyter kernel on a gateway, which has no host beside it.
+            # A Jupyter kernel on a gateway has no host beside it.
             return None
-        # Opened anew, because each opening has one owner to be told.
+        # Opened again, because the system notifies only one owner per opening.
         tie = os.open("/proc/self/fd/%d" % lifeline, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (AttributeError, OSError, RuntimeError):
-        # No runner, or not Linux.
+        # There is no runner, or the system is not Linux.
         return None
     bind(tie, group)
     return tie

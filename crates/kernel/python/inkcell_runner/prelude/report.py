@@ -1,6 +1,6 @@
-"""How helpers speak to the session: status events and the cuts of E-40.
+"""Reports of helpers to the session: status events and the limits of E-40.
 
-Owns the limits and the one way to the session. Must not know any helper.
+Owns the limits and the only path to the session. Must not know any helper.
 """
 
 PREVIEW = 500
@@ -11,7 +11,7 @@ HIT_TEXT = 100
 
 
 def session():
-    """The session of this process, asked anew each time because a fork changes it."""
+    """The session of this process, looked up each time because a fork changes it."""
     from .. import current
 
     return current()
@@ -23,7 +23,7 @@ def status(op, **fields):
 
 
 def preview(text, limit=PREVIEW):
-    """The beginning of a text, as much of it as a status event may carry."""
+    """The beginning of a text, cut to the length that a status event may carry."""
     return text[:limit]
 
 

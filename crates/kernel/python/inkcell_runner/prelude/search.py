@@ -1,7 +1,6 @@
 """Search: `find`, `glob_files`, `grep`, `rgrep`.
 
-Owns matching of names and lines. Must not know ignore rules: the walk has
-applied them.
+Owns matching of names and lines. Must not know ignore rules: the walk has applied them.
 """
 
 import re
@@ -25,8 +24,8 @@ def find(
 ):
     """Paths below a directory that match a glob; honours .gitignore.
 
-    `type` is 'file', 'dir' or 'any'. Depth 1 is what lies directly in `path`.
-    With `sort_by_mtime` the newest come first, and `limit` keeps the newest.
+    `type` is 'file', 'dir' or 'any'. Depth 1 means entries directly in `path`. With `sort_by_mtime` the newest
+    come first, and `limit` keeps the newest.
     """
     if type not in _TYPES:
         raise ValueError("type is %r; it can be %s" % (type, ", ".join(map(repr, _TYPES))))
@@ -51,12 +50,12 @@ def _mtime(path):
     try:
         return path.lstat().st_mtime
     except OSError:
-        # It vanished since it was seen; nothing is older than that.
+        # The entry vanished after the walk saw it; sort it as the oldest.
         return float("-inf")
 
 
 def glob_files(pattern, path=".", hidden=False):
-    """Paths that match a glob, without going deeper than it says; honours .gitignore."""
+    """Paths that match a glob, no deeper than the glob says; honours .gitignore."""
     base = resolve(path)
     fits = matcher(pattern, False)
     depth = None if "**" in pattern else pattern.count("/") + 1
@@ -125,7 +124,7 @@ def _hits(file, matches, limit):
     try:
         rows = [] if is_binary(file) else _rows(file)
     except OSError:
-        # A file that cannot be read has no hits; the others still do.
+        # A file that cannot be read has no hits; the search goes on with the others.
         return found
     for number, row in enumerate(rows, 1):
         if len(found) >= limit:
@@ -136,8 +135,7 @@ def _hits(file, matches, limit):
 
 
 def _rows(path):
-    # A search may look at any file, so bytes that are no UTF-8 become a mark
-    # instead of an error.
+    # A search may read any file, so bytes that are not UTF-8 become replacement characters instead of an error.
     return split_lines(path.read_text(encoding="utf-8", errors="replace"))
 
 

@@ -1,7 +1,6 @@
 """Shell: `env`, `run`, `sh`, `bash`.
 
-Owns the choice of shell and the result object. Must not know how a child's
-pipes are read.
+Owns the choice of shell and the result object. Must not know how a child's pipes are read.
 """
 
 import os
@@ -20,7 +19,7 @@ _NO_SHELLS = ("nologin", "false", "true")
 
 
 class ShellResult:
-    """What a command left: stdout, stderr and code; true when the code is 0."""
+    """The result of a command: stdout, stderr and code; true if the code is 0."""
 
     __slots__ = ("cmd", "stdout", "stderr", "code", "timed_out", "truncated", "_is_shown")
 
@@ -58,7 +57,7 @@ class ShellResult:
 
 
 def env(key=None, value=None):
-    """List the environment, get one variable, or set it when a value is given."""
+    """List the environment, get one variable, or set it if a value is given."""
     if key is None:
         variables = dict(sorted(os.environ.items()))
         status("env", count=len(variables), keys=list(variables)[:NAMES])
@@ -76,7 +75,7 @@ def env(key=None, value=None):
 
 
 def _script(cmd):
-    # Every shell takes what begins like an option for one, also after -c; not every shell knows `--` there.
+    # Every shell takes text that begins like an option for one, even after -c; not every shell knows `--` there.
     return " " + cmd if cmd[:1] in ("-", "+") else cmd
 
 
@@ -92,7 +91,7 @@ def sh(cmd, cwd=None, timeout=None, full=False):
     script = _script(cmd)
     snapshot = setting("SHELL_SNAPSHOT")
     if snapshot:
-        # The command must run even when the snapshot is gone or fails.
+        # The command must run even if the snapshot is gone or fails.
         script = "[ -r {0} ] && . {0} >/dev/null 2>&1\n{1}".format(quote(snapshot), cmd)
     login = [] if setting("BASH_NO_LOGIN") else ["-l"]
     return _execute("sh", [shell, *login, "-c", script], cmd, cwd, timeout, full, live=False)
@@ -120,7 +119,7 @@ def _login_shell():
 def _execute(op, args, cmd, cwd, timeout, full, live):
     out = Capture("stdout", full, _to_stdout if live else None)
     err = Capture("stderr", full, _to_stderr if live else None)
-    # What the cell printed before the command belongs before its output.
+    # Output that the cell printed before the command belongs before the command's output.
     session().flush()
     child = Child(args, None if cwd is None else str(resolve(cwd)), out, err)
     code = None
@@ -156,8 +155,8 @@ def _to_stderr(text):
 
 
 def _show(stream, text):
-    # The Python stream, not the descriptor: a cell that captures or redirects
-    # its output means the command's output too.
+    # Use the Python stream, not the descriptor: a cell that captures or redirects its output wants the command's
+    # output too.
     try:
         stream.write(text)
         stream.flush()

@@ -76,7 +76,7 @@ def counter(items, limit=None, reverse=True):
     try:
         pairs.sort(reverse=reverse)
     except TypeError:
-        # Items of several types have no order among each other; their text has.
+        # Items of several types have no common order, but their texts have one.
         pairs.sort(key=lambda pair: (pair[0], str(pair[1])), reverse=reverse)
     if limit is not None:
         pairs = pairs[: max(0, limit)]

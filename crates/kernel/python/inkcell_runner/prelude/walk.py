@@ -1,8 +1,7 @@
-"""Walking a directory tree as git sees it.
+"""Walks of a directory tree, as git sees it.
 
-Owns which entries are visited and in which order: ignored and hidden ones are
-left out, `.git` and `node_modules` always, links are shown but not entered. Must
-not know what is looked for in the files.
+Owns which entries the walk visits, and their order. It omits ignored and hidden entries, always omits `.git`
+and `node_modules`, and shows links without entering them. Must not know the purpose of the search.
 """
 
 import os
@@ -20,7 +19,7 @@ class Entry:
     def __init__(self, name, is_dir, is_link):
         self.name = name
         self.is_dir = is_dir
-        # Links are not entered: they can lead out of the tree or round in it.
+        # The walk does not enter links: they can lead out of the tree or in a circle.
         self.can_enter = is_dir and not is_link
 
 
@@ -34,7 +33,7 @@ class Folder:
         self._rules = rules or Rules.at(path)
 
     def entries(self, hidden=False):
-        """The visible entries, by name; raises OSError when it cannot be read."""
+        """The visible entries, by name; raises OSError if the directory cannot be read."""
         found = []
         with os.scandir(self.path) as listing:
             for item in listing:
@@ -45,7 +44,7 @@ class Folder:
                     is_dir = item.is_dir()
                 except OSError:
                     is_dir = False
-                # To git a link to a directory is no directory.
+                # To git, a link to a directory is not a directory.
                 if not self._rules.ignores(item.name, is_dir and not is_link):
                     found.append(Entry(item.name, is_dir, is_link))
         found.sort(key=lambda entry: entry.name)
@@ -58,7 +57,7 @@ class Folder:
 
 def walk(base, hidden=False, max_depth=None):
     """Yield (relative parts, path, entry) below a directory, in order of the parts."""
-    # The first directory is the one asked for, so its faults are the caller's.
+    # The caller asked for the first directory, so its errors go to the caller.
     stack = [((), Folder(base), iter(Folder(base).entries(hidden)))]
     while stack:
         parts, folder, entries = stack[-1]
@@ -73,7 +72,7 @@ def walk(base, hidden=False, max_depth=None):
             try:
                 stack.append((here, inner, iter(inner.entries(hidden))))
             except OSError:
-                # A closed directory, or one that vanished, hides only itself.
+                # An unreadable directory, or one that vanished, hides only itself.
                 continue
 
 
@@ -93,25 +92,25 @@ def matcher(pattern, anywhere):
 
 
 def wants_hidden(pattern, hidden):
-    """Whether hidden entries are visited: when asked for, or named by the pattern."""
+    """Whether to visit hidden entries: if requested, or if the pattern names them."""
     return hidden or any(
         part.startswith(".") and part not in (".", "..") for part in pattern.split("/")
     )
 
 
 def text_files(base, glob_pattern, hidden):
-    """The files below a directory whose name fits, or the path itself when it is a file."""
+    """The files below a directory whose name fits, or the path itself if it is a file."""
     if base.is_file():
         yield base
         return
     fits = matcher(glob_pattern, True)
     for parts, path, entry in walk(base, wants_hidden(glob_pattern, hidden)):
-        # Pipes and devices are no files to read: opening one can block for ever.
+        # Pipes and devices are not files to read: opening one can block for ever.
         if not entry.is_dir and fits(parts) and path.is_file():
             yield path
 
 
 def is_binary(path):
-    """Whether a file holds a NUL near its start, which is how git tells."""
+    """Whether a file holds a NUL near its start, as git decides it."""
     with open(path, "rb") as file:
         return b"\0" in file.read(8000)

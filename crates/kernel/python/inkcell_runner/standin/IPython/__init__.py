@@ -1,11 +1,11 @@
-"""Stands in for IPython where it is not installed: rich display and `get_ipython`, nothing more.
+"""Stand-in for IPython where it is not installed: rich display and `get_ipython`, nothing more.
 
-Owns the names that notebooks import.  Everything is done by inkcell's runner; this folder comes
-last on the path, so an installed IPython always wins.
+Owns the names that notebooks import.  inkcell's runner does all the work; this folder comes last on the path,
+so an installed IPython always wins.
 """
 
-# Says what this is to whoever prints it.  `version_info` is only ever compared, to choose between
-# ways of calling IPython, and the ways of a current one are those that work here.
+# Users who print the version see what this is.  Code only compares `version_info`, to choose between ways of
+# calling IPython, and the ways of a current IPython work here.
 __version__ = "0.0+inkcell"
 version_info = (9, 0, 0, "")
 __inkcell__ = True

@@ -1,7 +1,7 @@
-"""Objects that wrap data of one kind, to be shown as the value of a cell or with `display`.
+"""Objects that wrap data of one kind, shown as the value of a cell or with `display`.
 
-Owns how they are made from data, a file or an address, and what they answer to `_repr_*_`.
-Texts that end up in notebooks are the same as IPython's, since stored outputs are compared.
+Owns how they are made from data, a file or an address, and the results of their `_repr_*_` methods. Texts that
+end up in notebooks are identical to IPython's, because runs are compared with stored outputs.
 """
 
 import os
@@ -61,7 +61,7 @@ for _name, _kind in _BY_KIND.items():
 
 
 def _as_text(path):
-    """Paths are given as objects too."""
+    """The path as text; callers may pass path objects."""
     return os.fspath(path) if hasattr(path, "__fspath__") else path
 
 
@@ -77,7 +77,7 @@ def _is_address(text):
 
 
 class DisplayObject:
-    """Data, or the file or address to take it from."""
+    """Data, or the file or address that has it."""
 
     _read_flags = "r"
     _show_mem_addr = False
@@ -163,7 +163,7 @@ class HTML(TextDisplayObject):
         return self._data_and_metadata()
 
     def __html__(self):
-        """Tells templates that this is HTML already."""
+        """Tells templates that this is already HTML."""
         return self._repr_html_()
 
 
@@ -184,7 +184,7 @@ class Math(TextDisplayObject):
 
 
 class SVG(DisplayObject):
-    """An SVG; what stands around the `<svg>` element of a document is left out."""
+    """An SVG; text around the `<svg>` element of a document is left out."""
 
     _read_flags = "rb"
     _data = None
@@ -259,7 +259,7 @@ class ProgressBar(DisplayObject):
 
 
 class JSON(DisplayObject):
-    """A dict or list; text is taken for JSON, with a warning unless it comes from a file."""
+    """A dict or list; text is parsed as JSON, with a warning unless it comes from a file."""
 
     _data = None
 

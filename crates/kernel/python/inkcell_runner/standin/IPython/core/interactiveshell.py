@@ -1,10 +1,10 @@
-"""The class that notebooks set options on; they reach the shell of the current session."""
+"""The class on which notebooks set options; the options reach the shell of the current session."""
 
 from .getipython import get_ipython
 
 
 class _Options(type):
-    """Hands what is set on or read from the class over to the shell."""
+    """Passes reading and setting of class attributes to the shell."""
 
     def __setattr__(cls, name, value):
         if name.startswith("_"):
@@ -19,7 +19,7 @@ class _Options(type):
 
 
 class InteractiveShell(metaclass=_Options):
-    """Only stands for its one instance, which is the session's."""
+    """Stands for its one instance, the shell of the session."""
 
     @classmethod
     def initialized(cls):
@@ -31,4 +31,4 @@ class InteractiveShell(metaclass=_Options):
 
 
 class InteractiveShellABC:
-    """Is here to be imported."""
+    """Exists only so that code can import it."""

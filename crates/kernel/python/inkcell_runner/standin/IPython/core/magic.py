@@ -1,4 +1,4 @@
-"""Decorators with which notebooks define magics; the session's shell keeps them."""
+"""Decorators that define magics; the session's shell keeps the magics."""
 
 from .getipython import get_ipython
 
@@ -20,7 +20,7 @@ _KINDS = {"line": ("line",), "cell": ("cell",), "line_cell": ("line", "cell")}
 
 
 def _decorator(kind, mark):
-    """A decorator that is used bare, or called with the name of the magic."""
+    """A decorator for use without parentheses, or with the name of the magic as argument."""
 
     def decorate(argument=None):
         if callable(argument):
@@ -53,7 +53,7 @@ line_cell_magic = _decorator("line_cell", _remember)
 
 
 def magics_class(cls):
-    """Collects the marked methods of a class, as names to be bound to its instance."""
+    """Collects the marked methods of a class as names; an instance binds them later."""
     cls.registered = True
     cls.magics = {"line": {}, "cell": {}}
     for base in reversed(cls.__mro__):
@@ -88,7 +88,7 @@ def needs_local_scope(function):
 
 
 def no_var_expand(function):
-    """Marks a magic in whose line `$name` and `{name}` stay as they are."""
+    """Marks a magic whose line keeps `$name` and `{name}` unchanged."""
     function._ipython_magic_no_var_expand = True
     return function
 

@@ -1,6 +1,6 @@
 """Images and videos, embedded or by address.
 
-Owns telling formats of images apart and reading their size, which pixel-doubled images need.
+Owns recognizing the formats of images and reading their size, which pixel-doubled images need.
 """
 
 import os
@@ -11,7 +11,7 @@ _EMBEDDABLE = ("png", "jpeg", "gif", "webp")
 
 
 def format_of(data):
-    """The format that the first bytes of an image tell, or None."""
+    """The format of an image, judged by its first bytes, or None."""
     if data.startswith(b"\x89PNG\r\n\x1a\n"):
         return "png"
     if data.startswith(b"\xff\xd8"):
@@ -39,7 +39,7 @@ def _size_of_jpeg(data):
     at = 2
     while at + 9 <= len(data):
         marker = data[at + 1]
-        # Start of frame; C4, C8 and CC lie between but mean something else.
+        # Start of frame; C4, C8 and CC lie in the range but mean something else.
         if 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
             return int.from_bytes(data[at + 7 : at + 9], "big"), int.from_bytes(data[at + 5 : at + 7], "big")
         at += 2 + int.from_bytes(data[at + 2 : at + 4], "big")
@@ -151,7 +151,7 @@ class Image(DisplayObject):
 
 
 class Video(DisplayObject):
-    """A video by address; embedded only when asked for, since videos are big."""
+    """A video by address; embedded only on request, because videos are big."""
 
     def __init__(self, data=None, url=None, filename=None, embed=False, mimetype=None, width=None, height=None,
                  html_attributes="controls"):
@@ -171,7 +171,7 @@ class Video(DisplayObject):
         super().__init__(data=data, url=url, filename=filename)
 
     def reload(self):
-        """Nothing is read before it is shown."""
+        """Does nothing: the file is read when the video is shown."""
 
     def _repr_html_(self):
         width, height = _pixels("width", self.width), _pixels("height", self.height)
@@ -202,5 +202,5 @@ class Video(DisplayObject):
         )
 
 
-# Their home, by their names' account, is where IPython has them: it shows in `<... object>`.
+# Set the module name that IPython has for them: it shows in `<... object>`.
 Image.__module__ = Video.__module__ = "IPython.core.display"

@@ -1,6 +1,6 @@
 """Sounds, frames, links and code: the display objects that are not data of one kind.
 
-Owns the HTML of each, the same as IPython's, since stored outputs are compared.
+Owns the HTML of each, identical to IPython's, because runs are compared with stored outputs.
 """
 
 import os
@@ -75,13 +75,13 @@ class Audio(DisplayObject):
 
 
 def _wave(data, rate, normalize):
-    """A WAV file of samples; numpy arrays may have a row for each channel."""
+    """A WAV file made of samples; numpy arrays may have a row for each channel."""
     import array
     import io
     import sys
     import wave
 
-    # Arrays are taken apart by what they can do, so numpy need not be imported.
+    # Check for the methods of arrays, so that numpy need not be imported.
     rows = data.tolist() if hasattr(data, "tolist") else list(data)
     rows = [row.tolist() if hasattr(row, "tolist") else row for row in rows]
     if rows and isinstance(rows[0], (list, tuple)):
@@ -144,7 +144,7 @@ class IFrame:
 
 
 class YouTubeVideo(IFrame):
-    """A video by its id.  Its still picture is not fetched: showing a value must not need the net."""
+    """A video by its id.  Its still picture is not downloaded: showing a value must not need the network."""
 
     def __init__(self, id, width=400, height=300, allow_autoplay=False, **kwargs):
         self.id = id
@@ -249,7 +249,7 @@ class FileLinks(FileLink):
 
 
 class Code(TextDisplayObject):
-    """Source code; in colours when Pygments is installed."""
+    """Source code, coloured if Pygments is installed."""
 
     def __init__(self, data=None, url=None, filename=None, language=None):
         self.language = language

@@ -1,4 +1,4 @@
-"""`IPython.lib.pretty` by the runner's printer."""
+"""`IPython.lib.pretty`, backed by the runner's printer."""
 
 import sys
 
