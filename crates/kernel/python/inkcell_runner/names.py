@@ -6,7 +6,7 @@ nothing, and calls no method of the user's values. If it cannot decide, it raise
 `uses` holds names whose value comes from before the cell. `makes` holds names that the cell binds, deletes or
 changes in place; a changed name is in both. `later` lists for each function or class of the cell the names that
 its body uses and makes, which count for any cell that uses the function; a name that the body makes and does
-not use is bound there. A name that is bound on some paths only counts as used too. Such names are in `own`: the
+not use is bound there. A name that is bound on only some paths counts as used too. Such names are in `own`: the
 cell does not need them from before. `own` also has names that only bodies of its functions use, because these
 may not have been called. `deletes` has names that the cell uses only to delete them.
 """
@@ -375,7 +375,7 @@ class _Cell:
         name, steps = effect(node)
         if name is None or not self.can_change(name, steps) or steps > 1 and not self.may_change(name, steps):
             return
-        # The code drops the value, so it calls for an effect. The last value is shown: a method that returns a
+        # The code drops the value, so the call is for an effect. The last value is shown: a method that returns a
         # value was called for this value, and one that returns None, or its own object, was called for an effect.
         if not is_last or self.returned in (id(None), id(self.namespace.get(name, self))):
             self.change(name)

@@ -101,7 +101,7 @@ class Session:
         # True if the caller wants the names that the cell uses and makes; then the tree of the cell, once it
         # exists.
         self.wants_names, self.tree = False, None
-        # The id of the value of the last expression, which tells whether the cell called it for an effect.
+        # The id of the value of the last expression, which tells whether its call was made for an effect.
         self.returned = None
         # True once the runner has told the host that it accepts cells.
         self.is_ready = False
@@ -193,7 +193,7 @@ class Session:
         self.channel.send("comm", f'{self._tag},"name":"{kind}","parts":{to_json(parts)}', payload)
 
     def status(self, op, **fields):
-        """Reports what a helper did to the clients that follow the session."""
+        """Reports the action of a helper to clients that follow the session."""
         self.display({"application/x-omp-status": dict(op=op, **fields)}, {})
 
     def read_line(self, prompt, password):

@@ -171,7 +171,7 @@ def _stream(session, name, fd, kind):
 # The names of `sys`, which stay reachable whatever happens to `stdout` there.
 _state = sys.__dict__
 
-# More writes, or bytes, than this in one tick of the flusher are a flood.
+# This many writes, or bytes, in one tick of the flusher are a flood.
 _MANY_WRITES = 50
 _MANY_BYTES = 1 << 14
 

@@ -1,20 +1,20 @@
-"""What Python code needs more than CPython 3.9: a reader of syntax trees and a table of newer things.
+"""The features of Python code that need more than CPython 3.9: a reader of syntax trees and a table of newer names.
 
-Owns the table. It lists what is easily written by accident, not everything that is new; what it does
-not know is found by running the tests under 3.9 itself.
+Owns the table. It lists features that are easily used by accident, not all new features; running the tests
+under 3.9 itself finds the others.
 """
 
 import ast
 
 FLOOR = (3, 9)
 
-#: Modules by the version that brought them.
+#: Modules by the version that added them.
 MODULES = {
     "tomllib": (3, 11), "annotationlib": (3, 14), "compression": (3, 14), "string.templatelib": (3, 14),
     "concurrent.interpreters": (3, 14), "pathlib.types": (3, 14), "asyncio.taskgroups": (3, 11),
 }
 
-#: Names of modules (and built-in ones) by the version that brought them.
+#: Names of modules (and built-in names) by the version that added them.
 NAMES = {
     "builtins": {
         "aiter": (3, 10), "anext": (3, 10), "EncodingWarning": (3, 10), "ExceptionGroup": (3, 11),
@@ -76,7 +76,7 @@ NAMES = {
     "warnings": {"deprecated": (3, 13)},
 }
 
-#: Methods whose name alone tells them, whatever they are called on.
+#: Methods recognized by their name alone, on any object.
 METHODS = {
     "bit_count": (3, 10), "hardlink_to": (3, 10), "add_note": (3, 11), "uncancel": (3, 11),
     "is_junction": (3, 12), "with_segments": (3, 12), "full_match": (3, 13), "from_uri": (3, 13), "copy_into": (3, 14),
@@ -116,19 +116,19 @@ KEYWORDS = {
     "insort": {"key": (3, 10)}, "insort_left": {"key": (3, 10)}, "insort_right": {"key": (3, 10)},
 }
 
-#: Calls that need at least so many positional arguments on older versions.
+#: Calls that need at least this many positional arguments on older versions.
 ARGUMENTS = {
     "format_exception": (3, (3, 10)), "print_exception": (3, (3, 10)), "format_exception_only": (2, (3, 10)),
     "to_bytes": (2, (3, 11)), "from_bytes": (2, (3, 11)),
 }
 
-# What is tried and caught, or asked for first, may be missing.
+# Code inside a matching `try`, or after a check, may use something missing.
 _CAUGHT = {"ImportError", "ModuleNotFoundError", "AttributeError", "NameError", "TypeError", "Exception"}
 _ASKED = {"version_info", "hexversion", "hasattr"}
 
 
 def newer(source, filename="<source>"):
-    """What `source` needs beyond the floor: (line, what, version) of each use without a guard."""
+    """Uses in `source` beyond the floor: (line, what, version) of each use without a guard."""
     tree = ast.parse(source, filename, feature_version=FLOOR)
     reader = _Reader(tree)
     reader.visit(tree)
@@ -145,7 +145,7 @@ class _Reader(ast.NodeVisitor):
             self._learn(node)
 
     def _learn(self, node):
-        """Which names stand for modules, and which are the file's own."""
+        """Collects the names that stand for modules, and the file's own names."""
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.asname:
@@ -220,7 +220,7 @@ class _Reader(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _dotted(self, node):
-        """The module an expression names, or None."""
+        """The module that an expression names, or None."""
         if isinstance(node, ast.Name):
             return self._modules.get(node.id)
         if isinstance(node, ast.Attribute):

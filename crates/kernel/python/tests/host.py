@@ -1,4 +1,4 @@
-"""A host for tests: starts a runner the way the real one does and collects what it says."""
+"""A host for tests: starts a runner as the real host does and collects its messages."""
 
 import json
 import os
@@ -15,12 +15,12 @@ BOOT = (
     "del sys.path[0];m.start(*sys.argv[2:])"
 )
 
-# Only what hangs takes so many seconds, also on a busy machine.
+# Only a hang takes this many seconds, even on a busy machine.
 LIMIT = 60
 
 
 def until(what, is_so):
-    """Waits until something is so."""
+    """Waits until a condition holds."""
     deadline = time.monotonic() + LIMIT
     while not is_so():
         assert time.monotonic() < deadline, "waited %d s for %s" % (LIMIT, what)
@@ -41,13 +41,13 @@ class Host:
             stderr=wires[4],
             start_new_session=True,
             env=started,
-            # As the real host: Python 3.13 imports a module for `-c` before any line of ours runs.
+            # As in the real host: Python 3.13 imports a module for `-c` before the first line of the runner runs.
             cwd="/",
         )
         self._begin(wires, dict({"shell": "lite", "env": env, "prelude": prelude, "cwd": cwd or os.getcwd()}, **hello))
 
     def _make_wires(self):
-        """The five descriptors of a runner; the other ends are kept."""
+        """The five descriptors of a runner; the host keeps the other ends."""
         self.socket, theirs = socket.socketpair()
         lifeline_read, self.lifeline = os.pipe()
         out_read, out_write = os.pipe()
@@ -92,7 +92,7 @@ class Host:
                         assert frame["n"] == "abc"
                     assert frame["s"] == self.sequence, (frame["s"], self.sequence)
                     if frame["t"] not in ("started", "stream"):
-                        # As the real host: what was written to the pipes before this frame comes before it.
+                        # As in the real host: bytes written to the pipes before this frame come before it.
                         self._drain(events)
                     return frame
             for source in self._fill(deadline):
@@ -105,17 +105,17 @@ class Host:
                     self._read_pipe(source, events)
 
     def _drain(self, events):
-        """Takes what is in the pipes now."""
+        """Takes all bytes that the pipes hold now."""
         for source in list(self.pipes):
             while self._read_pipe(source, events):
                 pass
 
     def _read_pipe(self, source, events):
-        """Takes a piece from a pipe. False where there is none."""
+        """Takes a piece from a pipe. False if the pipe is empty."""
         try:
             data = os.read(source, 1 << 16)
         except BlockingIOError:
-            # The runner took back what it had put there, or there was nothing.
+            # The runner took back its own bytes, or the pipe was empty.
             return False
         if not data:
             del self.pipes[source]
@@ -124,7 +124,7 @@ class Host:
         return bool(data)
 
     def run(self, code, timeout=LIMIT, after=None, **fields):
-        """Runs code; gives all events, the last of them `done`."""
+        """Runs code; returns all events, the last of them `done`."""
         self.next_id += 1
         self._send(t="run", id=self.next_id, code=code, **fields)
         if after:
@@ -142,17 +142,17 @@ class Host:
                     at += size
                     data[mime] = raw if form == "b" else raw.decode() if form == "t" else json.loads(raw)
                 frame["data"] = data
-                # The end of a cell may bring its value with it.
+                # The end of a cell may carry its value.
                 events.append(("result" if kind == "done" else kind, data, frame))
             if kind not in ("stream", "display", "result"):
                 events.append((kind, frame))
             if kind == "done":
-                # As the real host tells it: by an error that came before.
+                # The real host decides the same way: an earlier error means that the cell failed.
                 frame["status"] = "error" if any(event[0] == "error" for event in events) else "ok"
                 return events
 
     def wait_for_go(self):
-        """Waits until the cell that was just sent has written `go`, which it does before it waits."""
+        """Waits until the cell just sent has written `go`; the cell writes it before it waits."""
         said, events = b"", []
         while b"go" not in said:
             frame = self._frame(events=events)
@@ -164,12 +164,12 @@ class Host:
         os.killpg(self.process.pid, signal.SIGINT)
 
     def text(self, code, **fields):
-        """What code wrote, all streams together."""
+        """The output of the code, all streams together."""
         events = self.run(code, **fields)
         return b"".join(event[2] for event in events if event[0] in ("stream", "fd")).decode()
 
     def end(self, timeout=LIMIT, after=None):
-        """Ends the runner as the host does; gives what was still written, streams and pipes together."""
+        """Ends the runner as the host does; returns the remaining output, streams and pipes together."""
         self._send(t="exit")
         if after:
             after(self)
@@ -182,7 +182,7 @@ class Host:
         except EOFError:
             pass
         self.process.wait(timeout)
-        # The channel may end before the pipes were looked at; everything is in them by now.
+        # The channel may end before the host has read the pipes; by now they hold all output.
         rest = b""
         for fd in self.pipes:
             try:
@@ -211,12 +211,12 @@ class Host:
             os.close(fd)
 
     def copies(self):
-        """Has the runner make copies of itself, or say why it cannot."""
+        """Makes the runner prepare copies of itself, or give the reason why it cannot."""
         return Copies(self)
 
 
 class Copies:
-    """A runner that makes copies of itself, and runs no cell any more."""
+    """A runner that makes copies of itself and does not run cells any more."""
 
     def __init__(self, original):
         name = "inkcell-test-%d-%d" % (os.getpid(), original.process.pid)
@@ -252,7 +252,7 @@ class Copy(Host):
         self._begin(wires, {"env": {"INKCELL_KERNEL": "copy"}})
 
     def close(self):
-        """Ends it, and waits until its original has said so."""
+        """Ends the copy, and waits until its original has reported the end."""
         self._send(t="exit")
         try:
             self.copies.socket.settimeout(5)

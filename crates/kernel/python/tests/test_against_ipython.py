@@ -1,7 +1,7 @@
-"""The same cells in the runner and in a Jupyter kernel, and the same outputs stored.
+"""The same cells in the runner and in a Jupyter kernel, with the same stored outputs.
 
-Addresses, times and names of cell files are made equal first. Where the two differ on purpose, the
-table below says why, and the difference is checked to be still there.
+The test first normalizes addresses, times and names of cell files. The table below gives a reason for each
+intended difference, and the test checks that the difference still exists.
 """
 
 import base64
@@ -35,14 +35,14 @@ CELLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cells")
 
 
 def cells(group):
-    """Cells of a group run one after another in one kernel, so later ones may use what earlier ones made."""
+    """The cells of a group run one after another in one kernel, so later cells may use names of earlier ones."""
     with open(os.path.join(CELLS, group + ".txt"), encoding="utf-8") as file:
         return file.read().rstrip("\n").split("\n====\n")
 
 
 GROUPS = {name: cells(name) for name in ("values", "errors", "magics")}
 
-#: Where the runner differs on purpose: the beginning of a cell, and why.
+#: Intended differences of the runner: the beginning of a cell, and the reason.
 INTENDED = {
     "class HB": "a representation that fails is told on standard error; it is no error of the cell",
     "class BadRepr": "a representation that fails is told on standard error; it is no error of the cell",
@@ -61,9 +61,9 @@ INTENDED = {
     "%%time\n1/0": "the line that failed is known",
 }
 
-# Newer releases of IPython lay out the frames of cells by lines and take the line of a chained
-# exception from the wrong place; frames of files, and those of cells in earlier releases, go by
-# statements. This puts cells back on that way.
+# Newer releases of IPython lay out the frames of cells by lines and take the line of a chained exception from the
+# wrong place. Frames of files, and frames of cells in earlier releases, use statements. This makes cells use
+# statements again.
 BY_STATEMENTS = "import IPython.core.ultratb as u; u.get_line_number_of_frame = lambda frame: 0; del u"
 
 
@@ -72,7 +72,7 @@ class Jupyter:
         from jupyter_client.kernelspec import KernelSpecManager
         from jupyter_client.manager import KernelManager
 
-        # The kernel of this very Python, and nothing of the user's own profile.
+        # The kernel of this very Python, without the user's own profile.
         own = os.path.join(folder, ".jupyter")
         os.mkdir(own)
         env = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
@@ -129,7 +129,7 @@ class Runner:
                 outputs.append(["stream", event[1], event[2].decode("utf-8", "replace")])
             elif kind in ("display", "result"):
                 frame = event[2]
-                # What helpers tell a watching program is no part of a notebook.
+                # Status events of helpers are not part of a notebook.
                 data = {mime: self._stored(value) for mime, value in event[1].items() if "omp-status" not in mime}
                 if event[1] and not data:
                     continue
@@ -154,10 +154,10 @@ class Runner:
 
 
 def joined(outputs):
-    """With the pieces of a stream put together.
+    """The outputs with the pieces of a stream joined.
 
-    A Jupyter kernel sends its two streams by the clock, so what was written to one is not in order
-    with the other; between two displays only the text of each can be compared.
+    A Jupyter kernel sends its two streams by the clock, so text on one stream is not in order with text on the
+    other; between two displays only the text of each stream can be compared.
     """
     result, streams = [], {}
     for output in [*outputs, ["end"]]:
@@ -181,7 +181,7 @@ SAME = [
 
 
 def alike(value):
-    """Without what differs from one run to the next."""
+    """The value without the parts that differ from one run to the next."""
     if isinstance(value, str) and len(value) < 20_000:
         for pattern, text in SAME:
             value = pattern.sub(text, value)
@@ -194,7 +194,7 @@ def alike(value):
 
 @pytest.fixture(scope="module")
 def outputs():
-    """What both gave for every cell of a group; each group is run when it is first asked for."""
+    """The outputs of both kernels for every cell of a group; each group runs on first use."""
     ran = {}
 
     def of(group):

@@ -1,4 +1,4 @@
-"""Magics without their percent sign, and what else a cell of one line may mean."""
+"""Magics without their percent sign, and the other meanings of a one-line cell."""
 
 import os
 
@@ -39,7 +39,7 @@ def test_lines_as_notebooks_have_them(shell, started, tmp_path):
     assert result(host, "pwd") == [repr(str(tmp_path / "inside"))]
     host.run("cd ..")
     assert "CPU times" in host.text("time sum([1])")
-    # Helpers that are called, and names that the user took, are Python.
+    # Calls of helpers, and names that the user took, are Python.
     assert result(host, "pwd().name") == [repr(tmp_path.name)]
     assert result(host, "len(ls())") == ["1"]
     host.run("ls = 5")

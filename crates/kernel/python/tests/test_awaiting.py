@@ -1,4 +1,4 @@
-"""Where code stands: interrupted while it waits, run by the shell, asked for in the cell that made it."""
+"""Cells that await, code run by the shell, and source shown in the cell that defines it."""
 
 import pytest
 from test_runner import error, interrupt_at_go
@@ -6,7 +6,7 @@ from test_runner import error, interrupt_at_go
 
 def test_an_interrupted_await_shows_where_it_waited(host):
     """B:R-21"""
-    # The word comes from the loop while the task waits.
+    # The loop prints the word while the task waits.
     go = "asyncio.get_running_loop().call_soon(lambda: print('go', flush=True))"
     code = "import asyncio\nasync def inner(n):\n    %s\n    await asyncio.sleep(n)\nawait inner(60)" % go
     events = host.run(code, after=interrupt_at_go)
@@ -15,7 +15,7 @@ def test_an_interrupted_await_shows_where_it_waited(host):
     assert found["ename"] == "KeyboardInterrupt"
     assert "----> 5 await inner(60)" in text and "in inner(n)" in text and "----> 4     await asyncio.sleep(n)" in text
     assert "selectors.py" not in text and "inkcell_runner" not in text
-    # The loop lives on.
+    # The loop still works.
     assert host.text("await asyncio.sleep(0)\nprint('lives')") == "lives\n"
 
 
@@ -50,7 +50,7 @@ def test_code_run_by_the_shell_keeps_its_own_lines(host):
     )
     text = "\n".join(error(host.run(code))["plain"])
     assert "----> 2     return 1/0" in text and "> 2 y = 6" not in text
-    # The same text again needs no new name.
+    # The same text again does not need a new name.
     host.run("for _ in range(5): ip.run_cell('x = 1')")
     assert host.text("print(sum('x = 1' == s for s in __import__('inkcell_runner').current().executor.sources.values()))") == "1\n"
 

@@ -1,4 +1,4 @@
-"""Cells that take away what the runner needs: an error stays an error, and a result is shown."""
+"""Cells that remove things the runner needs: an error stays an error, and a result is shown."""
 
 import os
 import socket
@@ -8,7 +8,7 @@ import pytest
 from host import Host, until
 from test_runner import error, results
 
-# Each leaves a process in which hardly anything can be opened or imported.
+# Each leaves a process that can hardly open or import anything.
 BROKEN = [
     "fs = []\ntry:\n    while True: fs.append(open('/dev/null'))\nexcept OSError: pass",
     "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))",
@@ -58,8 +58,8 @@ def test_a_stream_that_was_closed_says_so_and_the_next_cell_has_another(host):
 
 @pytest.mark.parametrize("flusher", ["streams", "session"])
 def test_a_stream_that_was_closed_during_a_flush_of_another_thread_is_another_in_the_next_cell(host, tmp_path, flusher):
-    """F-039 The thread found the stream whole, and ends its flush after the cell. It is the runner's own, or one of the
-    user's that displays something."""
+    """F-039 The thread found the stream intact, and finishes its flush after the cell. It is the runner's own
+    thread, or a thread of the user that displays something."""
     code = """
 import os, sys, threading, time
 session = get_ipython().session
@@ -85,13 +85,13 @@ sys.stdout.buffer.close();
 
 @pytest.mark.parametrize("what", ["sys.stdout.buffer.raw.close()", "sys.stderr.detach()", "sys.stdout.buffer.detach()"])
 def test_a_stream_that_broke_after_a_flush_is_another_in_the_next_cell(host, what):
-    """F-039 That it was whole at an earlier flush proves nothing."""
+    """F-039 A stream that was intact at an earlier flush may be broken now."""
     host.run("import sys\nprint('a', end='')\nget_ipython().session.flush()\n%s;" % what)
     assert host.text("print('out')\nprint('err', file=sys.stderr)") == "out\nerr\n"
 
 
 def test_descriptors_whose_copies_a_cell_closed_are_left_alone(host):
-    """F-039 The runner's copies may be closed, and their numbers be those of the user's files."""
+    """F-039 A cell may close the runner's copies, and the user's files may get their numbers."""
     host.run("import os\nos.closerange(3, 100)\nfiles = [open(os.devnull, 'w') for _ in range(50)]")
     assert host.text("_ = os.system('echo still there')") == "still there\n"
 
@@ -99,7 +99,7 @@ def test_descriptors_whose_copies_a_cell_closed_are_left_alone(host):
 @pytest.mark.parametrize("way", ["os.close(%d)", "os.dup2(os.open(os.devnull, os.O_RDWR), %d)", "os.dup2(0, %d)"])
 @pytest.mark.parametrize("query", ["", "get_ipython().session.descriptors._query = None\n"])
 def test_descriptors_that_a_cell_moved_are_back_in_the_next(host, way, query):
-    """F-039 Also where the system cannot be asked whether two of them are the same."""
+    """F-039 The same holds if the system cannot tell whether two descriptors are copies of each other."""
     for fd in (1, 2):
         host.run("import os\n" + query + way % fd)
         assert host.text("_ = os.system('echo here >&%d')" % fd) == "here\n"
@@ -108,7 +108,7 @@ def test_descriptors_that_a_cell_moved_are_back_in_the_next(host, way, query):
 
 
 class _LateHost(Host):
-    """A host that looks at its socket before a cell writes to the pipes, and reads when the cell has ended."""
+    """A host that looks at its socket before a cell writes to the pipes, and reads after the cell has ended."""
 
     def _fill(self, deadline):
         super()._fill(deadline)
@@ -118,7 +118,7 @@ class _LateHost(Host):
 
 
 def test_host_that_reads_late_gets_what_a_child_wrote_before_the_end():
-    """F-039 The end of a cell and the output of its children come by different ways."""
+    """F-039 The end of a cell and the output of its children arrive through different channels."""
     host = Host()
     try:
         host.run("import os")
@@ -137,7 +137,7 @@ def test_the_folder_does_not_stand_in_front_of_the_runners_imports(tmp_path):
         assert "ZeroDivisionError" in text and "----> 2     return 1/0" in text and "laid out" not in text
         assert results(host.run("{'a': [1]}")) == ["{'a': [1]}"]
         assert host.text("!echo hi") == "hi\n"
-        # The user's own imports find what stands there.
+        # The user's own imports find the files there.
         assert error(host.run("import colorsys"))["evalue"] == "not this one"
     finally:
         host.close()

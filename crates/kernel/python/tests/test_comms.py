@@ -1,6 +1,6 @@
-"""Widgets in the runner: what they say goes to the host, and `Output` captures what is written inside.
+"""Widgets in the runner: their messages go to the host, and `Output` captures the output of its block.
 
-The cells speak as ipywidgets does, so that it need not be installed.
+The cells send the messages of ipywidgets themselves, so that it need not be installed.
 """
 
 import pytest
@@ -30,7 +30,7 @@ class Output:
 
 
 def comms(events):
-    """What the widgets said: the type of each message and its content."""
+    """The messages of the widgets: the type of each message and its content."""
     return [(event[2]["name"], event[1]["content"]) for event in events if event[0] == "comm" and len(event) == 3]
 
 
@@ -102,7 +102,7 @@ def test_an_output_captures_what_is_written_inside(host):
         {"output_type": "stream", "name": "stdout", "text": "in\nside\n"},
         {"output_type": "display_data", "data": {"text/plain": "'shown'"}, "metadata": {}},
     ]
-    # The widget has them too.
+    # The widget has the outputs too.
     assert host.text("print(len(out.outputs))") == "2\n"
     events = host.run("with out:\n    clear_output(wait=True)\n    print('new')")
     assert comms(events)[-1][1]["data"]["state"]["outputs"][0]["text"] == "new\n"

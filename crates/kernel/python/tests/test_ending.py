@@ -7,11 +7,11 @@ import pytest
 from host import Host, until
 
 CELLS = [
-    # A file that nobody closed, in a name and in none.
+    # A file that no code closed, with and without a name.
     ("w = __import__('csv').writer(open('out', 'w'))\n_ = w.writerows([[1, 2], [3, 4]])", "out", b"1,2\r\n3,4\r\n"),
     ("f = open('out', 'w')\n_ = f.write('x' * 10)", "out", b"x" * 10),
     ("f = open('out', 'wb')\n_ = f.write(b'y' * 10)", "out", b"y" * 10),
-    # Where a thread still looks at the names, they stay, and the file is written all the same.
+    # If a thread still uses the names, they stay, and the file is written all the same.
     (
         "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\n"
         "f = open('out', 'w')\n_ = f.write('kept')",
@@ -58,7 +58,7 @@ def test_what_is_said_at_the_end_arrives(host, code, wanted):
 
 def test_a_thread_that_does_not_end_is_named_and_costs_no_data(tmp_path):
     def lose_patience(host):
-        # The file is written before the wait begins; the host's patience ends then.
+        # The runner writes the file before the wait begins; the host's patience ends after that.
         def is_written():
             assert host.process.poll() is None
             return (tmp_path / "out").read_text() == "kept"

@@ -1,5 +1,5 @@
-"""Figures of matplotlib, against the real inline backend where it is installed.  Tests run processes of their own,
-since a backend is chosen once."""
+"""Figures of matplotlib, compared with the real inline backend if it is installed.  Each test runs its own
+processes, because a process chooses its backend only once."""
 
 import importlib.util
 import json
@@ -20,7 +20,7 @@ for _name, _there in have.items():
 needs_matplotlib = pytest.mark.skipif(not have["matplotlib"], reason="!! matplotlib is not installed")
 needs_inline = pytest.mark.skipif(not all(have.values()), reason="!! the inline backend is not installed")
 
-# Runs cells as the session does: the value of the last line is displayed, then the open figures are shown.
+# Runs cells as the session does: displays the value of the last line, then shows the open figures.
 OURS = """
 import ast, base64, json, os, sys
 os.environ.setdefault("MPLBACKEND", "Agg")
@@ -112,7 +112,7 @@ def size(png):
 PLOT = "import matplotlib.pyplot as plt\nplt.plot([1, 2, 3]);\n"
 
 CELLS = {
-    # Comes first: it must work in the very cell that imports matplotlib.
+    # Comes first: it must work in the same cell that imports matplotlib.
     "show first thing": ["from matplotlib import pyplot; pyplot.plot([1]); pyplot.show(); say('x')"],
     "one": [PLOT + "None"],
     "two in order": [PLOT + "plt.title('a'); plt.figure(figsize=(3, 2)); plt.plot([3, 1]); None"],
@@ -145,7 +145,7 @@ RESET = "import matplotlib, matplotlib.pyplot as plt\nplt.close('all'); matplotl
 
 
 def run_all(program):
-    """What each of `CELLS` sends, from one process for all of them."""
+    """The messages of each of `CELLS`, from one process for all of them."""
     cells = []
     for group in CELLS.values():
         cells += group + [RESET]
@@ -158,7 +158,7 @@ def run_all(program):
     return dict(zip(CELLS, results))
 
 
-# One test, because the processes run all cells at once: as many tests would start them once in each worker.
+# One test, because the processes run all cells at once: separate tests would start them once in each worker.
 @needs_inline
 def test_same_as_the_inline_backend():
     ours, theirs = run_all(OURS), run_all(THEIRS)
@@ -246,7 +246,7 @@ def test_formats_and_settings_can_be_chosen(host):
     host.run("%config InlineBackend.figure_formats = {'svg'}")
     (shown,) = [event[1] for event in host.run(draw) if event[0] == "display"]
     assert "image/png" not in shown and "<svg" in shown["image/svg+xml"]
-    # It was shown as a value, and is not shown again after the cell.
+    # The cell showed the figure as its value, so it must not show it again at its end.
     assert len(kinds("fig, ax = plt.subplots(); ax.plot([1]); fig")) == 1
     problem = host.run("%config InlineBackend.figure_format = 'bmp'")[-2][1]
     assert problem["ename"] == "ValueError" and "svg" in problem["evalue"] and "bmp" in problem["evalue"]

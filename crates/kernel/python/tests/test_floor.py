@@ -1,4 +1,4 @@
-"""The runner keeps to the syntax and the library of CPython 3.9, whatever runs it here."""
+"""The runner uses only the syntax and the library of CPython 3.9, whichever Python runs it here."""
 
 import glob
 import importlib
@@ -38,7 +38,7 @@ def test_f_strings_do_not_nest_their_quotes(name):
 
 
 def nested_quotes(source):
-    """Lines with an f-string that only 3.12 reads: its own quotes, a line end or a backslash inside a field."""
+    """Lines with an f-string that only 3.12 reads: with its own quotes, a line end or a backslash inside a field."""
     import io
 
     lines, quotes = [], []
@@ -59,7 +59,7 @@ def nested_quotes(source):
 
 
 def test_every_file_compiles_and_imports_here_without_a_warning():
-    """Also what is imported only in rare cells; a warning of today is an error of some later version."""
+    """This includes rarely imported files; a warning of today is an error in a later version."""
     names = []
     for name in FILES:
         parts = name[: -len(".py")].split(os.sep)
@@ -156,12 +156,12 @@ def test_nested_quotes_are_seen():
     assert nested_quotes("f'{a[\"b\"]}' 'c' f\"{d['e']:{w}}\" f'''{a[\"b\"]\n}'''\n") == []
 
 
-# Some names depend on the system a Python was built on.
+# Some names depend on the system on which a Python was built.
 PLATFORM = {"eventfd", "splice", "login_tty", "unshare", "setns", "PIDFD_NONBLOCK", "timerfd_create", "grantpt"}
 
 
 def test_the_table_is_true():
-    """A name is there from its version on, and not before: as far as this Python can tell."""
+    """A name exists from its version on, and not before, as far as this Python can tell."""
     wrong = []
     for module, names in floor.NAMES.items():
         here = importlib.import_module(module)

@@ -1,4 +1,4 @@
-"""Output that is held back goes out soon: how long the flusher waits, and what it does then."""
+"""Buffered output goes out soon: how long the flusher waits, and its actions after that."""
 
 import pytest
 
@@ -18,7 +18,7 @@ class _Channel:
 
 
 class _Session:
-    """A session with a cell that runs, whose clock stands still."""
+    """A session with a running cell, whose clock stands still."""
 
     running = 1
 
@@ -51,6 +51,6 @@ def test_what_is_held_back_goes_out_within_a_tenth_of_a_second():
     with pytest.raises(EOFError):
         runner._keep_flushing(session)
     timeout, *then = session.said
-    # Half of what is promised, so that the other half is left for the way to the host.
+    # Half of the promised time, so that the other half is left for the way to the host.
     assert 0 < timeout <= 0.05
     assert then == ["remind", "hold", "flush", "release", "let go"]

@@ -1,4 +1,4 @@
-"""What is done around a fork: nothing needless in copies of the fork server, everything in those of cells."""
+"""Actions around a fork: copies of the fork server skip needless ones, copies made by cells get all of them."""
 
 import os
 import subprocess
@@ -73,7 +73,7 @@ def test_hooks_that_copies_do_not_need_wait_for_the_forks_of_cells():
 
 
 def test_a_warning_about_threads_loses_no_child(monkeypatch):
-    """Python 3.12 and newer warn in the parent, when the child is there already."""
+    """Python 3.12 and newer warn in the parent, when the child already exists."""
     import warnings
 
     from inkcell_runner.forkhooks import quiet_fork

@@ -1,4 +1,4 @@
-"""Bundles: known results, and the same as the real IPython's where it is installed."""
+"""Bundles: known results, and equality with the real IPython if it is installed."""
 
 import base64
 import collections
@@ -66,7 +66,7 @@ class Bundle(All):
     result = ({"text/html": "from bundle", "application/x+json": {"a": 1}}, {"text/html": {"isolated": True}})
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        # A new one each time: IPython adds to the very dict it is given.
+        # A new dict each time: IPython adds to the dict that it receives.
         return copy.deepcopy(self.result)
 
 
@@ -132,7 +132,7 @@ VALUES = [
 
 
 def as_bytes(data):
-    """IPython's bundle in the form of ours: binary kinds as bytes."""
+    """IPython's bundle in the form of the runner's: binary kinds as bytes."""
     return {
         kind: base64.b64decode(value) if mime.is_binary(kind) and isinstance(value, str) else value
         for kind, value in data.items()
@@ -352,7 +352,7 @@ def test_import_brings_little():
 
 
 def test_what_is_registered_counts_from_the_next_value_on():
-    """A value that looks as Python prints it takes a shorter way, which must not outlive a registration."""
+    """A value whose text equals Python's own takes a shorter path, which must not outlive a registration."""
     html, plain = (formatting.display_formatter.formatters[kind] for kind in ("text/html", "text/plain"))
     simple = ({"text/plain": "5"}, {})
     assert formatting.bundle(5) == simple
@@ -360,7 +360,7 @@ def test_what_is_registered_counts_from_the_next_value_on():
     assert formatting.bundle(5)[0] == {"text/plain": "5", "text/html": "<i>"}
     html.pop(int)
     assert formatting.bundle(5) == simple
-    # One taken out and one put in: as many as before.
+    # Remove one printer and add one: the number stays the same.
     kept = plain.type_printers.pop(slice)
     plain.type_printers[bool] = lambda obj, p, cycle: p.text("B")
     before, plain.singleton_printers = plain.singleton_printers, {}

@@ -1,4 +1,4 @@
-"""Changes to the streams of ipykernel: what a kernel that ends may wait for."""
+"""Changes to the streams of ipykernel: the waits of an ending kernel."""
 
 from types import SimpleNamespace
 
@@ -11,7 +11,7 @@ from inkcell_runner import guest_output
 
 def test_a_thread_that_wakes_one_that_is_gone_gives_up():
     context = zmq.Context()
-    # Nobody takes what is sent there, as after the end of the thread for output.
+    # No reader takes messages from this pipe, as after the end of the output thread.
     pipe = context.socket(zmq.PUSH)
     pipe.linger = 0
     pipe.connect("inproc://a-thread-that-is-gone")
@@ -30,7 +30,7 @@ def test_kernels_without_these_threads_are_left_alone():
 
 
 class Stream:
-    """As much of ipykernel's stream as is changed."""
+    """The parts of ipykernel's stream that the runner changes."""
 
     pub_thread = echo = None
 
@@ -65,12 +65,12 @@ def test_a_stream_to_which_nothing_was_written_is_not_waited_for():
     stream.flush()
     stream.flush()
     assert (stream.flushes, stream.text) == (2, "a")
-    # The thread of output has begun to send, but may not have sent it.
+    # The output thread has begun to send, but may not have finished.
     stream.write("b")
     stream._flush_pending = False
     stream.flush()
     assert stream.flushes == 3
-    # ipykernel writes by itself while IPython has put its method back.
+    # ipykernel writes directly while IPython has put its own method back.
     stream._flush_pending = True
     stream.flush()
     assert stream.flushes == 4

@@ -1,4 +1,4 @@
-"""`?` and `??`: layout and lookup, compared with IPython where it is installed."""
+"""`?` and `??`: layout and lookup, compared with IPython if it is installed."""
 
 import os
 import re
@@ -107,9 +107,9 @@ for name in %r:
 def comparable(text):
     text = re.sub(r"\x1b\[[\d;]*m", "", text)
     text = re.sub(r"0x[0-9a-f]+", "0x", text)
-    # Cells have other file names; IPython knows none for classes typed in.
+    # Cells have other file names; IPython knows no file for classes typed in.
     text = re.sub(r"^File: +\S*<(ipython-input|cell|frozen).*\n", "", text, flags=re.M)
-    # The two processes have other classes loaded.
+    # The two processes have loaded different classes.
     text = re.sub(r"^(Subclasses:).*", r"\1", text, flags=re.M)
     sections = re.split(r"^===== (.*)\n", text, flags=re.M)
     return {name: body.strip() for name, body in zip(sections[1::2], sections[2::2])}

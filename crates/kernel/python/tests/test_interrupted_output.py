@@ -1,4 +1,4 @@
-"""What was written is neither lost nor doubled by an interrupt, wherever it strikes."""
+"""An interrupt neither loses nor doubles output, at any point of the code."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ from inkcell_runner.streams import FrameWriter
 
 
 class _Session:
-    """A session whose frames are kept, and whose interrupt strikes when the test says so."""
+    """A session that keeps its frames, and whose interrupt strikes when the test asks for it."""
 
     def __init__(self, channel):
         self.channel = channel
@@ -67,7 +67,7 @@ def test_what_was_not_sent_is_not_lost():
 
 
 def test_an_interrupt_waits_for_the_end_of_a_frame():
-    """A signal in the middle of a frame is raised after it: the frame is whole, and the lock is free."""
+    """A signal in the middle of a frame raises only after it: the frame is complete, and the lock is free."""
     before = signal.getsignal(signal.SIGINT)
     read, write = os.pipe()
     channel = Channel(write)
@@ -82,7 +82,7 @@ def test_an_interrupt_waits_for_the_end_of_a_frame():
     channel._write_parts = strike
     try:
         with pytest.raises(KeyboardInterrupt):
-            # A large payload, which is not joined with its line.
+            # A large payload, because a small one is joined with its line.
             Interrupt(channel).call(channel.send, "stream", '"id":1', (b"payload" * 1500,))
             pytest.fail("the interrupt was lost")
         assert struck

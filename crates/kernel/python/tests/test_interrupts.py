@@ -1,4 +1,4 @@
-"""An interrupt ends the code that it is for, wherever it strikes, and nothing else."""
+"""An interrupt ends the code that it is meant for, at any point, and nothing else."""
 
 import _thread
 import os
@@ -12,7 +12,7 @@ from inkcell_runner.__main__ import start_thread
 from inkcell_runner.channel import Channel
 from inkcell_runner.interrupt import Interrupt, shielded
 
-# Makes the signal come in the next cell, when the runner is about to call a function of its own.
+# Sends the signal in the next cell, when the runner is about to call one of its own functions.
 STRIKE = """
 import signal
 session = get_ipython().session
@@ -49,14 +49,14 @@ def test_interrupt_between_the_command_and_its_code_ends_the_code(host, point, c
     assert events[0][0] == "started", "the host knows no end of a cell that never began"
     ended = error(events)
     assert ended["ename"] == "KeyboardInterrupt"
-    # It points to the first line of the cell and to nothing of ours.
+    # The traceback points to the first line of the cell and to no line of the runner.
     traceback = "".join(ended["traceback"])
     assert code.split("\n")[0] in ended["traceback"][-2] and ".py" not in traceback, ended
     assert results(host.run("6 * 7")) == ["42"]
 
 
 def test_threads_of_the_runner_never_take_an_interrupt(monkeypatch):
-    """Not even as they begin: one that did would end the cell that runs by then."""
+    """Not even at their start: an interrupt taken there would end the cell that runs by then."""
 
     def mask():
         return signal.pthread_sigmask(signal.SIG_BLOCK, ())
@@ -97,8 +97,8 @@ def test_interrupt_after_the_code_does_nothing(host, point):
 
 
 def test_interrupt_that_came_right_before_a_call_of_the_system_is_repeated(host):
-    """The system gives the signal to another thread. So the main thread goes on waiting, as it does where the signal
-    comes between Python's last look at its signals and the call."""
+    """The system gives the signal to another thread, so the main thread goes on waiting. The same happens if
+    the signal comes between Python's last look at its signals and the call."""
     code = (
         "import os, signal, threading\nread, write = os.pipe()\nmain = threading.main_thread().native_id\n"
         "def strike():\n"
@@ -147,7 +147,7 @@ def interrupt():
 
 
 class _Blocked:
-    """Counts how often the signal is sent to the main thread, which does not handle it meanwhile."""
+    """Counts the signals sent to the main thread, which does not handle them meanwhile."""
 
     def __enter__(self):
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -158,14 +158,14 @@ class _Blocked:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
     def take(self):
-        """Whether it was sent."""
+        """Whether a signal was sent."""
         return signal.sigtimedwait({signal.SIGINT}, 0) is not None
 
 
 def test_interrupt_is_repeated_at_growing_intervals_until_it_is_heard(interrupt):
     def ticks():
         with _Blocked() as blocked:
-            # What Python's C code does when a signal comes.
+            # Python's C code does this when a signal comes.
             os.write(interrupt._wakeup, bytes([signal.SIGINT]))
             sent = []
             for tick in range(12):
@@ -175,7 +175,7 @@ def test_interrupt_is_repeated_at_growing_intervals_until_it_is_heard(interrupt)
             return sent
 
     assert interrupt.call(ticks) == [1, 3, 7]
-    # The handler takes note of it, and what comes next is another signal.
+    # The handler notes the signal, and the next one is a new signal.
     interrupt.ignore()
     signal.raise_signal(signal.SIGINT)
     assert interrupt.call(ticks) == [1, 3, 7]

@@ -1,4 +1,4 @@
-"""Cells run by the interpreter's own IPython: the frames they give, as those of the runner's own shell."""
+"""Cells run by the interpreter's own IPython: they give the same frames as the runner's own shell."""
 
 import os
 import signal
@@ -153,7 +153,7 @@ def test_a_traceback_shown_by_the_user_does_not_end_the_cell(shell):
 
 
 def test_a_value_that_cannot_be_shown_does_not_fail_the_cell(shell):
-    """As in the runner's own shell: the traceback is there to read, and what can be shown is."""
+    """As in the runner's own shell: the user can read the traceback, and sees the other representations."""
     rows = said(shell.run("class Bad:\n    def _repr_html_(self): 1 / 0\n    def __repr__(self): return 'bad'\nBad()"))
     assert [row[0] for row in rows] == ["stderr", "result"] and rows[1][1] == "bad"
     assert "ZeroDivisionError: division by zero" in rows[0][1]
@@ -198,7 +198,7 @@ def test_images_stay_bytes(shell):
     assert shell.run(code)[1][1]["image/png"] == b"\x89PNG\r\n\x1a\n", "base64 text is undone once"
 
 
-# In a cell that awaits, the word comes from the loop while the task waits.
+# In a cell that awaits, the loop prints the word while the task waits.
 SOON = "asyncio.get_running_loop().call_soon(lambda: print('go', flush=True))\n"
 
 
@@ -213,7 +213,7 @@ SOON = "asyncio.get_running_loop().call_soon(lambda: print('go', flush=True))\n"
     ],
 )
 def test_an_interrupt_ends_the_cell_and_nothing_else(shell, wait, wanted):
-    """B:R-20 F-012: also a task that waits on the loop, whatever it does about it."""
+    """B:R-20 F-012: this includes a task that waits on the loop, however it reacts."""
 
     def interrupt(host):
         host.wait_for_go()
@@ -229,7 +229,7 @@ def test_an_interrupt_ends_the_cell_and_nothing_else(shell, wait, wanted):
 
 
 def test_a_second_interrupt_does_not_spoil_the_answer_to_the_first(shell):
-    """B:R-21: it comes while the traceback is laid out, which may take longer than the ladder waits."""
+    """B:R-21: it comes during the layout of the traceback, which may take longer than the ladder waits."""
     shell.run(
         "import os, signal, time\n"
         "def interrupt():\n    os.kill(os.getpid(), signal.SIGINT)\n    time.sleep(0.01)\n"
@@ -256,7 +256,7 @@ def test_streams_are_whole_again_in_the_next_cell(shell):
 
 
 def test_names_of_the_kernel_are_hidden_and_come_back_after_a_reset(tmp_path):
-    """E-40 for this shell: helpers are there, `%who` does not list them, `%reset` keeps them."""
+    """E-40 for this shell: helpers exist, `%who` does not list them, `%reset` keeps them."""
     one = Host(shell="ipython", prelude="full", cwd=str(tmp_path), env=dict(os.environ, HOME=str(tmp_path)))
     try:
         one.run("mine = 1")
@@ -279,7 +279,7 @@ def test_what_cells_printed_is_there_for_the_notebook_magic(shell):
 
 
 def test_figures_are_shown_after_the_cell_that_made_them(shell):
-    """With matplotlib's inline backend, which comes with IPython; also where the cell fails."""
+    """With matplotlib's inline backend, which comes with IPython; even if the cell fails."""
     pytest.importorskip("matplotlib")
     pytest.importorskip("matplotlib_inline")
     events = shell.run("import matplotlib.pyplot as plt\nplt.plot([1, 2]);\nprint('drawn')", timeout=60)

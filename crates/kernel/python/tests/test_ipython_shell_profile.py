@@ -1,4 +1,4 @@
-"""What a kernel with IPython's shell takes from the user's profile, and that it leaves nothing there."""
+"""The settings that a kernel with IPython's shell takes from the user's profile; it leaves nothing there."""
 
 import os
 import subprocess
@@ -12,7 +12,7 @@ from host import LIMIT, Host  # noqa: E402
 
 
 class Collecting(Host):
-    """A host that keeps what comes outside of cells, too."""
+    """A host that also keeps events that come outside of cells."""
 
     def _frame(self, timeout=LIMIT, events=None):
         if not hasattr(self, "outside"):
@@ -40,7 +40,7 @@ def write(path, text):
 
 
 def test_nothing_is_written_where_the_user_lives(tmp_path):
-    """No profile, no history, no temporary file: neither where there is a profile nor where there is none."""
+    """No profile, no history, no temporary file, whether a profile exists or not."""
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     for home in (tmp_path / "none", tmp_path / "some"):
@@ -114,7 +114,7 @@ def test_a_python_without_ipython_says_so(tmp_path):
 
 
 def test_a_folder_with_a_file_named_like_a_module_is_no_obstacle(tmp_path):
-    """IPython is imported before the user's folder can stand in front of anything it needs."""
+    """The runner imports IPython before the user's folder can hide any module that it needs."""
     write(tmp_path / "traitlets.py", "raise SystemError\n")
     write(tmp_path / "IPython.py", "raise SystemError\n")
     one = start(tmp_path)

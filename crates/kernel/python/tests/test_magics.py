@@ -1,4 +1,4 @@
-"""The magics: R-41, R-42, and their texts compared with IPython's where it is installed."""
+"""The magics: R-41, R-42, and their texts compared with IPython's if it is installed."""
 
 import os
 import re

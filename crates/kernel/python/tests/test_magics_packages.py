@@ -1,4 +1,4 @@
-"""`%pip` and `%conda`: what is run, what is forgotten, and the messages (R-41)."""
+"""`%pip` and `%conda`: the commands they run, the modules they drop, and the messages (R-41)."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""`%load_ext` and `%autoreload`: changed modules are seen by the next cell."""
+"""`%load_ext` and `%autoreload`: the next cell sees changed modules."""
 
 import sys
 import types
@@ -11,12 +11,12 @@ from inkcell_runner.shell import UsageError
 
 @pytest.fixture
 def module(session, tmp_path, monkeypatch):
-    """Writes a module `ink_reloaded`; gives the writer."""
+    """Writes a module `ink_reloaded`; returns the writer."""
     monkeypatch.syspath_prepend(str(tmp_path))
     path = tmp_path / "ink_reloaded.py"
 
     def write(text):
-        # The size alone must be enough, and so must the time: files change within one tick.
+        # A different size alone must be enough, and so must a different time: files change within one tick.
         path.write_text(text + "\n# " + "x" * len(str(write.count)) * write.count + "\n")
         write.count += 1
 

@@ -1,7 +1,7 @@
 """A small session for the tests of magics, and tests that it keeps the contract.
 
-It runs cells in this process and records what a host would be sent. It must
-not grow features that the real session lacks.
+It runs cells in this process and records the messages to a host. It must not grow features that the real
+session lacks.
 """
 
 import ast
@@ -93,7 +93,7 @@ class FakeSession:
         return eval(compile(ast.Expression(last.value), filename, "eval", 0, True), self.namespace)
 
     def cell(self, code):
-        """Runs a numbered cell as the real session does; gives its value."""
+        """Runs a numbered cell as the real session does; returns its value."""
         self.count += 1
         self.history.append(code)
         self.shell.events.trigger("pre_run_cell", None)

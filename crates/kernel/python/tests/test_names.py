@@ -1,4 +1,4 @@
-"""Which names a cell uses and makes: for whoever wants to know what is stale."""
+"""The names that a cell uses and makes, which tell stale cells."""
 
 import importlib.util
 import os
@@ -11,12 +11,12 @@ from inkcell_runner import names
 
 def found(code, returned=None, **namespace):
     session = types.SimpleNamespace(namespace=namespace, hidden={})
-    flags = 0x0400 | 0x2000  # A tree only, and `await` at the top.
+    flags = 0x0400 | 0x2000  # A tree only, and `await` at the top level.
     return names.find(compile(code, "<cell>", "exec", flags, True), session, returned)
 
 
 TABLE = [
-    # What is bound.
+    # Bound names.
     ("x = 1", [], ["x"]),
     ("x = y = z", ["z"], ["x", "y"]),
     ("(a, [b, *c]), d = v", ["v"], ["a", "b", "c", "d"]),
@@ -29,7 +29,7 @@ TABLE = [
     ("if (n := size()) > 1: pass", ["size"], ["n"]),
     ("[y := f(x) for x in xs]", ["f", "xs"], ["y"]),
     ("del x", ["x"], ["x"]),
-    # What is used comes from before the cell.
+    # Used names whose value comes from before the cell.
     ("x = 1\nprint(x)", [], ["x"]),
     ("print(x)\nx = 1", ["x"], ["x"]),
     ("x = x + 1", ["x"], ["x"]),
@@ -40,7 +40,7 @@ TABLE = [
     ("raise Problem(x)", ["Problem", "x"], []),
     ("1 + 1", [], []),
     ("", [], []),
-    # What is bound on some ways only may come from before.
+    # A name bound on some paths only may come from before.
     ("if a: x = 1", ["a", "x"], ["x"]),
     ("if a: x = 1\nelse: x = 2", ["a"], ["x"]),
     ("if a: x = 1\nelse: raise ValueError", ["a"], ["x"]),
@@ -48,11 +48,11 @@ TABLE = [
     ("try: x = f()\nexcept OSError: pass", ["f", "x"], ["x"]),
     ("try: x = f()\nexcept OSError as e: raise", ["f"], ["e", "x"]),
     ("try: x = f()\nfinally: done(x)", ["done", "f"], ["x"]),
-    # Comprehensions have names of their own.
+    # Comprehensions have their own names.
     ("[i * k for i in xs if i]", ["k", "xs"], []),
     ("{k: v for k, v in d.items()}", ["d"], []),
     ("ys = [[c for c in row] for row in rows]", ["rows"], ["ys"]),
-    # What is changed in place is used and made.
+    # A name changed in place is both used and made.
     ("xs.append(1)", ["xs"], ["xs"]),
     ("xs[0] = 1", ["xs"], ["xs"]),
     ("x.a.b[0].c = y", ["x", "y"], ["x"]),
@@ -67,7 +67,7 @@ TABLE = [
     ("model.tune(X)\nmodel.score(X)", ["X", "model"], ["model"]),
     ("xs = []\nxs.append(1)", [], ["xs"]),
     ("[xs.append(i) for i in ys]", ["xs", "ys"], ["xs"]),
-    # With an element of it, too.
+    # A change of an element changes its holder too.
     ("for x in xs: x.append(1)", ["xs"], ["x", "xs"]),
     ("for x in xs: x.work()", ["xs"], ["x", "xs"]),
     ("for x in xs: x.a[0] = 1", ["xs"], ["x", "xs"]),
@@ -78,12 +78,12 @@ TABLE = [
     ("for row in t:\n    for x in row: x.n += 1", ["t"], ["row", "t", "x"]),
     ("[x.append(1) for x in xs]", ["xs"], ["xs"]),
     ("for x in range(n): x.a = 1", ["n"], ["x"]),
-    # And what only looks, or whose value is shown, is not.
+    # Calls that only look, or whose value is shown, change nothing.
     ("df.head()", ["df"], []),
     ("df.info()\ndf.describe()", ["df"], []),
     ("df.to_csv('x')\n1", ["df"], []),
     ("y = df.dropna()", ["df"], ["y"]),
-    # Functions: what stands outside of their bodies is used now.
+    # Functions: the parts outside of their bodies are used now.
     ("def f(a=b, *c: d) -> e: return g", ["b", "d", "e"], ["f"]),
     ("@wrap\ndef f(): pass", ["wrap"], ["f"]),
     ("def f(): return k\nf()", ["k"], ["f"]),
@@ -152,7 +152,7 @@ def test_what_a_function_takes_counts_for_whoever_uses_it(code, later):
     ],
 )
 def test_what_cannot_be_told_is_not_told(code):
-    """Nothing said is never wrong."""
+    """No answer is never wrong."""
     try:
         assert found(code) is None
     except (RecursionError, MemoryError):
@@ -162,7 +162,7 @@ def test_what_cannot_be_told_is_not_told(code):
 
 def test_names_that_python_brings_along_are_not_the_users():
     assert found("print(len(x))")["uses"] == ["x"]
-    # Unless somebody made them theirs.
+    # A user may define such a name.
     assert found("print(len(x))", print=1)["uses"] == ["print", "x"]
     session = types.SimpleNamespace(namespace={"tree": 5, "df": 6}, hidden={"tree": 5, "df": 7})
     assert names.find(compile("tree, df", "", "exec", 0x0400), session)["uses"] == ["df"]
@@ -178,7 +178,7 @@ def test_functions_of_modules_and_values_that_cannot_change_are_not_changed():
 
 
 def test_a_method_whose_value_nobody_takes_is_called_for_an_effect():
-    """The last value is shown, so it is told by the value: nothing, or what the method was called on."""
+    """The last value is shown, so the value decides: None, or the object of the method, means an effect."""
     thing = [[]]
     one = {"c": thing}
     for code in ("c.inc()", "c.inc();", "c[0].inc()", "x = 1\nc.inc()", "await c.inc()"):
@@ -189,7 +189,8 @@ def test_a_method_whose_value_nobody_takes_is_called_for_an_effect():
     assert found("c.inc()\n1", id(one), **one)["makes"] == ["c"]
     assert found("c.part.inc()\n1", **one)["makes"] == ["c"]
     assert found("def f(): c.part.inc()", **one)["later"] == {"f": {"uses": ["c"], "makes": ["c"]}}
-    # What only looks does not change anything, whatever it gives, and a module is not changed by its functions.
+    # A method that only looks changes nothing, whatever it returns, and a module's functions do not change the
+    # module.
     for code in ("c.head()", "c.to_csv()", "c.plot.bar()", "c.plot.bar()\n1", "m.inc()", "m.part.inc()\n1", "s.inc()"):
         assert found(code, id(None), m=sys, s="text", **one)["makes"] == [], code
     for code in ("def f(): m.part.inc()", "def f(): s.inc()"):
@@ -209,11 +210,11 @@ OWN = [
     ("os.chdir(p)\nos.getcwd()", ["%cd"]),
     ("import os\nos.environ['A'] = '1'\nprint(os.environ['A'])", ["%env"]),
     ("os.environ.setdefault('A', '1')", ["%env"]),
-    # A function may not come to it.
+    # Python may not call the function.
     ("def f():\n    global x\n    x += 1\nf()", ["x"]),
     ("def f(): return x\nf()", ["x"]),
     ("class A:\n    def m(self): return x\na = A()", ["x"]),
-    # What it cannot do without.
+    # Names that the cell cannot do without.
     ("x = x + 1", []),
     ("print(x)\nif a: x = 1", []),
     ("if a: x += 1", []),
@@ -248,10 +249,10 @@ def test_names_that_are_only_deleted(code, deletes):
 def test_imports_make_names():
     told = found("import numpy as np, os\nnp.x")
     assert (told["uses"], told["makes"]) == ([], ["np", "os"])
-    # It makes the name whatever stands above, so that the cell alone is enough for who uses it.
+    # The import makes the name whatever stands above, so this cell alone is enough for users of the name.
     told = found("from datetime import datetime")
     assert (told["uses"], told["makes"]) == ([], ["datetime"])
-    # One that is put into another needs that one where there is one.
+    # Importing a submodule into an existing module needs that module.
     told = found("import os.path")
     assert (told["uses"], told["makes"], told["own"]) == (["os"], ["os"], ["os"])
     told = found("import os.path as path")
@@ -264,7 +265,7 @@ def test_whoever_uses_an_object_may_call_its_methods():
     kind = type("A", (), {"__module__": "cells"})
     told = found("a = A()\nb = 1", __name__="cells", A=kind, a=kind(), b=1)
     assert told["later"] == {"a": {"uses": ["A"], "makes": []}}
-    # Of other modules, or by another name, nothing is said.
+    # The result omits classes of other modules, or with another name.
     assert found("a = A()", __name__="main", A=kind, a=kind())["later"] == {}
     assert found("a = A()", __name__="cells", B=kind, a=kind())["later"] == {}
 
@@ -312,7 +313,7 @@ def test_files_that_are_read(tmp_path, monkeypatch):
         return [(path[-1], size) for path, size, _ in found(code, **place)["files"]]
 
     assert files("open('a')") == [("a", 3)]
-    # It depends on the folder where that is not said.
+    # A relative path depends on the current directory.
     assert found("open('a')")["uses"] == ["%cd"]
     assert found("open(path)", **place)["uses"] == ["path"]
     assert files("with open('a', 'rb') as f: pass") == [("a", 3)]
@@ -356,14 +357,14 @@ def told(host, code, **fields):
 def test_the_end_of_a_cell_tells_its_names_when_they_are_wanted(host):
     assert "names" not in host.run("x = 1")[-1][1]
     assert told(host, "x = 1")["makes"] == ["x"]
-    # With a value, in the same frame.
+    # A value comes in the same frame as the names.
     events = host.run("x + len([])", names=True)
     assert [event[0] for event in events] == ["started", "result", "done"]
     assert events[-1][1]["names"]["uses"] == ["x"]
     assert events[1][1] == {"text/plain": "1"}
-    # And of a cell that failed.
+    # A failed cell has names too.
     assert told(host, "y = 1\nx.nothing")["makes"] == ["y"]
-    # What is no Python has done nothing.
+    # Text that is not Python has no names.
     assert told(host, "not python at all") == found("")
     assert told(host, "%time z = x")["makes"] == ["z"]
     assert told(host, "%%time\nz = x")["uses"] == ["x"]
@@ -387,7 +388,7 @@ def check_effects(host):
         assert "c" in told(host, code)["makes"], code
     for code in ("c.next()", "c.next();", "c.missing()", "%time c.next()"):
         assert told(host, code)["makes"] == [], code
-    # What the cell before gave does not count.
+    # The value of the cell before does not count.
     told(host, "None")
     assert told(host, "c.missing()")["makes"] == []
 
@@ -402,7 +403,7 @@ def test_looking_for_names_warns_nobody_twice(host):
 
 
 def test_names_never_fail_a_cell(host):
-    """Whatever user code does to Python, a cell ends as it would."""
+    """Whatever user code does to Python, a cell ends as it would without names."""
     host.run("import builtins, sys\nsys.modules['inkcell_runner.names'] = None")
     events = host.run("1 + 1", names=True)
     assert events[-1][1]["status"] == "ok" and "names" not in events[-1][1]
@@ -443,7 +444,7 @@ def test_a_jupyter_kernel_tells_names_to_who_wants_them(monkeypatch):
     assert told("%time y = c")["makes"] == ["y"]
     assert told("y = c\n1 / 0", success=False)["makes"] == ["y"]
     assert told("exec('y = c')") is None
-    # As in a runner, but for a value that a semicolon hides.
+    # As in a runner, except for a value that a semicolon hides.
     assert told("c.inc()")["makes"] == ["c"]
     assert told("c.next()", result=1)["makes"] == told("c.next();")["makes"] == []
     assert told("c.missing()", success=False)["makes"] == []
@@ -458,14 +459,14 @@ ABSENT = [
     ("print(x, len(y))", ["x", "y"]),
     ("x += 1", ["x"]),
     ("[x for i in there]", ["x"]),
-    # It may do without.
+    # The cell may do without the name.
     ("if there: x", []),
     ("try: x\nexcept NameError: x = 1\nx", []),
     ("if there: x = 1\nx", []),
     ("def f(): return x\nf()", []),
     ("x = 1\nx", []),
     ("import os.path", []),
-    # What is no name of the session's.
+    # Names that the session does not hold.
     ("import os\nos.getcwd()", []),
     ("!ls", []),
 ]

@@ -1,4 +1,4 @@
-"""Installing the prelude: names, levels, laziness, and what `help` sees. B:E-40, B:E-42."""
+"""Installing the prelude: names, levels, laziness, and the view of `help`. B:E-40, B:E-42."""
 
 import contextlib
 import copy
@@ -20,7 +20,7 @@ from inkcell_runner import prelude  # noqa: E402
 
 
 class FakeSession:
-    """Collects what the helpers report."""
+    """Collects the reports of the helpers."""
 
     def __init__(self):
         self.namespace = {"__name__": "__main__"}
@@ -64,7 +64,7 @@ def session(monkeypatch, tmp_path):
 
 @pytest.fixture
 def ns(session):
-    """The user's namespace, to be called as attributes."""
+    """The user's namespace, with its names as attributes."""
 
     class Names:
         def __getattr__(self, name):
@@ -74,7 +74,7 @@ def ns(session):
 
 
 def test_threads_that_use_a_helper_first_at_once():
-    """No thread sees a module that another is still importing, and the path stays whole. B:X-40"""
+    """No thread sees a module that another still imports, and the path stays complete. B:X-40"""
     code = """
 import sys, threading
 from inkcell_runner import prelude
@@ -103,7 +103,7 @@ print(len(seen), all(seen), sys.path == before)
 
 
 def test_path_is_judged_by_one_thread_at_a_time(monkeypatch):
-    """A thread that judges the path while another hides part of it imports the user's modules into a helper."""
+    """A thread that judges the path while another hides part of it would import the user's modules into a helper."""
     judged = []
 
     def library_path():
@@ -173,7 +173,7 @@ def test_the_users_names_win_and_a_second_install_adds_only_what_is_missing(sess
 def test_no_helper_hides_a_builtin():
     import builtins
 
-    # `display` is a built-in only because the runner makes it one, and does the same there.
+    # The runner makes `display` a built-in, and it does the same there.
     assert {name for name in EXPECTED if hasattr(builtins, name)} <= {"display"}
 
 

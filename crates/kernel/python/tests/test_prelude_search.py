@@ -1,4 +1,4 @@
-"""Searching, and git's ignore rules held against git itself. B:E-41, B:W-23."""
+"""Searching, and git's ignore rules compared with git itself. B:E-41, B:W-23."""
 
 import os
 import shutil

@@ -40,7 +40,7 @@ def test_result(ns, session, name, tmp_path, capsys):
     result = command("pwd; echo err >&2", cwd="d")
     assert result.stdout == str(tmp_path.resolve() / "d") + "\n"
     assert result.stderr.endswith("err\n") and result.code == 0
-    # Issue 21, 5: as the last line of a cell it shows its output, unless that was shown already.
+    # Issue 21, 5: as the last line of a cell it shows its output, unless the command has already shown it.
     assert result and repr(result) == ("" if name == "bash" else result.stdout + result.stderr.rstrip("\n"))
     op = "bash" if name == "bash" else "sh"
     event = session.last()
@@ -58,7 +58,7 @@ def test_result(ns, session, name, tmp_path, capsys):
     result.check_returncode()
     command("echo %s" % ("x" * 700))
     assert len(session.last()["cmd"]) == 80 and len(session.last()["output"]) == 500
-    # Nothing is there to read, and the group is the child's own.
+    # The input is empty, and the group is the child's own.
     assert command("cat").code == 0
     own = command("ps -o pgid= -p $$ 2>/dev/null || echo $$; echo $$").stdout.split()
     assert own[0] == own[1]
@@ -90,7 +90,7 @@ def test_sh_uses_the_login_shell_and_the_snapshot(ns, tmp_path, monkeypatch):
 
 
 def test_bash_shows_output_while_it_runs(ns, tmp_path):
-    """The first line is shown before the command may go on."""
+    """The helper shows the first line before the command may go on."""
     os.mkfifo(tmp_path / "go")
     shown = []
 
@@ -139,7 +139,7 @@ def test_output_is_cut(ns, capsys):
 
 
 class Clock:
-    """A clock that jumps ahead by a day as soon as a command has written something."""
+    """A clock that jumps ahead by a day once a command has written something."""
 
     def __init__(self):
         self.ahead = 0
@@ -157,7 +157,7 @@ class Clock:
 
 @pytest.fixture
 def late(monkeypatch):
-    """The output of a command whose time is over once it has written something."""
+    """The output of a command whose time limit passes once it has written something."""
     clock = Clock()
     monkeypatch.setattr(process, "time", clock)
     return clock
@@ -191,7 +191,7 @@ def test_a_background_process_does_not_hold_the_cell(ns, tmp_path):
     script = "(read x < go; seq 100000; echo alive > proof) & echo started"
     result = ns.bash(script, timeout=60)
     assert result.stdout == "started\n" and result.code == 0 and not result.timed_out
-    # Released only now, it can still write more than a pipe holds.
+    # The process is released only now, so it can still write more than a pipe holds.
     with open(tmp_path / "go", "w") as file:
         file.write("on\n")
     assert (tmp_path / "proof").read_text() == "alive\n"
@@ -224,7 +224,7 @@ def test_an_interrupt_goes_to_the_child_and_on_to_the_cell(
             seen.append(text)
             return len(text)
 
-    # A cell runs with Python's own handler, whatever the test runner has set.
+    # A cell runs with Python's own handler, whatever handler the test runner has set.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with contextlib.redirect_stdout(Out()), pytest.raises(KeyboardInterrupt):
@@ -241,7 +241,7 @@ def test_no_descriptor_or_child_is_left(ns):
         pytest.skip("needs /proc")
     ns.run("true")
     before = len(os.listdir("/proc/self/fd"))
-    # Other tests may have left children of their own, which are not ours to count.
+    # Other tests may have left children, which this test does not count.
     children = _children()
     for _ in range(5):
         ns.run("echo x")
@@ -251,7 +251,7 @@ def test_no_descriptor_or_child_is_left(ns):
 
 
 def _children():
-    """The processes, also those that ended, whose parent is this one."""
+    """The processes whose parent is this one, including those that have ended."""
     found = set()
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:

@@ -248,7 +248,7 @@ def bridge(monkeypatch):
     monkeypatch.setenv("PI_TOOL_BRIDGE_URL", "http://127.0.0.1:%d/" % server.server_port)
     monkeypatch.setenv("PI_TOOL_BRIDGE_TOKEN", "secret")
     monkeypatch.setenv("PI_TOOL_BRIDGE_SESSION", "s1")
-    # A proxy that nobody answers at: the bridge must not be asked through it.
+    # A proxy where nothing answers: the bridge must not use it.
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     yield Handler, seen
@@ -271,7 +271,7 @@ def test_tool(ns, session, bridge):
 
 
 def test_tool_of_a_run_that_the_host_names(ns, bridge, monkeypatch, tmp_path):
-    """B:X-41: the run is the host's, and paths begin where the code is now."""
+    """B:X-41: the run is the host's, and relative paths start at the code's current directory."""
     handler, seen = bridge
     monkeypatch.setenv("PI_TOOL_BRIDGE_RUN", "r7")
     (tmp_path / "sub").mkdir()

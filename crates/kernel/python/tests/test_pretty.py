@@ -1,4 +1,4 @@
-"""The plain text of values: known texts, and the same as the real IPython's where it is installed."""
+"""The plain text of values: known texts, and equality with the real IPython if it is installed."""
 
 import collections
 import datetime
@@ -142,7 +142,7 @@ class Child(Plain):
 
 
 class Liar:
-    """Answers every attribute."""
+    """Has every attribute."""
 
     def __getattr__(self, name):
         return lambda *args, **kwargs: "lie"
@@ -236,7 +236,7 @@ def test_same_text_for_the_environment():
 
 
 def make(rng, depth):
-    """A random value of containers and everything with a layout of its own."""
+    """A random value of containers and all other types with their own layout."""
     if depth <= 0 or rng.random() < 0.25:
         return rng.choice([
             rng.randrange(10**6), "s" * rng.randrange(30), 1.5, None, Lines(), Plain(), function, ValueError("x"), "a\nb", Breaks()
@@ -314,7 +314,7 @@ def test_deep_nesting_is_an_error_and_not_a_crash():
         value = [value]
     with pytest.raises(RecursionError):
         ours.pretty(value)
-    # Taking it apart level by level spares the interpreter a deep recursion.
+    # Dismantling the value level by level avoids a deep recursion of the interpreter.
     while value:
         value = value.pop()
 

@@ -1,4 +1,4 @@
-"""Questions between cells: what they tell, and that they leave no trace."""
+"""Questions between cells: their answers, and the absence of traces."""
 
 import json
 import os
@@ -12,7 +12,7 @@ class Asker(Host):
     """A host that can also ask."""
 
     def ask(self, what, after=None, **fields):
-        """The answer; a text where there is none."""
+        """The answer, or the reason for a failure as a text."""
         self.next_id += 1
         self._send(t="ask", id=self.next_id, question=dict(fields, what=what))
         if after:
@@ -31,12 +31,12 @@ class Asker(Host):
         return answer
 
     def complete(self, code, cursor=None):
-        """The texts that the code can become."""
+        """The texts that could complete the code."""
         answer = self.ask("complete", code=code, cursor=len(code) if cursor is None else cursor)
         return [code[: answer["start"]] + match["text"] + code[answer["end"] :] for match in answer["matches"]]
 
 
-# Every way a class can run code when it is looked at; `ran` says which was used.
+# Every way in which a class can run code when inspected; `ran` records the ways used.
 SPY = """
 ran = []
 class Spy:
@@ -72,7 +72,7 @@ def shell(request, tmp_path_factory):
 
 @pytest.fixture
 def fresh(shell):
-    """A session without names of the user's."""
+    """A session without names of the user."""
     shell.run("%reset -f")
     return shell
 
@@ -86,7 +86,7 @@ def test_the_users_names_are_listed_and_nobody_elses(fresh):
     assert fresh.ask("variables") == {"variables": [], "total": 0, "complete": True}
     run(fresh, "b = 1\na = 'x'\n_private = 2\ndef f(): pass\nclass C: pass\nimport os\n5")
     assert list(fresh.variables()) == ["a", "b", "f", "C", "os"]
-    # A helper's name that the user gave another meaning is the user's.
+    # A helper's name with another value belongs to the user.
     run(fresh, "grep = 3")
     assert "grep" in fresh.variables()
 
@@ -122,7 +122,7 @@ def test_each_has_type_kind_length_size_and_preview(fresh):
 
 
 def test_no_code_of_the_users_classes_runs(fresh):
-    """Not for previews, details, tables, help or completion; also not inside of what libraries made."""
+    """This holds for previews, details, tables, help and completion, and inside objects that libraries made."""
     run(fresh, SPY)
     run(
         fresh,
@@ -184,7 +184,7 @@ def test_a_question_changes_nothing(fresh):
     after = fresh.run("print(%s)" % state)
     assert after[0][1]["count"] == before[0][1]["count"] + 1
     shown = [b"".join(event[2] for event in events if event[0] == "stream").decode() for events in (before, after)]
-    # The cell that looks is in `In`, and its number among the names.
+    # The inspecting cell is in `In`, and its number is among the names.
     expected = shown[0].split(", ")
     expected[1] = str(int(expected[1]) + 1)
     expected[2] = str(int(expected[2]) + 1)
@@ -214,7 +214,7 @@ def test_the_users_function_on_a_class_of_a_library_is_still_the_users(fresh):
 
 
 def test_a_preview_that_fails_or_takes_long_does_not_spoil_the_rest(fresh):
-    """A module on the path of installed ones stands for a library."""
+    """A module on the path of installed modules stands in for a library."""
     folder = fresh.text("import tempfile\nprint(tempfile.mkdtemp())").strip()
     site = os.path.join(folder, "site-packages")
     os.mkdir(site)
@@ -235,7 +235,7 @@ def test_a_preview_that_fails_or_takes_long_does_not_spoil_the_rest(fresh):
 
 
 def test_an_interrupt_ends_a_question_that_hangs(fresh):
-    """The file system can keep a completion waiting; here it is a function that stands for it."""
+    """The file system can delay a completion; a function simulates this here."""
     run(
         fresh,
         "import os, pkgutil, time\nkept = pkgutil.iter_modules\n"

@@ -1,4 +1,4 @@
-"""Tables in figures: of plain Python, pandas, NumPy, polars and pyarrow."""
+"""Tables as data, from plain Python, pandas, NumPy, polars and pyarrow."""
 
 import pytest
 from test_questions import SPY, fresh, run, shell  # noqa: F401

@@ -1,4 +1,4 @@
-"""Copies of the fork server draw numbers of their own."""
+"""Each copy of the fork server draws its own random numbers."""
 
 import os
 import random
@@ -9,7 +9,7 @@ from inkcell_runner.seeds import Seeds
 
 
 def _draw(draw):
-    """What a copy draws after it was given seeds of its own."""
+    """The numbers that a copy draws after it got its own seeds."""
     seeds = Seeds()
     read, write = os.pipe()
     pid = os.fork()
@@ -38,7 +38,7 @@ def test_copies_draw_different_numbers():
 def _numpy():
     numpy = pytest.importorskip("numpy")
     numpy.random.seed(0)
-    # The half of a pair that is kept for the next draw would be the same everywhere.
+    # Numpy keeps half of a pair for the next draw, which would be the same in all copies.
     numpy.random.standard_normal()
     return numpy
 
@@ -59,7 +59,7 @@ def test_copies_draw_different_numbers_from_a_numpy_that_does_not_tell_its_place
 
 
 def test_numbers_from_a_renewed_numpy_are_spread_evenly():
-    """The state was filled whole, and is one that numpy can go on from."""
+    """The copy filled the whole state, and numpy can continue from it."""
     numpy = _numpy()
     code = "ok"
 

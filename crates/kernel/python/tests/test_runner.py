@@ -25,7 +25,7 @@ def test_a_value_comes_with_the_end_of_its_cell_in_one_frame(host):
     events = host.run("1")
     assert [event[0] for event in events] == ["started", "result", "done"]
     assert events[1][2] is events[2][1] and events[1][1] == {"text/plain": "1"} and events[1][2]["count"] == 1
-    # Only where nothing comes in between.
+    # This holds only if nothing comes in between.
     host.run("get_ipython().events.register('post_execute', lambda: print('between'))")
     events = host.run("2")
     assert [event[0] for event in events] == ["started", "result", "stream", "done"]
@@ -33,7 +33,7 @@ def test_a_value_comes_with_the_end_of_its_cell_in_one_frame(host):
 
 
 def test_what_a_forgotten_value_says_is_part_of_the_cell(host):
-    """B:R-02 A value that goes when another takes its place may write, even without an end of line."""
+    """B:R-02 The destructor of a replaced value may write, even without an end of line."""
     host.run("class Last:\n    def __del__(self): print('gone', end='')")
     host.run("Last()")
     host.run("Out.clear(); del _2")
@@ -203,7 +203,7 @@ def test_writing_frames_to_every_descriptor_forges_nothing(host):
 def test_it_starts_without_heavy_modules(host):
     heavy = "['re', 'json', 'ast', 'insp' 'ect', 'typing', 'dataclasses', 'socket', 'asyncio', 'traceback', 'enum']"
     found = host.text("import sys\nprint([m for m in %s if m in sys.modules])" % heavy)
-    # What the interpreter's own start brings (a `.pth` file, say) is not ours.
+    # Modules that the interpreter itself loads at start (through a `.pth` file, say) do not count.
     bare = os.popen('%s -I -c "import sys; print([m for m in %s if m in sys.modules])"' % (sys.executable, heavy)).read()
     assert found == bare
 

@@ -1,4 +1,4 @@
-"""What `get_ipython()` returns: R-40, R-43, and the calls that notebooks make."""
+"""The result of `get_ipython()`: R-40, R-43, and the calls that notebooks make."""
 
 import os
 import subprocess
@@ -112,7 +112,7 @@ def test_names(session):
     ip.ex("b = a")
     ip.drop_by_id({"b": ip.user_ns["b"]})
     assert "b" not in ip.user_ns and ip.user_global_ns is ip.user_ns
-    # Pandas and others ask for it to tell a notebook from a terminal.
+    # Pandas and other libraries use it to tell a notebook from a terminal.
     assert ip.kernel.shell is ip and ip.kernel.comm_manager.register_target("t", print) is None
     assert type(ip).__name__ == "ZMQInteractiveShell"
     assert "IPKernelApp" not in ip.config
@@ -166,7 +166,7 @@ def test_shell_lines(session, capfd):
     read = capfd.readouterr()
     assert (read.out, read.err) == ("x y\n", "oops\n")
     assert session.namespace["_exit_code"] == 3
-    # What a shell reports for a child that a signal ended.
+    # The code that a shell reports for a child ended by a signal.
     session.cell("!exit 137")
     assert session.namespace["_exit_code"] == -9
 
@@ -199,7 +199,7 @@ def test_long_output_is_cut_with_a_notice(session, capsys):
 
 
 def test_an_interrupt_ends_the_child(session, tmp_path):
-    """F-012: started as a kernel is, in a group of its own that gets the signal."""
+    """F-012: started like a kernel, in its own group, which gets the signal."""
     program = """
         import sys, os, threading, signal, time
         sys.path[:0] = %r
@@ -237,7 +237,7 @@ def test_an_interrupt_ends_the_child(session, tmp_path):
 
 
 def test_import_is_light():
-    """Nothing that a plain cell does not need."""
+    """It imports nothing that a plain cell does not need."""
     code = (
         "import sys; sys.path.insert(0, %r); before = set(sys.modules);"
         "import inkcell_runner.shell, inkcell_runner.transform;"

@@ -1,4 +1,5 @@
-"""The stand-in for IPython, in processes where the real one cannot be imported; and against it where it is."""
+"""The stand-in for IPython, in processes that cannot import the real one, and compared with the real one if
+installed."""
 
 import importlib.util
 import os
@@ -45,7 +46,7 @@ imports.install(session)
 
 
 def run(code, standin=True):
-    """Runs code with the stand-in, before anything installed; or with the real one."""
+    """Runs code with the stand-in before all installed modules, or with the real IPython."""
     before = BEFORE.format(root=ROOT)
     if standin:
         before += "sys.path.insert(0, %r)\n" % STANDIN

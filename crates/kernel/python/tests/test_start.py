@@ -1,4 +1,4 @@
-"""The environment and the working folder at the start of a runner."""
+"""The environment and the working directory at the start of a runner."""
 
 import compileall
 import os
@@ -11,7 +11,7 @@ from host import ROOT, Host
 
 
 def values(code, **settings):
-    """What code writes in a runner with these variables, and what it writes in Python itself."""
+    """The output of the code in a runner with these variables, and in Python itself."""
     env = dict(os.environ, **settings)
     host = Host(env=env)
     try:
@@ -36,13 +36,13 @@ def values(code, **settings):
     ],
 )
 def test_pythons_own_variables_hold(settings, code):
-    """Issue 21, 14: each has the effect that it has on Python itself."""
+    """Issue 21, 14: each has the same effect as on Python itself."""
     told, wanted = values(code, **settings)
     assert told == wanted
 
 
 def test_a_runner_starts_whatever_is_set():
-    """Nothing of the runner's own warns, and what Python says of itself is in no cell."""
+    """The runner's own code causes no warning, and Python's messages about itself appear in no cell."""
     env = dict(os.environ, PYTHONWARNINGS="error", PYTHONDEVMODE="1", PYTHONUNBUFFERED="1", PYTHONINSPECT="1")
     host = Host(env=env, prelude="full")
     try:
@@ -55,7 +55,7 @@ def test_a_runner_starts_whatever_is_set():
 
 @pytest.mark.parametrize("shell", ["lite", "ipython"])
 def test_nothing_of_the_working_folder_is_imported_at_the_start(tmp_path, monkeypatch, shell):
-    """Issue 21, 14: with `PYTHONPATH`, too, on every Python."""
+    """Issue 21, 14: this includes `PYTHONPATH`, on every Python."""
     if shell == "ipython":
         pytest.importorskip("IPython")
     for name in ("json", "sitecustomize", "usercustomize", "site", "token", "linecache", "select"):
@@ -70,7 +70,7 @@ def test_nothing_of_the_working_folder_is_imported_at_the_start(tmp_path, monkey
 
 
 def test_the_runners_own_files_are_compiled_once(tmp_path):
-    """Users who want no compiled files mean their own."""
+    """A user who turns off compiled files means the user's own files."""
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     shutil.copytree(os.path.join(ROOT, "inkcell_runner"), ours / "inkcell_runner", ignore=shutil.ignore_patterns("__pycache__"))
     theirs.mkdir()
@@ -85,7 +85,7 @@ def test_the_runners_own_files_are_compiled_once(tmp_path):
 
 
 def test_damaged_compiled_files_are_made_anew(tmp_path):
-    """Issue 21, 27: also those of modules that are loaded long after the start."""
+    """Issue 21, 27: this includes files of modules that load long after the start."""
     shutil.copytree(
         os.path.join(ROOT, "inkcell_runner"), tmp_path / "inkcell_runner", ignore=shutil.ignore_patterns("__pycache__")
     )
@@ -108,7 +108,7 @@ def test_damaged_compiled_files_are_made_anew(tmp_path):
 
 
 def test_user_site_is_left_out_where_it_is_not_wanted(tmp_path):
-    """Issue 21, 14: and it is there where it is wanted."""
+    """Issue 21, 14: the directory is there if the settings want it."""
     if sys.prefix != sys.base_prefix:
         pytest.skip("an environment has no user site")
     code = "import site, sys; print(site.getusersitepackages() in sys.path)"

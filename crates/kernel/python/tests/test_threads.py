@@ -1,4 +1,4 @@
-"""Which threads keep a process from being copied, and which do not."""
+"""The threads that prevent a process from being copied, and those that do not."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ import threading
 threading.Thread(target=threading.Event().wait, daemon=True).start()
 """
 
-# A thread that Python knows nothing of: the C library's own `pause` runs in it.
+# A thread unknown to Python: it runs the C library's own `pause`.
 NATIVE_THREAD = """
 import ctypes
 libc = ctypes.CDLL(None)
@@ -23,7 +23,7 @@ start = ctypes.cast(libc.pause, ctypes.c_void_p)
 assert libc.pthread_create(ctypes.byref(handle), None, start, None) == 0
 """
 
-# The file of a library is only known by its name; any mapping does.
+# The runner recognizes the file of a library only by its name; any mapping works.
 POOL = """
 import mmap, os
 path = os.path.join(os.path.dirname(__file__), "libopenblas_fake.so")
@@ -33,10 +33,10 @@ with open(path, "rb") as file:
     kept = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 """
 
-# Only code, as long as nobody uses it.
+# Only code, as long as no program uses it.
 GPU_LIBRARY = POOL.replace("libopenblas_fake.so", "libcuda.so.1")
 
-# A descriptor that says it is that of a device.
+# A descriptor whose link names a device.
 GPU_DEVICE = """
 import os
 kept, read = open(os.devnull), os.readlink
@@ -50,7 +50,7 @@ USED = "importing card began to use a GPU in the fork server (/dev/%s)"
 
 
 def answer(tmp_path, modules, after="", cpus=2):
-    """What a process says that has imported these modules and then run this code."""
+    """The answer of a process that has imported these modules and then run this code."""
     for name, text in modules.items():
         (tmp_path / (name + ".py")).write_text(textwrap.dedent(text))
     script = """
@@ -79,9 +79,9 @@ def answer(tmp_path, modules, after="", cpus=2):
         ({"blas": POOL + NATIVE_THREAD}, "None"),
         # More threads than the pool can have on this machine.
         ({"blas": POOL + NATIVE_THREAD * 2}, "importing blas left 1 thread running in the fork server"),
-        # A thread of Python is none of a pool.
+        # A thread of Python does not belong to a pool.
         ({"blas": POOL + PYTHON_THREAD}, "importing blas left 1 thread running in the fork server"),
-        # A pool excuses the threads of its own import alone.
+        # A pool excuses only the threads of its own import.
         ({"blas": POOL, "c": NATIVE_THREAD}, "importing c left 1 thread running in the fork server"),
         ({"c": NATIVE_THREAD, "blas": POOL}, "importing c left 1 thread running in the fork server"),
         ({"gpu": GPU_LIBRARY, "plain": ""}, "None"),
@@ -90,12 +90,12 @@ def answer(tmp_path, modules, after="", cpus=2):
         ({"card": GPU_DEVICE % "kfd"}, USED % "kfd"),
         ({"card": GPU_DEVICE % "dri/renderD128"}, USED % "dri/renderD128"),
         ({"card": GPU_DEVICE % "shm/x"}, "None"),
-        # A device that is closed again does not count.
+        # A closed device does not count.
         ({"card": GPU_DEVICE % "nvidia0", "plain": "import card, os\nos.readlink = card.read"}, "None"),
     ],
 )
 def test_threads_are_laid_at_the_door_of_a_module(tmp_path, modules, wanted):
-    """Issue 21, 22: an open device keeps a process from being copied, and the library of a GPU does not."""
+    """Issue 21, 22: an open device prevents a process from being copied; the library of a GPU does not."""
     assert answer(tmp_path, modules) == wanted
 
 
@@ -128,7 +128,7 @@ def test_one_processor_has_no_pool(tmp_path):
 
 
 def test_numpy_can_be_copied_and_computes_on_all_processors_in_the_copy(tmp_path):
-    """Its pool starts anew in the copy."""
+    """Its pool starts again in the copy."""
     pytest.importorskip("numpy")
     script = """
         import os, sys, threading

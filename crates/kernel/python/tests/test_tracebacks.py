@@ -1,4 +1,4 @@
-"""Tracebacks: which lines are shown, what functions are called, and that nothing makes them fail."""
+"""Tracebacks: the lines they show, the names of functions, and that nothing makes them fail."""
 
 import importlib
 import os
@@ -24,7 +24,7 @@ class FakeSession:
 
 
 def codes(code):
-    """A code object and all those inside it."""
+    """A code object and all code objects inside it."""
     yield code
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
@@ -81,7 +81,7 @@ def test_context_counts_statements_and_stays_in_the_function():
         "23     else:", "24         pass",
     ]
     assert shown(SOURCE, "m", 25)[-2:] == ["25 return (lambda q:", "26     q)"]
-    # The head has more than six lines, so it loses its middle where it is context.
+    # The head has more than six lines, so it loses its middle as context.
     numbers = [one and int(one.split()[0]) for one in shown(SOURCE, "m", 12, before=1, after=0)]
     assert numbers == [4, 5, 6, None, 9, 10, 11, 12, 13]
     assert shown(SOURCE, "after", 28) == ["28 def after(): return 1"]
@@ -98,14 +98,14 @@ def test_a_source_that_is_no_python_is_shown_by_lines():
 
 @pytest.mark.parametrize("module", ["argparse", "json.decoder", "asyncio.base_events", "dataclasses", "typing"])
 def test_every_line_of_real_code_is_among_its_own_lines(module):
-    """And the pieces are those that IPython's own library finds, where it is installed."""
+    """The pieces also equal those of IPython's own library, if it is installed."""
     path = importlib.util.find_spec(module).origin
     with open(path, encoding="utf-8") as file:
         source = file.read()
     lines = source.splitlines(keepends=True)
     pieces = reference(path)
     for code in codes(compile(source, path, "exec")):
-        # Newer versions have code for other things as well, the value of a `type` statement for one.
+        # Newer versions have code for other things too, such as the value of a `type` statement.
         if not lines[code.co_firstlineno - 1].lstrip().startswith(("@", "def ", "async ", "class ")) or code.co_name[0] == "<":
             continue
         found = excerpts._pieces(lines, code, code.co_firstlineno)

@@ -1,4 +1,4 @@
-"""Transforming cells: R-40, W-04, and agreement with IPython where it is installed."""
+"""Transforming cells: R-40, W-04, and agreement with IPython if it is installed."""
 
 import ast
 import glob
@@ -55,7 +55,7 @@ def test_each_form(source, expected):
     assert transform(source) == expected
 
 
-# W-04: these are Python, beside one line that is not.
+# W-04: these lines are Python, next to one line that is not.
 HIDING = [
     's = """\n%time x\n!ls\nname?\n"""\n',
     "s = '''\n%%bash\n'''\n",
@@ -186,7 +186,7 @@ def starts_by_scanning(source):
 
 
 def test_valid_python_is_returned_unchanged():
-    """Also by the part that a compiler's yes would spare."""
+    """This includes the part that the compiler's success would skip."""
     checked = 0
     for path, source in library(300):
         assert transform(source) == source, path
@@ -206,7 +206,7 @@ def test_magics_put_between_statements_are_found_and_nothing_else():
         lines = source.splitlines(keepends=True)
         if not lines or not lines[-1].endswith("\n"):
             continue
-        # Only before statements of the top level, where any line may be put.
+        # Only before statements of the top level, where any line may stand.
         tops = sorted(n for n in starts_by_tokens(source) if lines[n - 1][:1].isalpha())
         tops = [n for n in tops if not lines[n - 1].startswith(("else", "elif", "except", "finally"))]
         tops = [n for n in tops if n < 2 or not lines[n - 2].startswith("@")]

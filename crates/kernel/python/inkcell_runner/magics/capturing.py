@@ -11,7 +11,7 @@ _STATUS = "application/x-omp-status"
 
 
 class RichOutput:
-    """One thing that was displayed."""
+    """One displayed object."""
 
     def __init__(self, session, data, metadata=None, display_id=None, update=False):
         self._session = session
@@ -29,7 +29,7 @@ class RichOutput:
 
 
 class CapturedIO:
-    """What a cell wrote and displayed; call it or `show()` to see it."""
+    """The output of a cell; call it or `show()` to see it."""
 
     def __init__(self, stdout, stderr, outputs):
         self.stdout = stdout

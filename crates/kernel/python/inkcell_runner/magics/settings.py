@@ -122,7 +122,7 @@ def xmode(shell, line=""):
 
 
 def colors(shell, line=""):
-    """Accepted: colours of what is stored are the reader's choice."""
+    """Accepted: the reader chooses the colours of stored output."""
     if line.strip():
         shell.colors = line.strip()
 

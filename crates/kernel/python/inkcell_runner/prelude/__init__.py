@@ -146,7 +146,7 @@ class Deferred:
 
 
 class Tools:
-    """Calls the host's tools: `tool.name({...}, **more)` answers with the tool's value."""
+    """Calls the host's tools: `tool.name({...}, **more)` returns the tool's value."""
 
     __slots__ = ()
     __name__ = "tool"

@@ -4,7 +4,7 @@ Owns comparing two files and running one function over many items. Must not know
 """
 
 import concurrent.futures
-import concurrent.futures.thread  # Otherwise loaded by attribute, which is too late.
+import concurrent.futures.thread  # Otherwise the first use loads it, which is too late.
 import contextvars
 import difflib
 import os
