@@ -37,7 +37,7 @@ const TABLE: [(Exit, &str); 10] = [
     ),
     (Exit::Invalid, "Wrong arguments, or a file that inkcell cannot use"),
     (Exit::Unavailable, "Something is missing, such as Python or disk space"),
-    (Exit::Conflict, "Someone else changed the same cells, or the file already exists"),
+    (Exit::Conflict, "The same cells were changed elsewhere, or the file already exists"),
     (Exit::NotFound, "No such file, cell or artifact"),
     (Exit::Busy, "Another inkcell is using the file"),
     (Exit::KernelDied, "The kernel died"),

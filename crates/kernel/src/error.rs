@@ -94,8 +94,8 @@ impl LaunchError {
     /// The interpreter lacks ipykernel.
     pub fn without_ipykernel(python: &str) -> LaunchError {
         let reason = format!(
-            "ipykernel is not installed in {python}: install it there with `{python} -m pip install ipykernel`, or \
-             a user makes an environment that has it with `inkcell env setup`"
+            "ipykernel is not installed in {python}: install it with `{python} -m pip install ipykernel`; a user \
+             can also create an environment with `inkcell env setup`"
         );
         LaunchError::Startup { reason }
     }

@@ -132,7 +132,7 @@ fn list(names: &[String]) -> String {
         return "none is installed. For Python, install ipykernel: `python -m pip install ipykernel`"
             .to_owned();
     }
-    format!("there are: {}", names.join(", "))
+    format!("installed: {}", names.join(", "))
 }
 
 impl KernelspecSearch {
@@ -306,7 +306,7 @@ impl Kernelspec {
         let file: File<'_> =
             serde_json::from_str(text).map_err(|problem| malformed(problem.to_string()))?;
         if file.argv.is_empty() {
-            return Err(malformed("argv is empty, so there is no command to start".to_owned()));
+            return Err(malformed("argv is empty, so the kernel has no command".to_owned()));
         }
         Ok(Kernelspec {
             name: name.to_owned(),

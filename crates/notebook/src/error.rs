@@ -209,8 +209,8 @@ pub enum RefError {
     },
     /// The text matches no id, id prefix or position.
     #[error(
-        "no cell has the id {given:?}{}; a cell is named by its id, by the first four or more \
-         characters of its id, or by its position (0 to {}, negative from the end)",
+        "no cell has the id {given:?}{}; name a cell by its id, the first four or more characters \
+         of it, or its position (0 to {}, negative from the end)",
         nearest_cells(.nearest), .count - 1
     )]
     Unknown {

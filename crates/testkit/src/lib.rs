@@ -12,6 +12,7 @@ pub mod nbformat;
 pub mod need;
 pub mod notebooks;
 pub mod ports;
+pub mod prose;
 pub mod pty;
 pub mod runner;
 pub mod scripted;

@@ -483,7 +483,7 @@ impl Call {
         }
         let finished = tokio::task::spawn_blocking(move || sink.finish()).await;
         finished.unwrap_or_else(|error| {
-            let note = format!("the output was lost, which is a fault of inkcell: {error}");
+            let note = format!("internal error: the output was lost (please report this): {error}");
             self.change_cell(index, |cell| cell.notes.push(CallNote::Kernel(note)));
             ModelOutput::default()
         })

@@ -202,8 +202,8 @@ pub static OPERATIONS: &[Operation] = &[
         fields: &[CELL, AFTER, BEFORE, AT],
         choice: Some(Choice {
             fields: PLACE_FIELDS,
-            json_error: "say where to: one of after, before (a cell) or at (start, end)",
-            command_error: "say where to: --after CELL, --before CELL or --at start|end",
+            json_error: "give the place: one of after, before (a cell) or at (start, end)",
+            command_error: "give the place: --after CELL, --before CELL or --at start|end",
         }),
         example: r#"{"op": "move", "cell": 5, "before": 0}"#,
         build: |given| {

@@ -350,8 +350,8 @@ pub enum EngineError {
     },
     /// Others have the file open on the server that runs it.
     #[error(
-        "{path} is {} on the server, and was not written: {}. What is written to the file would be lost, or mixed \
-         with what they type", .open.path, .open.reason, path = visible_line(.path)
+        "{path} is {} on the server, and was not written: {}. Changes to the file would be lost, or mixed with \
+         edits made there", .open.path, .open.reason, path = visible_line(.path)
     )]
     OpenOnServer {
         /// The path as the caller gave it.

@@ -271,7 +271,7 @@ impl fmt::Display for Notice {
             Notice::ArtifactIncomplete { cause, after_bytes, artifact } => {
                 write!(f, "[artifact incomplete: {cause} after {after_bytes} bytes")?;
                 match artifact {
-                    Some(id) => write!(f, ". Read artifact://{id} for what there is]"),
+                    Some(id) => write!(f, ". Read artifact://{id} for what was kept]"),
                     None => f.write_str("]"),
                 }
             }
@@ -360,7 +360,8 @@ fn is_like_ours(line: &str) -> bool {
     });
     let is_end = line.strip_prefix("Cell ").is_some_and(|rest| {
         let rest = &rest[number(rest)..];
-        let ends = [" failed (exit", " aborted:", " was not run:", " was interrupted; there is"];
+        let ends =
+            [" failed (exit", " aborted:", " was not run:", " was interrupted; nothing in it"];
         ends.iter().any(|word| rest.starts_with(word))
     });
     is_heading || is_end || OWN_LINES.iter().any(|own| line.starts_with(own))

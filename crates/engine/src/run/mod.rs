@@ -339,7 +339,7 @@ fn must_be_same_sources(asked: &OpenNotebook, written: &OpenNotebook) -> Result<
         return Ok(());
     }
     let problem = format!(
-        "the code of {} is not that of {} any more; run it without --resume",
+        "the code of {} and {} differs now; run it without --resume",
         written.shown, asked.shown
     );
     Err(EngineError::Argument { argument: "--resume".to_owned(), problem })

@@ -111,7 +111,7 @@ pub(crate) fn chosen(
 ) -> Result<Vec<usize>, EngineError> {
     let count = opened.notebook.len();
     if choice.is_stale() && (choice.from.is_some() || choice.to.is_some()) {
-        let problem = "stale cells are those of the whole notebook; remove from and to";
+        let problem = "stale cells are found in the whole notebook; remove from and to";
         return Err(EngineError::Argument {
             argument: "cells".to_owned(),
             problem: problem.to_owned(),

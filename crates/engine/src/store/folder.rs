@@ -84,7 +84,9 @@ impl Folder {
         let refused = |problem| ArtifactError::Refused { path: path.clone(), problem };
         let fd = match opened {
             Ok(fd) => fd,
-            Err(Errno::LOOP) => return Err(refused("a link is where a folder of ours should be")),
+            Err(Errno::LOOP) => {
+                return Err(refused("a link stands where a private folder should be"));
+            }
             Err(Errno::NOTDIR) => {
                 return Err(refused("a link or a file stands where a private folder should be"));
             }

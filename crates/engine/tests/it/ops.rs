@@ -196,7 +196,7 @@ fn what_does_not_fit_is_told_with_what_would() {
         (r#"{"op": "insert", "source": "x", "at": "end", "after": 0}"#,
          "operation 0: give only one of after, before and at".to_owned()),
         (r#"{"op": "move", "cell": 0}"#,
-         "operation 0: say where to: one of after, before (a cell) or at (start, end)".to_owned()),
+         "operation 0: give the place: one of after, before (a cell) or at (start, end)".to_owned()),
         (r#"{"op": "sub", "cell": 0, "old": "a", "new": "b", "all": 1}"#,
          "operation 0: all is 1; it is true or false".to_owned()),
         (r#"{"op": "replace", "cell": 0, "source": "x", "outputs": "burn"}"#,

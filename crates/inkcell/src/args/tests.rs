@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use clap::{Arg, ArgAction};
+use inkcell_testkit::prose::{self, Place};
 
 use super::page::{GLOBAL, section};
 use super::*;
@@ -148,92 +149,11 @@ fn long_commands_have_their_flags_under_headings() {
     }
 }
 
-/// Phrases that help avoids. In lower case.
-const BANNED: [&str; 34] = [
-    "anew",
-    "as chosen",
-    "belong into",
-    "belongs into",
-    "come back at once",
-    "does what",
-    "goes on",
-    "go on",
-    "has to do with",
-    "have to do with",
-    "if wanted",
-    "is no ",
-    "is so",
-    "it is ",
-    "keeps what",
-    "left out",
-    "may be repeated",
-    "nobody",
-    "see what happens",
-    "so many",
-    "somebody",
-    "stand against",
-    "stands against",
-    "that of ",
-    "that is another",
-    "the one of",
-    "the ones",
-    "there are",
-    "there is",
-    "those ",
-    "what is",
-    "what it",
-    "whoever",
-    "whose",
-];
-
-/// Words that open no sentence of help.
-const BANNED_OPENINGS: [&str; 7] = ["what ", "where ", "say ", "which ", "have ", "be ", "it "];
-
-/// What help said before it was rewritten.
-const REPLACED: [&str; 17] = [
-    "A notebook file that can be changed without harming anything else in it, and Python beside it",
-    "Have to do with the host in which sessions outlive commands",
-    "Say where inkcell keeps what it keeps",
-    "Say which Python would run code here, and why",
-    "Say what works here, what does not, and what to type",
-    "Type cells and see what they do, in a session that stays",
-    "Run notebooks anew and compare their outputs with those that are stored; nothing is written",
-    "Remove outputs, counts and the metadata that belong to them, and other metadata as chosen",
-    "See what happens in a session: what an agent runs, what somebody else does",
-    "Print what completes commands and arguments in a shell",
-    "Use no host that stays: everything ends with the command. It is so where CI is set, too",
-    "What makes the kernel; python.backend when left out, or what the notebook's kernel needs",
-    "Run so many notebooks at once; the number of cores when left out",
-    "Numbers may be apart by this part of the larger one",
-    "Come back at once; the code goes on in its session, see inkcell result",
-    "Let other machines come. Whoever has the token can run any code here, and nothing is encrypted",
-    "Write also where owner, access list or read-only mode stand against it",
-];
-
 /// Everything that is wrong with a text of help.
 fn faults(text: &str) -> Vec<String> {
-    let mut faults = Vec::new();
-    let prose: Vec<&str> = text.lines().filter(|line| !line.starts_with("  ")).collect();
-    let lower = format!("{} ", prose.join(" ").to_lowercase());
-    let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
-    for phrase in BANNED {
-        if lower.match_indices(phrase).any(|(at, _)| !is_word(lower[..at].chars().next_back())) {
-            faults.push(format!("says {phrase:?}"));
-        }
-    }
-    for paragraph in prose {
-        for sentence in paragraph.split(". ").flat_map(|part| part.split("; ")) {
-            let lower = sentence.to_lowercase();
-            if let Some(word) = BANNED_OPENINGS.iter().find(|word| lower.starts_with(*word)) {
-                faults.push(format!("opens with {word:?}"));
-            }
-            if sentence.split_whitespace().count() > 20 {
-                faults.push(format!("has a long sentence: {sentence:?}"));
-            }
-        }
-    }
-    faults.extend(REPLACED.iter().filter(|old| text.contains(**old)).map(|old| old.to_string()));
-    faults
+    let text: Vec<&str> = text.lines().filter(|line| !line.starts_with("  ")).collect();
+    let text = text.join("\n");
+    [prose::faults(&text, Place::Help), prose::long_sentences(&text)].concat()
 }
 
 /// Everything that is wrong with the one line about something.

@@ -205,7 +205,9 @@ mod tests {
         assert_eq!(message, "no notebook named nb/gone.ipynb");
         assert!(hint.ends_with("nb has a.ipynb"), "{hint}");
         assert!(
-            told(&["gone.ipynb"]).1.contains("has no notebooks; create one with 'inkcell new'")
+            told(&["gone.ipynb"])
+                .1
+                .contains("has no notebooks; create one with 'inkcell new NAME.ipynb'")
         );
         assert!(told(&["no/gone.ipynb"]).1.contains("/no does not exist either"));
         let (message, hint) = told(&["nb/*.nb"]);

@@ -180,7 +180,7 @@ fn rules(args: &Verify) -> Result<CompareRules, Failure> {
         let bad = |error: regex::Error| {
             let line = error.to_string();
             let problem = line.lines().last().unwrap_or_default().trim().to_owned();
-            Failure::argument("--ignore", format!("{text:?} is no pattern: {problem}"))
+            Failure::argument("--ignore", format!("{text:?} is not a pattern: {problem}"))
         };
         Regex::new(text).map_err(bad)
     };

@@ -29,7 +29,7 @@ pub(crate) enum AddressError {
     NotAllowed(IpAddr),
     /// It stands for all addresses, so no name follows from it.
     #[error(
-        "{0} stands for every address; say what clients call this machine, with --allow-host NAME"
+        "{0} stands for every address; name this machine as clients call it, with --allow-host NAME"
     )]
     Nameless(IpAddr),
     /// A name that clients cannot use for us.

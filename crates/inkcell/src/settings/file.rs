@@ -218,7 +218,11 @@ mod tests {
     fn what_is_wrong_is_told_with_its_line() {
         let table = [
             ("python = 1", "c.toml:1", "no setting named 'python'; did you mean python.shell?"),
-            ("x.y = 1", "c.toml:1", "no setting named 'x'; list them with 'inkcell settings'"),
+            (
+                "x.y = 1",
+                "c.toml:1",
+                "no setting named 'x'; list them with 'INKCELL_CONFIG=/dev/null inkcell settings'",
+            ),
             (
                 "\n[python]\nshel = 'lite'",
                 "c.toml:3",

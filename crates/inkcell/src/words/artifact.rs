@@ -22,7 +22,7 @@ pub(crate) const OVER_SESSION_LIMIT: &str = "over the limit for a session";
 pub(crate) const OVER_TOTAL_LIMIT: &str = "over the limit for all sessions";
 
 pub(crate) fn still_written(ids: &str) -> String {
-    format!("still being written, so they stay: {ids}")
+    format!("not deleted, because they are still being written: {ids}")
 }
 
 pub(crate) const LINES_CHOSEN: &str = "the ID already names lines";
@@ -33,7 +33,8 @@ pub(crate) fn not_lines(given: &str) -> String {
 
 pub(crate) const WRITE_LINES: &str = "write 10-20, 3+4, 50- or 1-9,40-50";
 
-pub(crate) const BEING_WRITTEN: &str = "note: it is still being written; this is all so far";
+pub(crate) const BEING_WRITTEN: &str =
+    "note: the output is still being written; this is all so far";
 
 pub(crate) fn not_for_terminal(id: &dyn Display, kind: &dyn Display) -> String {
     format!("artifact {id} is {kind}, which a terminal cannot show")
@@ -49,7 +50,7 @@ pub(crate) fn first_part(part: &str, all: &str, rest: &str) -> String {
     format!("[… showing the first {part} of {all}; for the rest: {rest} …]")
 }
 
-pub(crate) const STILL_WRITTEN: &str = "[It is still being written]";
+pub(crate) const STILL_WRITTEN: &str = "[The output is still being written]";
 
 /// The answer for a range of lines that the text does not have.
 pub(crate) fn lines_of_text(lines: u64) -> String {
@@ -77,7 +78,8 @@ pub(crate) const MORE_THAN_ONE_PART: &str = "only one part can be asked for at a
 
 pub(crate) const ONE_PART: &str = "give one of: lines and grep, json_path, offset";
 
-pub(crate) const CONTEXT_OF_GREP: &str = "context: it needs grep, whose matches it surrounds";
+pub(crate) const CONTEXT_OF_GREP: &str =
+    "context: give grep too; context shows the lines around its matches";
 
 /// The remark below the first of several values.
 pub(crate) fn first_values(shown: u64, count: u64) -> String {

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-pub(crate) const NOT_RUN: &str = "it was not run";
+pub(crate) const NOT_RUN: &str = "not run";
 
 pub(crate) const SECOND_TRY: &str = " at the second try";
 
@@ -30,8 +30,8 @@ pub(crate) fn unclear(other: &str) -> String {
 
 pub(crate) fn one_or_both(one: &str, other: &str) -> String {
     format!(
-        "write the result to that file with 'inkcell run {one} -o {other}', or run both notebooks \
-         and keep the outputs in them with 'inkcell run --in-place {one} {other}'"
+        "to write the result to that file, use 'inkcell run {one} -o {other}'; to run both notebooks, \
+         use 'inkcell run --in-place {one} {other}'"
     )
 }
 
@@ -43,7 +43,7 @@ pub(crate) const ADD_IN_PLACE: &str =
     "if you mean that, add --in-place; to write copies, use a template such as -o 'out/{name}'";
 
 pub(crate) const NO_SESSION: &str =
-    "a batch keeps no session; leave out --keep, --session and --detach, or run one notebook";
+    "a batch keeps no session; remove --keep, --session and --detach, or run one notebook";
 
 pub(crate) const TAKES_FILES: &str = "a batch takes files; give their names";
 
@@ -65,7 +65,7 @@ pub(crate) const NOTHING_DONE: &str = "no notebook of this batch is done yet; al
 /// Why the rows of a notebook do not share their first cells.
 pub(crate) const ENDS_RUN: &str = "its code ends the run";
 
-pub(crate) const ENDED_BADLY: &str = "it did not end well";
+pub(crate) const ENDED_BADLY: &str = "a cell did not end well";
 
 /// The note about a notebook whose rows share nothing.
 pub(crate) fn not_shared(input: &str, why: &str) -> String {
@@ -91,7 +91,7 @@ pub(crate) fn junit_file(file: &dyn Display) -> String {
 }
 
 pub(crate) fn no_report_folder(folder: &dyn Display) -> String {
-    format!("there is no folder {folder}; make it, or name another file")
+    format!("the folder {folder} does not exist; create it, or name another file")
 }
 
 pub(crate) fn is_folder(shown: &dyn Display) -> String {
@@ -103,7 +103,7 @@ pub(crate) fn is_notebook(shown: &dyn Display) -> String {
 }
 
 pub(crate) fn no_place(error: &dyn Display) -> String {
-    format!("cannot keep it: {error}")
+    format!("cannot create a folder for it: {error}")
 }
 
 pub(crate) const NOTHING_BEFORE: &str = "no cell comes before the values; tag one with parameters";

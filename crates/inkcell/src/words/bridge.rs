@@ -9,5 +9,5 @@ pub(crate) fn not_active(key: &str) -> String {
 pub(crate) const INTERRUPTED: &str = "aborted: eval cell was interrupted";
 
 pub(crate) fn no_tool(name: &str, names: &str) -> String {
-    format!("tool.{name} is not available to code; there are: {names}")
+    format!("tool.{name} is not available to code; available are: {names}")
 }

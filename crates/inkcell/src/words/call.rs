@@ -165,16 +165,16 @@ pub(crate) const LAST_CALL: &str = "Traceback (most recent call last)";
 
 /// How to wait for a call, at the command line.
 pub(crate) fn still_runs(id: &str) -> String {
-    format!("it is still running; wait for it with 'inkcell result {id} --wait 60'")
+    format!("the code is still running; wait for it with 'inkcell result {id} --wait 60'")
 }
 
 pub(crate) fn in_background(id: &str) -> String {
-    format!("it runs in the background; show its output with 'inkcell result {id}'")
+    format!("the code runs in the background; show its output with 'inkcell result {id}'")
 }
 
 /// How a model gets the rest of a call that goes on.
 pub(crate) fn ask_for_news(id: &str, since: &dyn Display) -> String {
-    format!("ask for what is new with result, id: \"{id}\", since: \"{since}\"")
+    format!("get the new output with result, id: \"{id}\", since: \"{since}\"")
 }
 
 /// What a caller gets that has been told everything.

@@ -1,7 +1,7 @@
 //! Sentences about code that was given to run, and about the options beside it.
 
 pub(crate) const NO_CODE: &str =
-    "no code given; for example, run inkcell py '1 + 1' or inkcell py -f FILE";
+    "no code given; give code or --file FILE, for example: inkcell py '1 + 1'";
 
 pub(crate) const STDIN_TWICE: &str =
     "- is given more than once, but standard input can only be read once";
@@ -9,7 +9,7 @@ pub(crate) const STDIN_TWICE: &str =
 pub(crate) const NONE_BETWEEN_MARKS: &str = "the file has no code between its # %% lines";
 
 pub(crate) const PIPE_IT_IN: &str =
-    "standard input is a terminal; pipe the code in, for example: echo 'print(1)' | inkcell py -";
+    "it is a terminal; pipe the code in, for example: echo 'print(1)' | inkcell py -";
 
 pub(crate) const NAME_A_FILE: &str = "the name is empty; give a file, or - for standard input";
 

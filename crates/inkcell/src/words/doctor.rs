@@ -90,7 +90,7 @@ pub(crate) fn free(folder: &dyn Display, size: &str) -> String {
 }
 
 pub(crate) const FREE_SPACE: &str =
-    "free some space; to delete stored outputs: inkcell artifacts rm --all";
+    "free some space, or delete stored outputs with 'inkcell artifacts rm --all'";
 
 pub(crate) const NO_FILES: &str = "no settings file";
 
@@ -115,7 +115,7 @@ pub(crate) const CLOSE_SESSIONS: &str =
     "raise the limit before you start inkcell (ulimit -n 4096), or close sessions";
 
 pub(crate) const OLDEST_FIRST: &str =
-    "the oldest are deleted first; to make room now: inkcell artifacts rm --all";
+    "the oldest are deleted first; make room now with 'inkcell artifacts rm --all'";
 
 pub(crate) fn stored(artifacts: &str, size: &str, most: &str) -> String {
     format!("{artifacts}, {size} of {most}")
@@ -145,7 +145,7 @@ pub(crate) fn to_do(failed: usize, checks: usize, warnings: usize) -> String {
     };
     match failed {
         0 => format!("Everything works{warnings}. To improve it:"),
-        failed => format!("{failed} of {checks} checks failed{warnings}. What to do:"),
+        failed => format!("{failed} of {checks} checks failed{warnings}. To fix them:"),
     }
 }
 

@@ -83,7 +83,7 @@ pub(crate) const AFTER_DASHES: &str =
     "operations come before --; write a path that begins with a dash as ./-NAME";
 
 pub(crate) fn not_operation(word: &str, hint: &str, ways: &str) -> String {
-    format!("{word:?} is not an operation{hint}; it is {ways}")
+    format!("{word:?} is not an operation{hint}; use {ways}")
 }
 
 pub(crate) fn not_pair(pair: &str) -> String {
@@ -101,8 +101,7 @@ pub(crate) const EMPTY_STDIN: &str = "standard input is empty; to empty a cell, 
 
 pub(crate) const LEAVE_RUN_OUT: &str = "nothing was changed; remove run";
 
-pub(crate) const DRY_RUN_RUNS_NOTHING: &str =
-    "a dry run changes nothing, so there is nothing to run";
+pub(crate) const DRY_RUN_RUNS_NOTHING: &str = "nothing to run: a dry run changes no cells";
 
 pub(crate) fn created(shown: &dyn Display, version: &dyn Display) -> String {
     format!("✓ Notebook created\n  Notebook: {shown}\n  Version: {version}")

@@ -21,11 +21,11 @@ pub(crate) const NO_KERNELS: &str =
     "No Jupyter kernels are installed. Python does not need one: inkcell runs it without Jupyter.";
 
 pub(crate) fn no_setting(wanted: &str) -> String {
-    format!("no setting starts with '{wanted}'; leave NAME out to list all settings")
+    format!("no setting starts with '{wanted}'; list all settings with 'inkcell settings'")
 }
 
 pub(crate) const KERNEL_NAME: &str =
-    "give the name of a kernel, such as python3, or leave the option out";
+    "give the name of a kernel, such as python3, or remove the option";
 
 /// The note about a variable that code was to get.
 pub(crate) fn variable_not_set(name: &dyn Display) -> String {
@@ -59,5 +59,5 @@ pub(crate) const BY_ARGUMENT: &str = "set by --python";
 
 /// Why a Python is used that was installed only to hold inkcell.
 pub(crate) fn own(reason: &dyn Display) -> String {
-    format!("{reason}; it was made only for inkcell, without your packages, but no other works")
+    format!("{reason}; it has inkcell, but none of your packages, and no other Python works")
 }

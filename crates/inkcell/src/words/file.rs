@@ -84,8 +84,8 @@ pub(crate) fn not_in_commit(shown: &str, commit: &str, reason: &str) -> String {
     format!("{shown} cannot be read from {commit} ({reason})")
 }
 
-pub(crate) const PIPE_TEXT_IN: &str = "standard input is a terminal; pipe the text in, for example with 'inkcell read A | inkcell \
-     write B'";
+pub(crate) const PIPE_TEXT_IN: &str =
+    "it is a terminal; pipe the text in, for example with 'inkcell read A | inkcell write B'";
 
 pub(crate) const NOT_TO_STDOUT: &str =
     "a changed notebook goes to a file, not to standard output; name the file";
@@ -95,7 +95,7 @@ pub(crate) fn convert_to_utf8(at: usize) -> String {
 }
 
 pub(crate) fn not_version(given: &str) -> String {
-    format!("{given:?} is not a version (16 hexadecimal digits, as 'inkcell read' shows them)")
+    format!("{given:?} is not a version (16 hexadecimal digits, as reading the notebook shows)")
 }
 
 pub(crate) fn cells_option(problem: &str) -> String {
@@ -106,7 +106,7 @@ pub(crate) const ANSWERS_WITH_TEXT: &str = "the answer is text; remove --json";
 
 /// The refusal of another view of the JSON. `argument` is how it was asked for.
 pub(crate) fn raw_by_lines(argument: &str) -> String {
-    format!("the stored JSON ({argument}) is shown as it is or by lines")
+    format!("the stored JSON ({argument}) can be read whole or by lines")
 }
 
 /// The answer of a check that found nothing.

@@ -54,8 +54,8 @@ pub(crate) fn in_kernel(cells: Option<&str>, older: &str) -> String {
             "  (its kernel ran earlier versions of cells {older}: its variables are older than the file)"
         ),
         Some(cells) if !older.is_empty() => format!(
-            "  (its kernel has the variables of cells {cells}, and of cells {older} those of earlier versions, which \
-             are older than the file)"
+            "  (its kernel has the variables of cells {cells}; it ran earlier versions of cells {older}, so their \
+             variables are older than the file)"
         ),
         None => "  (no kernel: the marks are about outputs, no variables are there)".to_owned(),
         Some("") => "  (its kernel has run none of these cells: no variables are there)".to_owned(),

@@ -32,8 +32,7 @@ pub(crate) const OF_AGENT: &str = "the host of an agent";
 
 pub(crate) const SHARED: &str = "the shared host";
 
-pub(crate) const NONE_RUNS: &str =
-    "No host is running. inkcell py, repl and tui start one when they need it.";
+pub(crate) const NONE_RUNS: &str = "No host is running. Sessions start one when they need it.";
 
 /// The line about a host that runs.
 pub(crate) fn state(
@@ -61,7 +60,7 @@ pub(crate) const RUN_WITHOUT: &str = "run without a host: add --no-host";
 
 pub(crate) const ENDED_BEFORE_ANSWER: &str = "the host ended before it answered";
 
-pub(crate) const TRY_AGAIN: &str = "try again; see what is running with 'inkcell host status'";
+pub(crate) const TRY_AGAIN: &str = "try again, and check the host with 'inkcell host status'";
 
 pub(crate) fn other_version(pid: &dyn Display, theirs: &str, own: &str) -> String {
     format!("the running host (process {pid}) is inkcell {theirs}; this command is inkcell {own}")

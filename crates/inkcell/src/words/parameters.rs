@@ -4,8 +4,8 @@ use std::fmt::Display;
 
 pub(crate) fn move_tag(path: &dyn Display, cell: &dyn Display) -> String {
     format!(
-        "inkcell edit {path} meta {cell} --untag parameters, then inkcell edit {path} meta CELL \
-         --tag parameters"
+        "move the tag with 'inkcell edit {path} meta {cell} --untag parameters' and \
+         'inkcell edit {path} meta CELL --tag parameters'"
     )
 }
 

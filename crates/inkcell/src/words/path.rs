@@ -29,7 +29,7 @@ pub(crate) fn no_folder(folder: &dyn Display, cwd: &dyn Display) -> String {
 }
 
 pub(crate) fn no_notebooks_in(folder: &dyn Display) -> String {
-    format!("{folder} has no notebooks; create one with 'inkcell new'")
+    format!("{folder} has no notebooks; create one with 'inkcell new NAME.ipynb'")
 }
 
 pub(crate) fn too_deep(before: &str, deepest: usize) -> String {

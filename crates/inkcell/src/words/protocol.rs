@@ -21,9 +21,9 @@ pub(crate) const OPEN_TO_OTHERS: &str = "warning: this server accepts connection
      anyone with a token can run code here. Put an encrypting proxy in front of it";
 
 /// The kinds of resources, as clients describe them to a model.
-pub(crate) const ARTIFACT: &str = "All of an output, by the id that an answer names";
+pub(crate) const ARTIFACT: &str = "A stored output in full, by the id that an answer names";
 
-pub(crate) const EXECUTION: &str = "A call that went on after its answer, as it is now";
+pub(crate) const EXECUTION: &str = "A call that outlived its answer, with its output so far";
 
 pub(crate) const CELL: &str = "A cell of a notebook with its outputs, by its id or position";
 
@@ -35,9 +35,9 @@ pub(crate) const TOO_MANY_SESSIONS: &str =
 pub(crate) const TOOLS_OF_DOCUMENTS: &str = "the tools of the source documents";
 
 /// What a tool may do, from its hints.
-pub(crate) const DESTRUCTIVE: &str = "can change or remove what is there";
+pub(crate) const DESTRUCTIVE: &str = "can change or delete data";
 
-pub(crate) const IDEMPOTENT: &str = "a second time changes nothing";
+pub(crate) const IDEMPOTENT: &str = "repeating it changes nothing";
 
 pub(crate) const OPEN_WORLD: &str = "can reach beyond this machine";
 

@@ -108,7 +108,7 @@ pub(crate) fn given_up(number: usize, has_begun: bool) -> String {
 
 /// The line after a cell that someone else interrupted.
 pub(crate) fn interrupted(number: usize) -> String {
-    format!("Cell {number} was interrupted; there is nothing in it to fix.")
+    format!("Cell {number} was interrupted; nothing in it needs a fix.")
 }
 
 /// The line after a cell that failed. `rest` is the advice, after a space.
@@ -157,7 +157,7 @@ pub(crate) fn mend_or_run_above(name: &str) -> String {
 }
 
 pub(crate) fn go_on(name: &str) -> String {
-    format!("go on with notebook_run, from: \"{name}\", if the run is still wanted")
+    format!("continue with notebook_run, from: \"{name}\", if you still need the run")
 }
 
 /// What to do after a run of stale cells.
@@ -170,5 +170,5 @@ pub(crate) fn skipped(cells: &str) -> String {
 }
 
 pub(crate) fn mend_and_go_on(name: &str) -> String {
-    format!("fix that cell, then go on with notebook_run, from: \"{name}\"")
+    format!("fix that cell, then continue with notebook_run, from: \"{name}\"")
 }

@@ -91,9 +91,7 @@ pub(crate) fn said_beside(told: &PythonReport) -> impl Iterator<Item = String> {
 fn note(note: &RunNote) -> String {
     match note {
         RunNote::OtherKernel { named } => {
-            format!(
-                "the notebook names the kernel {named}; it was run by the Python that is used here"
-            )
+            format!("the notebook names the kernel {named}, but the Python in use here ran it")
         }
         RunNote::InstalledKernel { name, display_name, instead_of: None } => {
             format!(
@@ -108,7 +106,7 @@ fn note(note: &RunNote) -> String {
         }
         RunNote::ReplacedKernel { had } => {
             format!(
-                "the notebook asks for another kernel than before; the one it had ({had}) was ended"
+                "the notebook asks for another kernel than before; its old kernel ({had}) was ended"
             )
         }
         RunNote::Helpers => {
@@ -149,13 +147,12 @@ fn note(note: &RunNote) -> String {
         ),
         RunNote::CutOff { index } => {
             format!(
-                "the last run was cut off while cell {index} ran; what that cell showed is lost"
+                "the last run was cut off while cell {index} ran; the output of that cell is lost"
             )
         }
         RunNote::Recovered { cells } => recovered(*cells),
         RunNote::Overwritten { name, index } => format!(
-            "cell {index} overwrites or deletes the parameter {name}: below it the given value may not \
-             count"
+            "cell {index} assigns to or deletes the parameter {name}, so cells below may not see the value you gave"
         ),
     }
 }
@@ -163,10 +160,7 @@ fn note(note: &RunNote) -> String {
 /// The remark after inkcell wrote outputs of an interrupted run into the file.
 pub(crate) fn recovered(cells: usize) -> String {
     let cells = count(cells, "cell");
-    format!(
-        "a run had ended before its time; the outputs of {cells} that it had kept are in the \
-         file now"
-    )
+    format!("an earlier run was cut off; the outputs of {cells} that it kept are in the file now")
 }
 
 /// A cell's position and id.
@@ -190,7 +184,7 @@ pub(crate) fn see_outputs(name: &str) -> String {
 
 /// How to go on with a run that the user stopped.
 pub(crate) fn go_on(command: &str) -> String {
-    format!("Go on from here: {command}")
+    format!("Continue from here: {command}")
 }
 
 /// The command that goes on with a run, if it is too long to be printed.
@@ -198,7 +192,7 @@ pub(crate) const SAME_RESUMED: &str = "the same command with --resume";
 
 /// How to go on with a run that a cell has stopped.
 pub(crate) fn go_on_when_fixed(command: &str) -> String {
-    format!("When it is fixed, go on from here: {command}")
+    format!("After the fix, continue from here: {command}")
 }
 
 /// Which Python lacks a module, and how to install it there.
@@ -225,7 +219,7 @@ pub(crate) fn not_ended_within(limit: &str) -> String {
 }
 
 /// The words behind the name of a cell that asked for input.
-pub(crate) const ASKED_FOR_INPUT: &str = ": it asked for input, and nobody can answer in a run; \
+pub(crate) const ASKED_FOR_INPUT: &str = ": it asked for input, which a run does not have; \
      give values with -p, or type its code at a prompt: inkcell repl";
 
 pub(crate) const NOTHING_TO_RUN: &str = "Nothing to run";
@@ -250,7 +244,7 @@ pub(crate) fn missed_outputs(events: u64) -> String {
     )
 }
 
-/// A part of the summary of a run that ended well all the same.
+/// A part of the summary of a run that ended well anyway.
 pub(crate) fn failed_as_allowed(cells: usize) -> String {
     format!("{cells} failed (allowed)")
 }
@@ -268,7 +262,7 @@ pub(crate) fn cells_not_shown(rest: &str) -> String {
     format!("… and {rest}; the slowest and those that failed are shown")
 }
 
-pub(crate) const TRY_WHEN_DONE: &str = "try again when it is done";
+pub(crate) const TRY_WHEN_DONE: &str = "try again when that run has ended";
 
 /// What to do about a notebook that its modes protect.
 pub(crate) fn make_writable(path: &dyn Display) -> String {
@@ -283,5 +277,5 @@ pub(crate) const DASH_IS_PIPED: &str = "- is for a notebook that was piped in; n
 pub(crate) const NOTEBOOK_ON_STDOUT: &str =
     "the notebook itself is written to standard output; give -o FILE";
 
-pub(crate) const PIPE_IT_IN: &str = "it is a terminal; pipe a notebook in (inkcell run - < \
-     a.ipynb), or type code at a prompt with inkcell repl";
+pub(crate) const PIPE_IT_IN: &str = "it is a terminal; pipe a notebook in with \
+     'inkcell run - < a.ipynb', or type code at a prompt with 'inkcell repl'";

@@ -97,7 +97,7 @@ pub(crate) fn not_found(name: &str) -> String {
 pub(crate) const KEPT_NEEDS_HOST: &str = "a session that outlives the command needs the background host, which this command does not \
      use; remove --keep, --session and --detach, or set host.use to on";
 
-pub(crate) const NONE_YET: &str = "No sessions are running. Start one with 'inkcell py'.";
+pub(crate) const NONE_YET: &str = "No sessions are running. Start one with 'inkcell repl'.";
 
 /// The refusal of code that wants to run code where it runs itself.
 pub(crate) fn waits_for_itself(session: &dyn Display) -> String {

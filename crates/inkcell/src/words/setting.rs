@@ -33,7 +33,7 @@ pub(crate) fn unknown_near(name: &str, near: &str) -> String {
 }
 
 pub(crate) fn unknown(name: &str) -> String {
-    format!("no setting named '{name}'; list them with 'inkcell settings'")
+    format!("no setting named '{name}'; list them with 'INKCELL_CONFIG=/dev/null inkcell settings'")
 }
 
 pub(crate) const VARIABLE_NOT_TEXT: &str = "is not UTF-8 text; set it again, or unset it";

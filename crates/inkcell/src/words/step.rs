@@ -103,10 +103,10 @@ fn words(step: NextStep<'_>) -> Words {
             two(format!("use {path}.ipynb"), format!("use {}.ipynb", visible_line(path)))
         }
         NextStep::ChooseOther => {
-            two("leave -o out, or choose another file for -o", "choose another file")
+            two("remove -o, or choose another file for -o", "choose another file")
         }
         NextStep::ReplaceEmpty => two(
-            "try again if another program is saving it now; to start afresh, remove the file and \
+            "try again if another program is saving it now; to start over, remove the file and \
              run 'inkcell new PATH'",
             "try again if another program is saving it now; to start a notebook there, remove the \
              file first",
@@ -125,11 +125,11 @@ fn words(step: NextStep<'_>) -> Words {
             "set INKCELL_STATE_DIR to a writable folder",
         ),
         NextStep::WriteText => two(
-            "turn it into a notebook with 'inkcell write PATH'",
+            "turn it into a notebook with 'inkcell write NEW.ipynb < PATH'",
             "write the text into a notebook instead",
         ),
         NextStep::RunScript(path) => two(
-            format!("run it as code with 'inkcell py --cells --file {path}'"),
+            format!("run it as code with 'inkcell py --cells - < {path}'"),
             "run its content as code",
         ),
         NextStep::LookAtJson(path) => two(

@@ -40,7 +40,7 @@ pub(crate) const PYTHON_DISABLED: &str = "Python is disabled in this server: pyt
 pub(crate) fn python_unavailable(reason: &str) -> String {
     format!(
         "Python backend is unavailable in this session: {reason}. Ask the user to run `inkcell doctor`, \
-         which says what to do."
+         which suggests fixes."
     )
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn never_run(path: &str, quoted: &dyn Display) -> String {
 }
 
 /// The same for a report that has the path elsewhere.
-pub(crate) const NEVER_RUN: &str = "it was never run, so there is nothing to compare with";
+pub(crate) const NEVER_RUN: &str = "never run, so there is nothing to compare with";
 
 pub(crate) const KERNEL_DIED: &str = "the kernel died";
 
@@ -54,7 +54,7 @@ pub(crate) fn differ(
 }
 
 pub(crate) fn give_time(path: &dyn Display) -> String {
-    format!("  give its cells more time: inkcell verify {path} --timeout SECONDS, 0 for no limit")
+    format!("  give its cells more time (0 for no limit): inkcell verify {path} --timeout SECONDS")
 }
 
 pub(crate) fn see_what_ends(path: &dyn Display) -> String {
@@ -65,8 +65,7 @@ pub(crate) fn store_them(path: &dyn Display) -> String {
     format!("  if the new outputs are right, store them: inkcell run {path}")
 }
 
-pub(crate) const NOTHING_TO_COMPARE: &str =
-    "there is no code to run, so there is nothing to compare";
+pub(crate) const NOTHING_TO_COMPARE: &str = "nothing to compare: the notebook has no code";
 
 pub(crate) fn not_in_time(name: &str) -> String {
     format!("  {name} did not end in time")

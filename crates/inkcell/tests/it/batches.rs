@@ -422,7 +422,7 @@ fn what_cannot_be_is_refused_before_anything_runs() {
         (&["a.ipynb", "--matrix", "y=1,2"], 2, "each row needs an output of its own"),
         (&["a.ipynb", "nb/a.ipynb", "--keep"], 2, "a batch keeps no session"),
         (&["a.ipynb", "-"], 2, "a batch takes files"),
-        (&["a.ipynb", "--junit", "no/j.xml"], 2, "there is no folder"),
+        (&["a.ipynb", "--junit", "no/j.xml"], 2, "does not exist"),
         (&["a.ipynb", "--junit", "x", "--report", "./x"], 2, "--junit writes to"),
         (&["a.ipynb", "--report", "a.ipynb"], 2, "is a notebook of the batch; name another file"),
         (&["a.ipynb", "-j", "0"], 2, "give a number from 1 to 4096"),

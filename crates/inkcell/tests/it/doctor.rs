@@ -120,7 +120,7 @@ fn no_python_fails_and_the_rest_is_told() {
     let ran = doctor(&env, &["--python", "./no"], &[]).exits(3);
     assert!(ran.stdout.contains("\nfail  python          No working Python interpreter found."));
     assert!(ran.stdout.contains("\nok    input "), "{}", ran.stdout);
-    let end = " checks failed. What to do:\n  python: choose another Python with --python PATH\n";
+    let end = " checks failed. To fix them:\n  python: choose another Python with --python PATH\n";
     assert!(ran.stdout.ends_with(end), "{}", ran.stdout);
     let nowhere = [("PATH", "/nowhere")];
     let ran = doctor(&env, &[], &nowhere).exits(3);

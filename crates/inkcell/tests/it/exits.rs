@@ -68,16 +68,16 @@ fn next_steps_are_commands() {
     let table: [(&[&str], &str); 7] = [
         (
             &["read", "empty.ipynb"],
-            "hint: try again if another program is saving it now; to start afresh, remove the \
+            "hint: try again if another program is saving it now; to start over, remove the \
              file and run 'inkcell new PATH'",
         ),
-        (&["read", "text.ipynb"], "turn it into a notebook with 'inkcell write PATH'"),
+        (&["read", "text.ipynb"], "turn it into a notebook with 'inkcell write NEW.ipynb < PATH'"),
         (&["edit", "nb.ipynb", "--old", "e", "--new", "x"], "to replace every match, add --all"),
         (&["to", "script", "nb.ipynb", "-o", "./nb.ipynb"], "choose another file for -o"),
         (&["read", "cut.ipynb"], "try again if another program is saving it now"),
         (
             &["edit", "nb.ipynb", "clear", "-o", "./nb.ipynb"],
-            "leave -o out, or choose another file for -o",
+            "remove -o, or choose another file for -o",
         ),
         (&["read", "-x.ipynb"], dash),
     ];

@@ -317,7 +317,7 @@ fn detached_code_is_asked_for_by_its_id() {
         "import os, time\nwhile not os.path.exists('go'): time.sleep(0.02)\nprint('done')\n1/0";
     let id = hosted.run(&["py", "--detach", code]).ok().stdout;
     let id = id.trim();
-    assert!(hosted.run(&["result", id]).ok().stderr.contains("it is still running"));
+    assert!(hosted.run(&["result", id]).ok().stderr.contains("the code is still running"));
     hosted.env.put("go", "");
     let ended = hosted.run(&["result", id, "--wait", "60"]).exits(1);
     assert!(

@@ -109,7 +109,7 @@ fn tools_run_another_language() {
     env.put("first.ipynb", for_kernel(&["40 + 2"], &python));
     let seen = said(&mut client, "notebook_run", json!({"path": "first.ipynb"}));
     assert!(
-        seen.contains("42") && seen.contains("the one it had (bash, by zmq) was ended"),
+        seen.contains("42") && seen.contains("its old kernel (bash, by zmq) was ended"),
         "{seen}"
     );
     // The notebook's own session is found by its path, with its language.

@@ -120,7 +120,7 @@ fn an_overwritten_parameter_is_told() {
     let mut client = Client::start(&env, &[]);
     let run = json!({"path": "a.ipynb", "parameters": {"year": 2024}});
     let text = client.ok("notebook_run", run).text();
-    assert!(text.contains("[cell 2 overwrites or deletes the parameter year: "), "{text}");
+    assert!(text.contains("[cell 2 assigns to or deletes the parameter year, so "), "{text}");
 }
 
 /// Issue 23, 5: deleting a parameter counts, and so does a function that overwrites it, wherever it is defined. Cells
@@ -141,9 +141,9 @@ fn parameters_that_are_deleted_or_overwritten_in_functions_are_told() {
     let run = json!({"path": "a.ipynb",
                      "parameters": {"year": 2024, "month": 5, "day": 6, "hour": 7}});
     let text = client.ok("notebook_run", run).text();
-    assert_eq!(text.matches("overwrites or deletes").count(), 2, "{text}");
+    assert_eq!(text.matches("assigns to or deletes").count(), 2, "{text}");
     for (cell, name) in [(5, "year"), (6, "hour")] {
-        let note = format!("[cell {cell} overwrites or deletes the parameter {name}: ");
+        let note = format!("[cell {cell} assigns to or deletes the parameter {name}, so ");
         assert!(text.contains(&note), "{text}");
     }
 }

@@ -132,7 +132,7 @@ fn a_resumed_run_says_what_it_ran_again() {
     let env = env();
     env.put("a.ipynb", notebook(&["x = 20", "print('one')", "open('fixed'); print(x + 1)"]));
     let failed = ran(&env, &["a.ipynb"]).exits(1);
-    let advice = "When it is fixed, go on from here: inkcell run a.ipynb --resume\n";
+    let advice = "After the fix, continue from here: inkcell run a.ipynb --resume\n";
     assert!(failed.stdout.ends_with(advice), "{failed:?}");
     env.put("fixed", "");
     let resumed = ran(&env, &["a.ipynb", "--resume"]).exits(0);
@@ -209,7 +209,10 @@ fn an_interrupt_saves() {
     assert!(ended.stdout.contains("cell 0 (c0)  ok "), "{ended:?}");
     assert!(ended.stdout.contains("cell 1 (c1)  cancelled "), "{ended:?}");
     assert_eq!(summed(&ended.stdout), "Ran 2 cells, 1 interrupted, 1 not run", "{ended:?}");
-    assert!(ended.stdout.ends_with("Go on from here: inkcell run a.ipynb --resume\n"), "{ended:?}");
+    assert!(
+        ended.stdout.ends_with("Continue from here: inkcell run a.ipynb --resume\n"),
+        "{ended:?}"
+    );
     assert!(outputs(&env, "a.ipynb", 0).contains("one"));
     assert!(outputs(&env, "a.ipynb", 1).contains("KeyboardInterrupt"));
 }

@@ -245,7 +245,7 @@ fn cells_are_picked_by_id_position_and_range() {
         (
             "0,9-10",
             2,
-            "--cells: 9-10 is not a range of cells in nb.ipynb; there are 3 cells, the first is 0",
+            "--cells: 9-10 is not a range of cells in nb.ipynb; the notebook has 3 cells, and the first is 0",
         ),
         (
             "0,,1",
@@ -312,7 +312,7 @@ fn lines_and_cells_are_not_mixed() {
     let env = env();
     env.put("nb.ipynb", rich());
     let lines = "this view shows cells, not lines; remove a line selector";
-    let raw = "the stored JSON (:raw) is shown as it is or by lines";
+    let raw = "the stored JSON (:raw) can be read whole or by lines";
     let table: [(&[&str], &str); 8] = [
         (&["nb.ipynb:1-2", "--outline"], lines),
         (&["nb.ipynb:1-2", "--search", "x"], lines),

@@ -175,7 +175,7 @@ fn check(way: Way, fault: &str, used: &TestEnv) -> bool {
     let read = env.run(&["read", "nb.ipynb"]);
     assert_eq!(read.code, Some(0), "{when}, then {read:?}");
     let after = shown(&env, &sources, &when);
-    let is_told = (read.stdout + &read.stderr).contains("a run had ended before its time");
+    let is_told = (read.stdout + &read.stderr).contains("an earlier run was cut off");
     assert_eq!(after != before, is_told, "{when}");
     let last = begun(&env).keys().max().copied().unwrap_or(0);
     assert!(after[..last].iter().all(|is_there| *is_there), "{after:?} of {last} after {when}");

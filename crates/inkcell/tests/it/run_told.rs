@@ -230,7 +230,7 @@ fn what_cannot_be_run_is_told_in_a_sentence() {
             "hint: make it writable (chmod u+w 'read only.ipynb'), or write to another file with -o\n",
         ),
         (vec!["a.ipynb", "-o", "read only.ipynb"], 2, "is read-only", "with -o\n"),
-        (vec!["a.ipynb", "-o", "a.ipynb"], 2, "is the notebook itself", "hint: leave -o out"),
+        (vec!["a.ipynb", "-o", "a.ipynb"], 2, "is the notebook itself", "hint: remove -o"),
         (
             vec!["a.ipynb", "-o", "plain.txt/b.ipynb"],
             2,
@@ -329,7 +329,7 @@ fn a_full_disk_costs_no_outputs() {
         grep -c 'first' /mnt/nb.ipynb
         ls -A /mnt
         rm /mnt/filler
-        "$1" read /mnt/nb.ipynb --outputs full 2>&1 | grep -c 'ended before its time\|│ third\|│ shown'
+        "$1" read /mnt/nb.ipynb --outputs full 2>&1 | grep -c 'earlier run was cut off\|│ third\|│ shown'
         "$1" run /mnt/nb.ipynb --resume
         ls -A /mnt
     "#;

@@ -208,7 +208,7 @@ fn what_cannot_be_checked_is_told() {
     let missing = verified(&env, &["none.ipynb"]).exits(5);
     assert!(missing.stderr.contains("not found: none.ipynb"), "{missing:?}");
     for (args, words) in [
-        (&["new.ipynb", "--ignore", "("][..], "--ignore: \"(\" is no pattern: "),
+        (&["new.ipynb", "--ignore", "("][..], "--ignore: \"(\" is not a pattern: "),
         (&["new.ipynb", "--rtol", "-1"], "give a number from 0 up"),
         (&["new.ipynb", "--rtol", "x"], "give a number from 0 up"),
         (&["new.ipynb", "--images", "look"], "invalid value 'look'"),
@@ -339,7 +339,8 @@ fn a_slow_cell_is_told_as_that() {
     );
     assert!(slow.stdout.contains("  cell 0 (c0) did not end in time\n"), "{slow:?}");
     assert!(
-        slow.stdout.contains("more time: inkcell verify a.ipynb --timeout SECONDS"),
+        slow.stdout
+            .contains("more time (0 for no limit): inkcell verify a.ipynb --timeout SECONDS"),
         "{slow:?}"
     );
     assert!(!slow.stdout.contains("store them"), "{slow:?}");
@@ -358,10 +359,7 @@ fn a_notebook_without_code_is_well() {
         json!([{"cell_type": "markdown", "id": "a", "metadata": {}, "source": "# Words"}]);
     env.put("words.ipynb", pretty(&words));
     let good = verified(&env, &["words.ipynb"]).exits(0);
-    assert!(
-        good.stdout.contains("there is no code to run, so there is nothing to compare"),
-        "{good:?}"
-    );
+    assert!(good.stdout.contains("nothing to compare: the notebook has no code"), "{good:?}");
     env.put("skipped.ipynb", tagged(&[("1", "nbval-skip")]));
     verified(&env, &["skipped.ipynb"]).exits(0);
 }

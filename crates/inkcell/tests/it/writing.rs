@@ -65,7 +65,7 @@ fn a_script_is_refused_with_its_line() {
     assert_eq!(env.names(), ["nb.ipynb", "nb.py"]);
     let ran = env.run(&["run", "nb.py"]).exits(2);
     assert!(
-        ran.stderr.contains("hint: run it as code with 'inkcell py --cells --file nb.py'"),
+        ran.stderr.contains("hint: run it as code with 'inkcell py --cells - < nb.py'"),
         "{}",
         ran.stderr
     );

@@ -1,22 +1,10 @@
-//! How comments read: the words they avoid, and doc comments that only repeat a name.
+//! How comments read: the phrases they avoid, and doc comments that only repeat a name.
 //!
 //! Must not look at strings: what users read has rules of its own.
 
-use super::sources;
+use inkcell_testkit::prose::{Place, faults};
 
-/// Words and phrases that make a reader ask who or what is meant. In lower case.
-const AVOIDED: [&str; 10] = [
-    "whoever",
-    "whomever",
-    "somebody",
-    "anybody",
-    "nobody",
-    "anew",
-    "so many",
-    "have to do with",
-    "what is to be",
-    "that is another one",
-];
+use super::sources;
 
 /// Doc comments here become help texts and schemas, which users read.
 const FOR_USERS: [&str; 3] =
@@ -28,18 +16,6 @@ fn comment(line: &str) -> Option<(&str, bool)> {
     let text = line.strip_prefix("///").or_else(|| line.strip_prefix("//!"));
     let is_doc = text.is_some();
     text.or_else(|| line.strip_prefix("//")).map(|text| (text.trim(), is_doc))
-}
-
-/// The first of the avoided phrases in a comment, as whole words.
-fn avoided(text: &str) -> Option<&'static str> {
-    let text = text.to_lowercase();
-    AVOIDED.into_iter().find(|phrase| {
-        text.match_indices(phrase).any(|(at, _)| {
-            let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
-            let end = at + phrase.len();
-            !is_word(text[..at].chars().next_back()) && !is_word(text[end..].chars().next())
-        })
-    })
 }
 
 /// The lines whose comments a stranger would read twice, with the reason.
@@ -54,9 +30,8 @@ fn unclear(path: &str, text: &str) -> Vec<String> {
             continue;
         }
         let place = format!("{path}:{}", at + 1);
-        if let Some(phrase) = avoided(comment) {
-            found.push(format!("{place}: {phrase:?} in {comment:?}"));
-        }
+        let faults = faults(comment, Place::Comment);
+        found.extend(faults.iter().map(|fault| format!("{place}: {comment:?} {fault}")));
         // The name of a statement says what a test shows.
         let is_statement = ["B:", "F-", "S-", "E-", "#", "[", "```"];
         let is_named = is_statement.iter().any(|start| comment.starts_with(start));

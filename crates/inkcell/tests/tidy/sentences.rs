@@ -1,6 +1,12 @@
-//! The sentences that users and models read: they are in `words`, and the faces only place them.
+//! The sentences that users and models read: they are in `words`, the faces only place them, and a stranger reads
+//! them once.
 
-use super::{sources, test_code};
+use std::sync::LazyLock;
+
+use inkcell_testkit::prose::{Place, faults, long_sentences};
+use regex::Regex;
+
+use super::{crate_sources, sources, test_code};
 
 /// The folders whose sentences are in `words`.
 const FACES: [&str; 12] = [
@@ -67,14 +73,19 @@ fn without_attributes(code: &str) -> String {
     code.lines().filter(is_code).collect::<Vec<_>>().join("\n")
 }
 
-/// The string literals of a source, without its tests, that are sentences: four words or more.
-fn sentences(path: &str, text: &str) -> Vec<String> {
+/// The code of a source that can be shown, without its tests.
+fn shown_code(path: &str, text: &str) -> String {
     let code = &text[..text.len() - test_code(path, text).len()];
     // Lines for the log are not shown.
     let is_shown =
         |line: &&str| !line.trim_start().starts_with("//") && !line.contains("tracing::");
-    let code = code.lines().filter(is_shown).collect::<Vec<_>>().join("\n");
-    let code = code.replace("'\"'", "").replace("\\\\", "").replace("\\\"", "");
+    code.lines().filter(is_shown).collect::<Vec<_>>().join("\n").replace("'\"'", "")
+}
+
+/// The string literals of a source, without its tests, that are sentences: four words or more.
+fn sentences(path: &str, text: &str) -> Vec<String> {
+    let code = shown_code(path, text);
+    let code = code.replace("\\\\", "").replace("\\\"", "");
     let code = without_attributes(&code);
     let literals = code.split('"').skip(1).step_by(2);
     // The name of a variable is one word, and a sequence for a terminal is not read.
@@ -111,4 +122,60 @@ fn sentences_differ_from_other_strings() {
     assert_eq!(count("tracing::warn!(\"the kernel was ended\");"), 0);
     assert_eq!(count("(\"INKCELL_A_B_C_D\", 1)"), 0);
     assert_eq!(count("mod tests {\n    let a = \"the kernel was ended\";\n}"), 0);
+}
+
+/// Texts that the source documents fix, which the compatible tools say.
+const OF_DOCUMENTS: [&str; 4] = [
+    "Line selector 0 is invalid; lines are 1-indexed. Use :1.",
+    "Invalid range {start}-{end}: end must be >= start.",
+    "Invalid range {start}+0: count must be >= 1.",
+    "expected first line to be \"# %% [code] cell:0\", \"# %% [markdown] cell:0\", or \"# %% [raw] cell:0\".",
+];
+
+/// A string literal of a source as it is shown.
+fn unescaped(literal: &str) -> String {
+    let mut lines = literal.split("\\\n");
+    let first = lines.next().unwrap_or_default().to_owned();
+    let joined = lines.fold(first, |text, line| text + line.trim_start());
+    joined.replace("\\n", "\n").replace("\\\"", "\"")
+}
+
+/// A string literal, and whether it is the text of an error.
+static LITERAL: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"(?s)(#\[error\(\s*)?"((?:[^"\\]|\\.)*)""#).expect("a pattern"));
+
+/// What a stranger would read twice in the texts of a source, or a final stop in an error.
+fn unclear(path: &str, text: &str) -> Vec<String> {
+    let code = shown_code(path, text);
+    let mut found = Vec::new();
+    for captures in LITERAL.captures_iter(&code) {
+        let text = unescaped(&captures[2]);
+        let is_program = ["import ", "print(", "__"].iter().any(|part| text.contains(part));
+        if is_program || !text.contains(' ') || OF_DOCUMENTS.contains(&text.as_str()) {
+            continue;
+        }
+        let mut wrong = [faults(&text, Place::Text), long_sentences(&text)].concat();
+        if captures.get(1).is_some() && text.ends_with('.') {
+            wrong.push("ends with a full stop".to_owned());
+        }
+        found.extend(wrong.iter().map(|fault| format!("{path}: {text:?} {fault}")));
+    }
+    found
+}
+
+#[test]
+fn texts_are_read_once() {
+    let found: Vec<String> =
+        crate_sources().iter().flat_map(|(path, text)| unclear(path, text)).collect();
+    assert!(found.is_empty(), "{found:#?}");
+}
+
+#[test]
+fn unclear_texts_are_found() {
+    let count = |text: &str| unclear("crates/inkcell/src/words/a.rs", text).len();
+    assert_eq!(count("let a = \"{path} is no notebook\";"), 1);
+    assert_eq!(count("format!(\n    \"the end of it; \\\n     there is \\\"none\\\"\"\n)"), 1);
+    assert_eq!(count("#[error(\n    \"{path} is missing.\"\n)]\nMissing,"), 1);
+    assert_eq!(count("#[error(\"{path} is missing\")]\nMissing,\nlet a = \"It is gone.\";"), 0);
+    assert_eq!(count("// \"somebody else\"\ntracing::debug!(\"{name} is no kernel\");"), 0);
 }

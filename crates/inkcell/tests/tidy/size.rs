@@ -6,10 +6,10 @@ use super::sources;
 /// facts about them, suggestions, what a failure blocks and a choice of cells needs, what a run changed, renames by
 /// scope, parts of large data, and the measurement of an agent's tasks. Drawings took 1,400: the limits on documents,
 /// the prices of drawing, and the pictures of answers and files. Pipes without threads took 150. The first hour of a user
-/// took 9,200: packages and the release (3,000), help and colours, the keys and pictures of the notebook on the screen, the
-/// prompt, what users of papermill and nbval expect, and the choice of Python under uvx. A change that needs more raises
-/// the number and says why.
-const MOST: usize = 134_650;
+/// took 9,500: packages and the release (3,000), help, colours and the lint of texts, the keys and pictures of the notebook
+/// on the screen, the prompt, what users of papermill and nbval expect, and the choice of Python under uvx. A change that
+/// needs more raises the number and says why.
+const MOST: usize = 134_950;
 
 /// Lines outside of items that are compiled for tests alone. As in an editor, a final line end begins another line.
 fn lines_outside_tests(text: &str) -> usize {

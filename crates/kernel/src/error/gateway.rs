@@ -19,8 +19,8 @@ pub enum GatewayError {
     },
     /// The gateway knows the user, and does not allow the request.
     #[error(
-        "{at} does not allow this: {said}. To use another account, set PI_PYTHON_GATEWAY_TOKEN to \
-         its token."
+        "{at} does not allow this: {said}; to use another account, set PI_PYTHON_GATEWAY_TOKEN to \
+         its token"
     )]
     Forbidden {
         /// The gateway, as sentences begin with it.
@@ -67,8 +67,8 @@ pub enum GatewayError {
     },
     /// The gateway answered with something other than Jupyter's protocol.
     #[error(
-        "{at} answered with something that is not Jupyter's ({what}); is the address \
-         that of a gateway or server?"
+        "{at} does not answer like a Jupyter server ({what}); check that the address \
+         is a gateway's or a server's"
     )]
     Nonsense {
         /// The gateway, as sentences begin with it.
@@ -88,7 +88,7 @@ pub enum GatewayError {
     },
     /// The gateway did not report whether it made a kernel, so inkcell does not ask again.
     #[error(
-        "{problem} (it may have made a kernel all the same, which inkcell does not know; look at what runs there)"
+        "{problem} (it may have started a kernel that inkcell does not know; check which kernels run there)"
     )]
     PerhapsMade {
         /// The error of the request.
@@ -172,7 +172,7 @@ impl GatewayName {
         match self.whose {
             Whose::External => "Set PI_PYTHON_GATEWAY_TOKEN.",
             Whose::Shared => {
-                "Something else may have taken its place; a user can end it with inkcell gateway stop."
+                "Something else may have taken its place; a user can end it with `inkcell gateway stop`."
             }
         }
     }

@@ -81,8 +81,8 @@ pub enum ContentsError {
     },
     /// Other users or programs have the file open.
     #[error(
-        "{path} was not written: {reason}. What is written to the file would be lost or mixed with what they \
-         type; close the document there, or write it with --force"
+        "{path} was not written: {reason}. Changes to the file would be lost or mixed with edits made \
+         there; close the document there, or write it with --force"
     )]
     Open {
         /// Path of the open file.

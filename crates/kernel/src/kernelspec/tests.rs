@@ -87,8 +87,8 @@ fn the_first_of_a_name_counts() {
     assert_eq!(search.find().take("BOTH").unwrap().argv, ["first"]);
     let said = |name: &str| search.find().take(name).unwrap_err().to_string();
     assert!(said("cut").contains("cut/kernel.json: not a kernelspec: EOF"), "{}", said("cut"));
-    assert!(said("empty").ends_with("argv is empty, so there is no command to start"));
-    assert_eq!(said("R"), "no kernel named \"R\"; there are: an odd näme, both, other");
+    assert!(said("empty").ends_with("argv is empty, so the kernel has no command"));
+    assert_eq!(said("R"), "no kernel named \"R\"; installed: an odd näme, both, other");
     let none = KernelspecSearch::default().find().take("R").unwrap_err().to_string();
     assert!(none.contains("pip install ipykernel"), "{none}");
 }

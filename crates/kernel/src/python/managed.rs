@@ -142,7 +142,7 @@ impl fmt::Display for SetupStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SetupStep::Wait => f.write_str("waiting for another setup"),
-            SetupStep::Look => f.write_str("looking at what is there"),
+            SetupStep::Look => f.write_str("checking what is installed"),
             SetupStep::Create { tool } => write!(f, "making the environment with {tool}"),
             SetupStep::Pip { tool } => write!(f, "getting pip with {tool}"),
             SetupStep::Install { tool, packages } => {

@@ -303,7 +303,7 @@ pub(crate) enum FrameError {
     TooLarge(usize),
     #[error("not a frame: {0}")]
     NotAFrame(String),
-    #[error("a frame of someone else")]
+    #[error("a frame of another program")]
     WrongNonce,
     #[error("frame {found} where {expected} was due")]
     OutOfOrder { expected: u64, found: u64 },

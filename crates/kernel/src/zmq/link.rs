@@ -101,7 +101,7 @@ impl ZmqLink {
         let ping = [Bytes::new(), Bytes::from_static(b"ping")];
         self.lines.heartbeat.1.send(&ping);
         if self.lines.output.take_crowded() {
-            let notice = "output came faster than it was taken for so long that some may be lost";
+            let notice = "output came faster than it was read for so long that some may be lost";
             notices.push(notice.to_owned());
         }
         notices

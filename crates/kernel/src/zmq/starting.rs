@@ -86,7 +86,7 @@ impl Starting {
         match watched {
             WatchEnd::Done(Ok(done)) => Ok(done),
             WatchEnd::Done(Err(MeetError::Startup { name, value })) => {
-                Err(guest::setup_error("what the kernel begins with failed", &name, value))
+                Err(guest::setup_error("the first code of the kernel failed", &name, value))
             }
             // The process is ending just now, or has closed its sockets for another reason.
             WatchEnd::Done(Err(_)) | WatchEnd::Over => Err(self.ended().await),

@@ -301,7 +301,7 @@ async fn a_python_without_ipykernel_says_what_to_do(start: Start) {
         Some(LaunchError::Startup { reason }) => {
             let python = spec.python.display();
             let wanted = format!(
-                "ipykernel is not installed in {python}: install it there with \
+                "ipykernel is not installed in {python}: install it with \
                 `{python} -m pip install ipykernel`"
             );
             assert!(

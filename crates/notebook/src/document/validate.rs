@@ -45,7 +45,7 @@ impl Notebook {
             if let Some(id) = id.filter(|_| self.has_ids())
                 && !ids.insert(id.into_owned())
             {
-                found.push(format!("cell {}: \"id\" is that of another cell", cell.index()));
+                found.push(format!("cell {}: another cell has the same \"id\"", cell.index()));
             }
             if found.len() > MAX_PROBLEMS {
                 break;

@@ -65,7 +65,7 @@ impl OpenNotebook {
                 return Err(bad(format!("{item} is not a range of cells"), &step));
             }
             if start > end || end > last || count == 0 {
-                let step = format!("there are {count} cells, the first is 0");
+                let step = format!("the notebook has {count} cells, and the first is 0");
                 return Err(bad(format!("{item} is not a range of cells"), &step));
             }
             picked.extend(start..=end);

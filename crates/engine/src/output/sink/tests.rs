@@ -252,7 +252,7 @@ fn a_full_disk_is_told() {
     assert!(output.text().ends_with("199998\n199999\n"));
     let notices: Vec<String> = output.notices.iter().map(ToString::to_string).collect();
     let wanted =
-        "[artifact incomplete: disk full after 65536 bytes. Read artifact://a0 for what there is]";
+        "[artifact incomplete: disk full after 65536 bytes. Read artifact://a0 for what was kept]";
     assert_eq!(notices[1..], [wanted]);
     assert!(!notices[0].contains("artifact://"), "{}", notices[0]);
 }

@@ -33,7 +33,7 @@ struct Args {
     new_source: Option<String>,
     #[schemars(with = "Option<String>", extend("enum" = ["replace", "insert", "delete"]))]
     edit_mode: Option<String>,
-    /// Of a replaced cell; clear when left out
+    /// Of a replaced cell; default clear
     #[schemars(with = "Option<String>", extend("enum" = ["keep", "clear"]))]
     outputs: Option<String>,
     /// Keep the old file as .bak

@@ -32,7 +32,7 @@ struct Args {
     cell_index: f64,
     /// The source, for edit and insert
     content: Option<String>,
-    /// For insert; code when left out
+    /// For insert; default code
     #[schemars(with = "Option<String>", extend("enum" = CellKind::NAMES))]
     cell_type: Option<String>,
 }

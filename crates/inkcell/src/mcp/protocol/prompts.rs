@@ -36,15 +36,15 @@ const ALL: [Text; 3] = [
         name: "fix-notebook",
         description: "Find out why a cell of a notebook fails, and fix it.",
         text: "Read the outline of the notebook {path} and find the cells whose outputs are errors. Run their \
-               code in a session to reproduce the failure, change only the cells that are wrong, and run them \
+               code in a session to reproduce the failure. Change only the cells that are wrong, and run them \
                again. Say what was wrong and what you changed.",
         needs: Needs::Python,
     },
     Text {
         name: "explore-data",
-        description: "Look at data and write what is found into a notebook.",
-        text: "Load the data {path} in a session, look at its columns, types, missing values and ranges without \
-               printing all of it, and make two or three pictures that show something. Then write the steps that \
+        description: "Explore data and write the findings into a notebook.",
+        text: "Load the data {path} in a session. Look at its columns, types, missing values and ranges without \
+               printing all of it. Make two or three plots that show something. Then write the steps that \
                matter into a notebook, one idea a cell, with a sentence before each.",
         needs: Needs::Python,
     },

@@ -61,9 +61,9 @@ struct Arguments {
     #[serde(default)]
     fresh: bool,
     on_error: Option<OnErrorArg>,
-    /// Seconds for each cell; no limit when left out
+    /// Seconds for each cell; no limit by default
     timeout: Option<Seconds>,
-    /// Seconds until the answer, default 45; the run goes on
+    /// Seconds until the answer, default 45; the run continues
     wait: Option<Seconds>,
     /// Write here, leave path alone
     output: Option<String>,

@@ -69,7 +69,7 @@ struct Arguments {
     cwd: Option<String>,
     /// Seconds for the whole call, 1 to 600, default 30; 0: no limit.
     timeout: Option<Seconds>,
-    /// Seconds until the answer, default timeout, at most 45; the code goes on.
+    /// Seconds until the answer, default timeout, at most 45; the code continues.
     wait: Option<Seconds>,
     #[serde(default)]
     reset: bool,

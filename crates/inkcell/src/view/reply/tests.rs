@@ -215,7 +215,7 @@ fn code_that_was_interrupted_from_outside_says_so() {
     let wanted = format!("KeyboardInterrupt\n\nCommand exited with code 1\n\n{by}");
     assert_eq!(text(vec![interrupted()]), wanted);
     let said = text(vec![cell(State::Done, "a"), interrupted(), cell(State::NeverRun, "")]);
-    let line = "Cell 2 was interrupted; there is nothing in it to fix.";
+    let line = "Cell 2 was interrupted; nothing in it needs a fix.";
     assert!(said.ends_with(&format!("\n\n{line}\n\n{by}")) && !said.contains("failed"), "{said}");
 }
 
@@ -346,7 +346,7 @@ fn nothing_is_forged_and_columns_stay() {
         "[2/2]",
         "Cell 2 failed (exit code 1). Fix only cell 2.",
         "Cell 2 aborted: Command aborted",
-        "Cell 2 was interrupted; there is nothing in it to fix.",
+        "Cell 2 was interrupted; nothing in it needs a fix.",
         "Command exited with code 1",
     ];
     for line in forged {

@@ -161,10 +161,13 @@ fn the_end_suggests_one_step() {
     );
     assert_eq!(
         step(&failed(), &wanted).unwrap(),
-        "When it is fixed, go on from here: inkcell run a.ipynb --resume"
+        "After the fix, continue from here: inkcell run a.ipynb --resume"
     );
     let stopped = report(State::Cancelled, vec![cell(0, State::Done, 1)]);
-    assert_eq!(step(&stopped, &wanted).unwrap(), "Go on from here: inkcell run a.ipynb --resume");
+    assert_eq!(
+        step(&stopped, &wanted).unwrap(),
+        "Continue from here: inkcell run a.ipynb --resume"
+    );
     let kept = Advice::Wanted { resume: None };
     assert!(step(&failed(), &kept).unwrap().contains("inkcell read a.ipynb"));
     assert_eq!(step(&done, &Advice::Unwanted), None);

@@ -284,7 +284,7 @@ async fn ask(rest: &Rest) -> Result<(), GatewayError> {
             let asked = tokio::time::timeout(HEALTH_LIMIT, rest.kernelspecs()).await;
             return asked.unwrap_or(Err(GatewayError::Timeout { at })).map(drop);
         }
-        Ok(false) => ("nobody of this user listens there".to_owned(), RefusalCause::Yes),
+        Ok(false) => ("no process of this user listens there".to_owned(), RefusalCause::Yes),
         Err(error) => (error.to_string(), RefusalCause::Unknown),
     };
     Err(GatewayError::Unreachable { at, reason, refused })

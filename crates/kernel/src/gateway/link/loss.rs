@@ -40,7 +40,7 @@ const TRY: Duration = Duration::from_secs(5);
 
 /// Message about output that a server dropped.
 pub(crate) const LIMIT: &str = "the gateway dropped output because it came faster than its limits allow; \
-    what is shown is not all. Raise ServerApp.iopub_data_rate_limit and iopub_msg_rate_limit there.";
+    some of it is missing. Raise ServerApp.iopub_data_rate_limit and iopub_msg_rate_limit there.";
 
 /// Message about a cell whose reply was lost.
 const UNKNOWN: &str = "the connection to the gateway was lost while the cell ran; whether it succeeded is not \

@@ -56,11 +56,11 @@ fn in_words(error: io::Error) -> io::Error {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     let sentence = match inner {
         Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
-            "its certificate is of no authority that is known here; if you believe it, name a PEM file \
-             of that authority in gateway.authorities"
+            "its certificate is signed by an unknown authority; if you trust that authority, name its PEM \
+             file in gateway.authorities"
         }
         Some(rustls::Error::InvalidCertificate(CertificateError::BadSignature)) => {
-            "its certificate is not signed by the authority of that name that is known here; if that has a new \
+            "its certificate is not signed by the known authority of that name; if the authority has a new \
              certificate, put it into the PEM file of gateway.authorities"
         }
         // The library has no name for this error. A certificate that signs itself usually causes
@@ -68,11 +68,11 @@ fn in_words(error: io::Error) -> io::Error {
         Some(rustls::Error::InvalidCertificate(CertificateError::Other(other)))
             if format!("{other:?}").contains("CaUsedAsEndEntity") =>
         {
-            "its certificate is that of an authority, which no server may prove itself with; give the server \
-             one that is not (basicConstraints CA:FALSE)"
+            "its certificate is for signing other certificates; give the server a certificate of its own \
+             (basicConstraints CA:FALSE)"
         }
         Some(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
-            "no TLS is spoken there; is it an http:// address?"
+            "the server does not speak TLS; is the address http://?"
         }
         _ => return error,
     };

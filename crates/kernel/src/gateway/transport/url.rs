@@ -97,7 +97,7 @@ pub enum UrlError {
     HubPage,
     /// Plain text to another machine is not allowed.
     #[error(
-        "{host} is not this machine, and over http:// everybody on the way can read the token and run \
+        "{host} is not this machine, and over http:// anyone on the way can read the token and run \
          code; use https://, or allow it: set gateway.insecure to on"
     )]
     Insecure {

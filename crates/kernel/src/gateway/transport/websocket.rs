@@ -132,7 +132,7 @@ impl<R: AsyncRead + Unpin> Reader<R> {
             }
         };
         if header.reserved != 0 || header.mask.is_some() {
-            return Err(Broken::Protocol("a frame with marks that nobody asked for"));
+            return Err(Broken::Protocol("a frame with unexpected marks"));
         }
         let size = header.size;
         match (header.opcode, self.message) {

@@ -109,8 +109,8 @@ impl SetupError {
             SetupError::NoVenv { version, .. } | SetupError::NoPip { version, .. } => {
                 let package = format!("python{}.{}-venv", version.major, version.minor);
                 format!(
-                    "Install the package `{package}` (Debian, Ubuntu: `sudo apt install {package}`; \
-                     `python3-venv` is the one of the system's own Python), or uv, {AGAIN}."
+                    "Install the package `{package}` (Debian, Ubuntu: `sudo apt install {package}`, or \
+                     `python3-venv` for the system's own Python), or uv, {AGAIN}."
                 )
             }
             SetupError::Install { .. } => format!(

@@ -85,7 +85,7 @@ async fn a_kernel_that_is_not_made_has_its_sentence() {
         match status {
             401 | 403 => assert!(refusal.contains("PI_PYTHON_GATEWAY_TOKEN"), "{refusal}"),
             502 | 504 => {
-                assert!(refusal.contains("no room (it may have made a kernel"), "{refusal}");
+                assert!(refusal.contains("no room (it may have started a kernel"), "{refusal}");
             }
             _ => assert_eq!(refusal, "Failed to create kernel on external gateway: no room"),
         }
@@ -168,12 +168,12 @@ async fn nonsense_is_an_error() {
         let is_specs = |seen: &Seen| seen.path == "/api/kernelspecs";
         let gateway = answering(is_specs, 200, "", body).await;
         let refusal = Desk::at(gateway.url()).refusal().await;
-        assert!(refusal.contains("something that is not Jupyter's"), "{body}: {refusal}");
+        assert!(refusal.contains("does not answer like a Jupyter server"), "{body}: {refusal}");
     }
     for body in ["{}", "{\"id\": 5}", "{\"id\": \"../../etc\"}", "{\"id\": \"\"}", "[[[["] {
         let gateway = answering(is_create, 201, "", body).await;
         let refusal = Desk::at(gateway.url()).refusal().await;
-        assert!(refusal.contains("something that is not Jupyter's"), "{body}: {refusal}");
+        assert!(refusal.contains("does not answer like a Jupyter server"), "{body}: {refusal}");
     }
     for bytes in [&b"nonsense\r\n\r\n"[..], b"HTTP/1.1 200 OK\r\n", b"\0\xff", b""] {
         let gateway = Scripted::start(|_| Act::Bytes(bytes.to_vec()), |_| vec![]).await;

@@ -207,7 +207,7 @@ async fn a_shared_gateway_is_not_asked_for_a_second_kernel() {
         let python = stand_in.python("python", status);
         let refusal = stand_in.refusal(&python).await.to_string();
         let wanted =
-            "Failed to create kernel on shared gateway: no room (it may have made a kernel";
+            "Failed to create kernel on shared gateway: no room (it may have started a kernel";
         assert!(refusal.starts_with(wanted), "{refusal}");
         assert_eq!((stand_in.count("starts"), stand_in.count("requests")), (1, 1), "{status}");
         SharedGateway::shutdown_all(&stand_in.state()).await.unwrap();

@@ -188,10 +188,10 @@ async fn a_gateway_of_an_unknown_authority_is_told_nothing() {
     let ours = Authority::new("ours");
     let gateway = gateway().await;
     let mut front = Front::start(&gateway, ours.proof(&["127.0.0.1"]), BOTH).await;
-    let unknown = "its certificate is of no authority that is known here; if you believe it, name a PEM file of \
-                   that authority in gateway.authorities";
-    let renewed = "its certificate is not signed by the authority of that name that is known here; if that has a \
-                   new certificate, put it into the PEM file of gateway.authorities";
+    let unknown = "its certificate is signed by an unknown authority; if you trust that authority, name its PEM \
+                   file in gateway.authorities";
+    let renewed = "its certificate is not signed by the known authority of that name; if the authority has a new \
+                   certificate, put it into the PEM file of gateway.authorities";
     let other = Authority::new("other").0.pem();
     let namesake = Authority::new("ours").0.pem();
     for (file, why) in [(None, unknown), (Some(other), unknown), (Some(namesake), renewed)] {
@@ -249,7 +249,10 @@ async fn plain_http_is_not_taken_for_https() {
     });
     let desk = Desk::at(GatewayUrl::parse(&url, PlainHttp::OnlyHere).unwrap().0);
     let refusal = desk.refusal().await;
-    assert!(refusal.ends_with("no TLS is spoken there; is it an http:// address?"), "{refusal}");
+    assert!(
+        refusal.ends_with("the server does not speak TLS; is the address http://?"),
+        "{refusal}"
+    );
     assert_eq!(server.await.unwrap()[..2], [22, 3], "a handshake");
 }
 

@@ -17,7 +17,7 @@ fn what_nbformat_demands_is_named_when_it_is_missing() {
     let table = [
         (good.replace("\"id\": \"a1\", ", ""), "cell 0: \"id\" must be"),
         (good.replace("a1", "not an id!"), "cell 0: \"id\" must be"),
-        (format!("{good}, {good}"), "cell 1: \"id\" is that of another cell"),
+        (format!("{good}, {good}"), "cell 1: another cell has the same \"id\""),
         (good.replace("[\"x\"]", "[1]"), "cell 0: \"source\" must be"),
         (good.replace(", \"source\": [\"x\"]", ""), "cell 0: \"source\" must be"),
         (good.replace("\"metadata\": {}, ", ""), "cell 0: \"metadata\" must be"),

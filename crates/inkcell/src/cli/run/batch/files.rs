@@ -194,7 +194,7 @@ mod tests {
         };
         assert_eq!(told(Some("j.xml"), Some("r.json")), "");
         for (junit, json, wanted) in [
-            (Some("no/j.xml"), None, "there is no folder"),
+            (Some("no/j.xml"), None, "does not exist"),
             (None, Some("deep"), "is a folder; name a file"),
             (None, Some("link"), "is a notebook of the batch"),
             (Some("out.ipynb"), None, "is a notebook of the batch"),

@@ -2,6 +2,7 @@
 
 use inkcell_engine::Preflight;
 use inkcell_engine::kernel::FindError;
+use inkcell_testkit::prose::{self, Place};
 use regex::Regex;
 use serde_json::{Value, json};
 
@@ -88,6 +89,43 @@ fn no_text_names_a_hidden_tool() {
     }
     // Checks the helper: it finds the names.
     assert_eq!(named("use `read`, then NotebookEdit; read it"), ["read", "NotebookEdit"]);
+}
+
+/// The texts of a schema: its descriptions, at any depth.
+fn descriptions(schema: &Value) -> Vec<String> {
+    match schema {
+        Value::Object(fields) => fields
+            .iter()
+            .flat_map(|(name, value)| match value.as_str() {
+                Some(text) if name == "description" => vec![text.to_owned()],
+                _ => descriptions(value),
+            })
+            .collect(),
+        Value::Array(items) => items.iter().flat_map(descriptions).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// The lint of help and of errors, over everything that a model reads before its first call.
+#[test]
+fn texts_for_models_are_read_once() {
+    let mut wrong = Vec::new();
+    for (case, exposure) in all() {
+        let prompts: Vec<Value> =
+            prompts::list(&exposure).iter().map(|prompt| json!(prompt)).collect();
+        let mut texts = descriptions(&json!(prompts));
+        texts.push(instructions::of(&exposure));
+        for tool in offered(&exposure) {
+            texts.push(tool.description.clone().unwrap_or_default().into_owned());
+            texts.extend(descriptions(&json!(tool.input_schema)));
+        }
+        for line in texts.iter().flat_map(|text| text.lines()) {
+            let faults = [prose::faults(line, Place::Text), prose::long_sentences(line)].concat();
+            wrong.extend(faults.iter().map(|fault| format!("{case}: {line:?} {fault}")));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_eq!(descriptions(&json!({"a": [{"description": "b", "title": "c"}]})), ["b"]);
 }
 
 /// Each condition in a template names a real tool: a typo would hide its lines for ever.

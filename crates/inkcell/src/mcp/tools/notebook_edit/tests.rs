@@ -266,7 +266,7 @@ async fn a_dry_run_says_what_would_change() {
     }
     given["run"] = "changed".into();
     let error = desk.error("notebook_edit", given).await;
-    assert_eq!(error.message, "a dry run changes nothing, so there is nothing to run");
+    assert_eq!(error.message, "nothing to run: a dry run changes no cells");
     let create = json!({"path": "new.ipynb", "create": true, "dry_run": true});
     assert_eq!(desk.error("notebook_edit", create).await.message, "nothing to do");
     assert_eq!(desk.get("nb.ipynb"), small());

@@ -228,7 +228,7 @@ async fn what_cannot_be_read_says_why() {
         (
             json!({"path": "nb.ipynb", "view": "raw", "cells": "1"}),
             Kind::Invalid,
-            "cells: the stored JSON (raw) is shown as it is or by lines",
+            "cells: the stored JSON (raw) can be read whole or by lines",
         ),
         (
             json!({"path": "nb.ipynb", "view": "html"}),

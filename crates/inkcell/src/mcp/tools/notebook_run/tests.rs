@@ -128,7 +128,7 @@ async fn a_failure_stops_and_says_how_to_go_on() {
         said.contains("\n\nCell 1 (bad1) failed (exit code 1).\n\n[2 of 3 cells ran"),
         "{said}"
     );
-    let next = "\nNext: fix that cell, then go on with notebook_run, from: \"bad1\"";
+    let next = "\nNext: fix that cell, then continue with notebook_run, from: \"bad1\"";
     assert!(said.ends_with(next), "{said}");
     assert_eq!(cell(&desk, 1).1, "before\nZeroDivisionError");
     let mend = json!({"path": "nb.ipynb", "cell": "bad1", "source": "y = 3"});
@@ -154,7 +154,7 @@ async fn a_run_goes_on_after_its_answer() {
     let desk = desk(&[("code", "wait", wait), ("code", "done", "print('done')")]);
     let said = desk.good("notebook_run", json!({"path": "nb.ipynb", "wait": 0.2})).await;
     let id = said.split("execution ").nth(1).unwrap().split(']').next().unwrap().to_owned();
-    let next = format!("\nNext: ask for what is new with result, id: \"{id}\", since: \"0:0:0:0\"");
+    let next = format!("\nNext: get the new output with result, id: \"{id}\", since: \"0:0:0:0\"");
     assert!(said.ends_with(&next), "{said}");
     let outline = json!({"path": "nb.ipynb", "view": "outline"});
     let running = format!("(running cell 0, execution {id})");

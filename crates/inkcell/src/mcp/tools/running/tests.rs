@@ -179,7 +179,7 @@ async fn a_long_run_is_told_of_and_fetched() {
     let id = said.split("execution ").nth(1).and_then(|rest| rest.split(']').next()).unwrap();
     let wanted = format!(
         "[still running cell 1 of 1; execution {id}]\n\
-         Next: ask for what is new with result, id: \"{id}\", since: \"0:1:6:0\""
+         Next: get the new output with result, id: \"{id}\", since: \"0:1:6:0\""
     );
     assert!(said.ends_with(&wanted), "{said}");
     let told = heard.recv().await.unwrap();
@@ -299,7 +299,7 @@ async fn long_output_is_fetched_in_parts() {
     assert_eq!(found.lines().next(), Some("9- line 8"), "{found}");
     assert!(found.starts_with("9- line 8\n10: line 9\n11- line 10\n\n[1 of "), "{found}");
     let alone = desk.text("result", json!({"id": id, "context": 1})).await;
-    assert!(alone.starts_with("Error: context: it needs grep"), "{alone}");
+    assert!(alone.starts_with("Error: context: give grep too"), "{alone}");
     let nothing = desk.text("result", json!({"id": id, "lines": "last"})).await;
     assert!(
         nothing.starts_with("Error: lines: \"last\" is not a range of lines\nNext: "),
