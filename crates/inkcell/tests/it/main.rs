@@ -20,6 +20,7 @@ mod exporting;
 mod gateways;
 mod guards;
 mod help;
+mod hints;
 mod host_doors;
 mod host_faults;
 mod host_life;
