@@ -21,6 +21,7 @@ mod setup;
 mod term;
 mod view;
 mod words;
+mod wrap;
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -34,7 +35,7 @@ use inkcell_engine::{Kind, is_notebook_path};
 
 use crate::args::{Args, ColorArg, Command, HelpPage, Mistake, NoCommand, PageStyle};
 use crate::exit::{Exit, Failure, end_by};
-use crate::output::{Form, Output, Stream};
+use crate::output::{ErrorLook, Form, Output, Stream};
 use crate::settings::{Profile, Settings, Surroundings};
 use crate::view::paint::Size;
 use crate::words::step::Audience;
@@ -53,7 +54,7 @@ fn main() -> ExitCode {
     let surroundings =
         Surroundings::of_process(&args.roots, cli::works_in(&args.command)).with_color(args.color);
     let form = if args.is_json() { Form::Json } else { Form::Text };
-    let mut output = Output::new(form, surroundings.has_colour(&io::stderr()));
+    let mut output = Output::new(form, error_look(&surroundings));
     let settings = Settings::of(surroundings).map(host::tell_other_hosts);
     // A server for an agent runs unattended; a user who types a command sees the effects.
     let profile = match &args.command {
@@ -106,7 +107,7 @@ fn without_command(instead: NoCommand) -> ExitCode {
     let surroundings = Surroundings::of_process(&[], None).with_color(ColorArg::named_in(&words));
     let is_json = words.iter().any(|word| word == "--json");
     let form = if is_json { Form::Json } else { Form::Text };
-    let mut output = Output::new(form, surroundings.has_colour(&io::stderr()));
+    let mut output = Output::new(form, error_look(&surroundings));
     let mistake = match instead {
         NoCommand::Version(version) => return print(Stream::stdout(), &version, Exit::Ok),
         NoCommand::Help(page) if page.is_answer => {
@@ -124,6 +125,15 @@ fn without_command(instead: NoCommand) -> ExitCode {
     let dash = words.iter().find_map(|word| dash_hint(&word.to_string_lossy()));
     output.error(&mistake.message, dash.or(mistake.hint).as_deref(), Kind::Invalid);
     ExitCode::from(Exit::Invalid.code())
+}
+
+/// How errors suit standard error.
+fn error_look(surroundings: &Surroundings) -> ErrorLook {
+    let stderr = io::stderr();
+    ErrorLook {
+        is_coloured: surroundings.has_colour(&stderr),
+        width: stderr.is_terminal().then(|| Size::of(&stderr).columns),
+    }
 }
 
 /// A page of help as it suits a stream.

@@ -14,8 +14,11 @@ use inkcell_engine::Kind;
 use inkcell_engine::notebook::visible_char;
 use inkcell_engine::output::Cleaner;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{Stat, fstat};
 use rustix::io::Errno;
 use serde_json::{Value, json};
+
+use crate::wrap;
 
 /// Bytes per write. A pipe with any room takes this many without waiting.
 const PIECE: usize = 4096;
@@ -62,15 +65,45 @@ pub(crate) struct Output {
     is_coloured: bool,
     /// Set while the terminal's cursor is in the middle of a line.
     is_mid_line: bool,
+    /// Set while a remark would stick to the end of an answer, as both streams lead to the same place.
+    is_open_line: bool,
     /// Set when each JSON object takes one line.
     is_in_lines: bool,
     /// Work finished so far, for the JSON of an error that follows.
     done: Option<Value>,
-    has_coloured_errors: bool,
+    errors: ErrorLook,
+}
+
+/// How errors appear on standard error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ErrorLook {
+    pub(crate) is_coloured: bool,
+    /// Columns of the terminal; `None` in a pipe, where an error is one line.
+    pub(crate) width: Option<usize>,
+}
+
+impl ErrorLook {
+    /// A message with its label, in rows that fit the terminal.
+    fn draw(self, colour: &str, label: &str, message: &str) -> String {
+        let mut text = String::new();
+        // A message without lines has its label anyway.
+        for (at, line) in message.lines().chain(message.is_empty().then_some("")).enumerate() {
+            let line = visible(line);
+            let line = if at == 0 { format!("{label}: {line}") } else { line.into_owned() };
+            let rows = self.width.map_or(vec![line.clone()], |width| wrap::sentence(&line, width));
+            rows.iter().for_each(|row| text.extend([row, "\n"]));
+        }
+        match self.is_coloured {
+            true => {
+                text.replacen(&format!("{label}:"), &format!("\x1b[{colour}m{label}:\x1b[0m"), 1)
+            }
+            false => text,
+        }
+    }
 }
 
 impl Output {
-    pub(crate) fn new(form: Form, has_coloured_errors: bool) -> Output {
+    pub(crate) fn new(form: Form, errors: ErrorLook) -> Output {
         let is_terminal = io::stdout().is_terminal();
         Output {
             stdout: BufWriter::with_capacity(1 << 16, Sink::Stdout(Stream::stdout())),
@@ -78,9 +111,10 @@ impl Output {
             is_terminal,
             is_coloured: false,
             is_mid_line: false,
+            is_open_line: false,
             is_in_lines: false,
             done: None,
-            has_coloured_errors,
+            errors,
         }
     }
 
@@ -133,6 +167,9 @@ impl Output {
     /// content of a notebook cannot drive it, and a final line end.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         if !self.is_terminal {
+            if let Some(last) = bytes.last() {
+                self.is_open_line = *last != b'\n' && is_one_stream();
+            }
             return self.stdout.write_all(bytes);
         }
         let text = String::from_utf8_lossy(bytes);
@@ -186,8 +223,14 @@ impl Output {
 
     /// Writes a remark about what happens next. It is written at once, in every output form.
     pub(crate) fn beforehand(&mut self, line: &str) {
+        self.tell(&format!("{}\n", visible(line)));
+    }
+
+    /// Writes lines to standard error, behind the end of a line.
+    fn tell(&mut self, lines: &str) {
+        let begin = if std::mem::take(&mut self.is_open_line) { "\n" } else { "" };
         // Standard error may be closed, which must not fail the command.
-        drop(Stream::stderr().write_all(format!("{}\n", visible(line)).as_bytes()));
+        drop(Stream::stderr().write_all(format!("{begin}{lines}").as_bytes()));
     }
 
     pub(crate) fn flush(&mut self) -> io::Result<()> {
@@ -207,20 +250,18 @@ impl Output {
             }
             // If the answer's own stream is closed, the other stream is still better than silence.
         }
-        let label = |look: &str, label: &str| match self.has_coloured_errors {
-            true => format!("\x1b[{look}m{label}:\x1b[0m"),
-            false => format!("{label}:"),
-        };
-        let mut text = format!("{} ", label("1;31", "error"));
-        // A message without lines has its label all the same.
-        for line in message.lines().chain(message.is_empty().then_some("")) {
-            text.push_str(&visible(line));
-            text.push('\n');
-        }
-        if let Some(hint) = hint {
-            text.push_str(&format!("{} {}\n", label("1;36", "hint"), visible(hint)));
-        }
-        drop(Stream::stderr().write_all(text.as_bytes()));
+        let error = self.errors.draw("1;31", "error", message);
+        let hint = hint.map(|hint| self.errors.draw("1;36", "hint", hint)).unwrap_or_default();
+        self.tell(&(error + &hint));
+    }
+}
+
+/// Returns whether standard output and standard error lead to the same place, as after `2>&1`.
+fn is_one_stream() -> bool {
+    let place = |stat: Stat| (stat.st_dev, stat.st_ino);
+    match (fstat(io::stdout()), fstat(io::stderr())) {
+        (Ok(stdout), Ok(stderr)) => place(stdout) == place(stderr),
+        _ => false,
     }
 }
 

@@ -6,6 +6,8 @@
 use clap::builder::PossibleValue;
 use clap::{Arg, Command};
 
+use crate::wrap::{columns, wrap};
+
 /// The heading of the options that every command has.
 pub(super) const GLOBAL: &str = "Global options";
 
@@ -133,38 +135,6 @@ fn text_of(value: &PossibleValue) -> String {
 
 fn text(styled: Option<&clap::builder::StyledStr>) -> String {
     styled.map(ToString::to_string).unwrap_or_default()
-}
-
-fn columns(text: &str) -> usize {
-    text.chars().count()
-}
-
-/// Breaks lines between words. A line that goes on keeps its indentation, and an indented one gets some more.
-fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    for line in text.lines() {
-        if columns(line) <= width {
-            lines.push(line.to_owned());
-            continue;
-        }
-        let indent = line.len() - line.trim_start().len();
-        let hang = if indent == 0 { 0 } else { indent + 4 };
-        let mut current = " ".repeat(indent);
-        let mut has_word = false;
-        for word in line.split_whitespace() {
-            if has_word && columns(&current) + 1 + columns(word) > width {
-                lines.push(std::mem::replace(&mut current, " ".repeat(hang)));
-                has_word = false;
-            }
-            if has_word {
-                current.push(' ');
-            }
-            current.push_str(word);
-            has_word = true;
-        }
-        lines.push(current);
-    }
-    lines
 }
 
 /// A page that grows.

@@ -3,7 +3,9 @@
 use std::io::Read;
 use std::process::Stdio;
 
+use inkcell_testkit::env::{TestEnv, finish};
 use inkcell_testkit::notebooks::jupyter;
+use inkcell_testkit::pty::{Pty, Size};
 use insta::assert_snapshot;
 
 use crate::env;
@@ -283,7 +285,7 @@ fn reading_writes_nothing_beside_the_notebook() {
     // If the state folder cannot be made, reading still works.
     let mut command = env.inkcell();
     command.args(["read", "nb.ipynb"]).env("INKCELL_STATE_DIR", "/proc/no/such/folder");
-    inkcell_testkit::env::finish(command, b"").ok();
+    finish(command, b"").ok();
 }
 
 /// B:N-01 S-060: none of these commands starts a program, opens a connection, or makes a thread for a small file.
@@ -324,7 +326,7 @@ fn an_argument_that_is_not_utf_8_is_told() {
         let mut command = env.inkcell();
         command.args(["read"]).arg(std::ffi::OsStr::from_bytes(b"a\xff.ipynb"));
         command.args(json.then_some("--json"));
-        let ran = inkcell_testkit::env::finish(command, b"").exits(2);
+        let ran = finish(command, b"").exits(2);
         assert!(format!("{}{}", ran.stdout, ran.stderr).contains("UTF-8"), "{ran:?}");
         assert_eq!(ran.stdout.is_empty(), !json, "{ran:?}");
     }
@@ -358,4 +360,58 @@ fn arguments_are_told_without_control_characters() {
             assert_eq!(hidden, None, "{args:?}: {said:?}");
         }
     }
+}
+
+/// What a command prints at a terminal of this width, without colours and with plain line ends.
+fn at_terminal(env: &TestEnv, args: &[&str], columns: u16) -> String {
+    let mut command = env.inkcell();
+    command.args(args).env("NO_COLOR", "1");
+    let mut pty = Pty::start(command, Size { rows: 24, columns });
+    pty.end();
+    String::from_utf8_lossy(pty.seen()).replace("\r\n", "\n")
+}
+
+/// Errors and hints break between words at a terminal. A command stays whole, and in a pipe each is one line.
+#[test]
+fn errors_fit_the_terminal_and_are_one_line_in_a_pipe() {
+    let env = env();
+    env.put("nb.ipynb", rich());
+    let args = ["edit", "nb.ipynb", "delete", "nosuch"];
+    let piped = env.run(&args).exits(5).stderr;
+    assert_eq!(piped.lines().count(), 2, "{piped}");
+    for columns in [40, 80, 200] {
+        let seen = at_terminal(&env, &args, columns);
+        let widest = seen.lines().map(|line| line.chars().count()).max().unwrap_or_default();
+        assert!(widest <= usize::from(columns), "{columns}: {seen}");
+        assert_eq!(
+            seen.split_whitespace().collect::<Vec<_>>(),
+            piped.split_whitespace().collect::<Vec<_>>()
+        );
+        assert!(
+            seen.lines().any(|line| line.contains("'inkcell read nb.ipynb --outline'")),
+            "{seen}"
+        );
+    }
+    let narrow = at_terminal(&env, &args, 40);
+    assert!(
+        narrow.contains("\nhint: list the cells with\n'inkcell read nb.ipynb --outline'\n"),
+        "{narrow}"
+    );
+}
+
+/// A remark does not stick to the last line of an answer, and the bytes of the answer stay as they are.
+#[test]
+fn remarks_begin_a_line_of_their_own() {
+    let env = env();
+    env.run(&["new", "nb.ipynb"]).ok();
+    env.run(&["edit", "nb.ipynb", "insert", "--source", "6 * 7"]).ok();
+    let read = env.run(&["read", "nb.ipynb"]).ok();
+    assert!(read.stdout.ends_with("\n6 * 7"), "{read:?}");
+    assert!(read.stderr.starts_with("nb.ipynb: version "), "{read:?}");
+    let mut both = env.command("sh");
+    both.args(["-c", "exec \"$1\" read nb.ipynb 2>&1", "sh"]).arg(env.program());
+    let both = finish(both, b"").ok().stdout;
+    assert!(both.contains("\n6 * 7\nnb.ipynb: version "), "{both}");
+    let seen = at_terminal(&env, &["--no-pager", "read", "nb.ipynb"], 80);
+    assert!(seen.contains("\n6 * 7\nnb.ipynb: version "), "{seen}");
 }
