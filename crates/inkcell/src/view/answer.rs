@@ -1,22 +1,13 @@
 //! Lines of an answer on standard output: whole in a pipe, in colours and within the width on a terminal.
 //!
-//! Owns the difference between the two. It must not know what a line says.
+//! Owns when an answer is painted. It must not know what a line says.
 
 use std::io;
 
-use super::paint::{Frame, Line, Role, Size, Wrap, ansi, fit, plain, wrap};
+use super::paint::{Colour, Line, Look, Role, Size};
 use crate::output::Output;
 
-/// What becomes of a line that is wider than the terminal.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Shape {
-    /// A row of a table: it is cut.
-    Row,
-    /// A sentence: it goes on in the next row, between words.
-    Sentence,
-    /// The text of a notebook: the terminal breaks it.
-    Text,
-}
+pub(crate) use super::paint::Shape;
 
 /// Returns whether painters draw the answer. If not, it is plain text, byte for byte.
 pub(crate) fn is_painted(output: &Output) -> bool {
@@ -50,13 +41,6 @@ pub(crate) fn write(output: &mut Output, shape: Shape, pieces: &[(Role, &str)]) 
 
 /// Writes lines with their looks.
 pub(crate) fn paint(output: &mut Output, shape: Shape, lines: Vec<Line>) -> io::Result<()> {
-    let lines = match (shape, width(output)) {
-        (Shape::Row, Some(width)) => lines.iter().map(|line| fit(line, width)).collect(),
-        (Shape::Sentence, Some(width)) => {
-            lines.iter().flat_map(|line| wrap(line, width, Wrap::Words)).collect()
-        }
-        _ => lines,
-    };
-    let frame = Frame { lines };
-    output.painted(&if output.is_coloured() { ansi(&frame) } else { plain(&frame) })
+    let look = Look { colour: Colour::when(output.is_coloured()), width: width(output) };
+    output.painted(&look.paint(shape, &lines))
 }

@@ -7,6 +7,17 @@ use std::os::fd::AsFd;
 
 use super::{Colour, Frame, Line, Size, Wrap, ansi, fit, plain, wrap};
 
+/// What becomes of a line that is wider than the terminal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Shape {
+    /// A row of a table: it is cut.
+    Row,
+    /// A sentence: it continues in the next row, between words.
+    Sentence,
+    /// The text of a notebook: the terminal breaks it.
+    Text,
+}
+
 /// The look of lines on one stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Look {
@@ -29,18 +40,21 @@ impl Look {
 
     /// Each line as one row, cut where the terminal ends.
     pub(crate) fn rows(self, lines: &[Line]) -> String {
-        self.paint(lines, |line, width| vec![fit(line, width)])
+        self.paint(Shape::Row, lines)
     }
 
     /// Sentences, continued on the next row where the terminal ends.
     pub(crate) fn sentences(self, lines: &[Line]) -> String {
-        self.paint(lines, |line, width| wrap(line, width, Wrap::Words))
+        self.paint(Shape::Sentence, lines)
     }
 
-    fn paint(self, lines: &[Line], shape: impl Fn(&Line, usize) -> Vec<Line>) -> String {
-        let lines = match self.width {
-            Some(width) => lines.iter().flat_map(|line| shape(line, width)).collect(),
-            None => lines.to_vec(),
+    pub(crate) fn paint(self, shape: Shape, lines: &[Line]) -> String {
+        let lines = match (shape, self.width) {
+            (Shape::Row, Some(width)) => lines.iter().map(|line| fit(line, width)).collect(),
+            (Shape::Sentence, Some(width)) => {
+                lines.iter().flat_map(|line| wrap(line, width, Wrap::Words)).collect()
+            }
+            _ => lines.to_vec(),
         };
         let frame = Frame { lines };
         match self.colour {

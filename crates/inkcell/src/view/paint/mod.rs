@@ -15,7 +15,7 @@ pub(in crate::view) use frame::Span;
 pub(crate) use frame::{Frame, Line, Paint, Picture, Role, TAB};
 pub(in crate::view) use frame_text::paint_line;
 pub(crate) use frame_text::{ansi, plain};
-pub(crate) use look::Look;
+pub(crate) use look::{Look, Shape};
 pub(crate) use repaint::{Repaint, Size};
 pub(crate) use terminal_text::TerminalText;
 pub(in crate::view) use width::indented;
