@@ -1,6 +1,6 @@
 //! `cargo xtask docs`: writes pages of docs/reference: commands.md and exit-codes.md from the help texts of the real
 //! binary, settings.md from the settings it lists, tools.md from the tools it offers, and the operations in operations.md.
-//! It also writes what `benchmarks` makes.
+//! It also writes what `benchmarks` and `package` make.
 //!
 //! Must not know any command, setting, tool or operation by name: the pages show what the binary and the table of
 //! operations list.
@@ -14,6 +14,7 @@ use serde::Deserialize;
 
 use crate::benchmarks;
 use crate::child;
+use crate::package;
 use crate::suite::{self, rules};
 use crate::workspace::Workspace;
 
@@ -134,6 +135,8 @@ pub(crate) fn run(workspace: &Workspace, mode: Mode) -> Result<()> {
     let commands = render(&mut |words| help(&binary, words))?;
     let read = |name: &str| std::fs::read_to_string(workspace.path(name)).context(name.to_owned());
     let record = read(benchmarks::RECORD)?;
+    let readme = benchmarks::readme(&read(benchmarks::README)?, &record)?;
+    let readme = package::with_install_table(&readme)?;
     let pages = [
         (COMMANDS, commands),
         (EXIT_CODES, render_exit_codes(&exit_codes(&binary)?)?),
@@ -141,7 +144,7 @@ pub(crate) fn run(workspace: &Workspace, mode: Mode) -> Result<()> {
         (TOOLS, render_tools(&mut |profile| tools(&binary, profile))?),
         (OPERATIONS_PAGE, render_operations(&read(OPERATIONS_PAGE)?)?),
         (benchmarks::PAGE, benchmarks::page(&record)?),
-        (benchmarks::README, benchmarks::readme(&read(benchmarks::README)?, &record)?),
+        (benchmarks::README, readme),
         (rules::NEXTEST_CONFIG, rules::nextest_config()),
     ];
     // Look at all pages before reporting any.
