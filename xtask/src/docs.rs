@@ -178,14 +178,12 @@ fn store(path: &Path, name: &str, page: &str, mode: Mode) -> Result<()> {
 
 /// Prints the help that has the table of exit codes.
 fn exit_codes(binary: &Path) -> Result<String> {
-    let words = |words: &[&str]| {
-        let mut command = Command::new(binary);
-        child::capture(command.args(words).env("NO_COLOR", "1").env("COLUMNS", "100"))
-    };
-    words(&["help", "exit-codes"]).or_else(|_| words(&["--help"]))
+    let mut command = Command::new(binary);
+    command.args(["help", "exit-codes"]).env("NO_COLOR", "1").env("COLUMNS", "100");
+    child::capture(&mut command)
 }
 
-/// Reads the rows below `Exit codes:`; a long meaning goes on in lines that are indented further.
+/// Reads the rows below `Exit codes:`; a long meaning continues in lines that are indented further.
 fn render_exit_codes(help: &str) -> Result<String> {
     let lines = help.lines().skip_while(|line| *line != "Exit codes:").skip(1);
     let mut rows: Vec<(String, String)> = Vec::new();
