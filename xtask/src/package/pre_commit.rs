@@ -25,9 +25,8 @@ pub(super) fn make(workshop: &mut Workshop<'_>) -> Result<Vec<String>> {
     }
     commit(&mirror)?;
     let user = scratch.join("user");
-    fs::create_dir_all(&user)?;
     let notebook = user.join("report.ipynb");
-    fs::write(&notebook, trial::REPORT)?;
+    trial::put_report(&notebook)?;
     commit(&user)?;
 
     let sandbox = Sandbox::new(&[])?;

@@ -16,7 +16,10 @@ use crate::workspace::Workspace;
 use crate::{child, python_env};
 
 /// The notebook that stands for each one that a command of README.md names. Its cell 3 contains `mean`.
-pub(super) const REPORT: &str = include_str!("report.ipynb");
+const REPORT: &str = include_str!("../../../examples/report.ipynb");
+
+/// The data that it reads.
+const SALES: &str = include_str!("../../../examples/sales.csv");
 
 /// The time limit of `uvx --from WHEEL inkcell run` of the tour, from an empty cache.
 const UVX_LIMIT: Duration = Duration::from_secs(3);
@@ -128,7 +131,14 @@ fn provide(path: &Path) -> Result<()> {
     if path.exists() {
         return Ok(());
     }
-    std::fs::create_dir_all(path.parent().context("a notebook is in a folder")?)?;
+    put_report(path)
+}
+
+/// Writes the notebook, with its data beside it.
+pub(super) fn put_report(path: &Path) -> Result<()> {
+    let folder = path.parent().context("a notebook is in a folder")?;
+    std::fs::create_dir_all(folder)?;
+    std::fs::write(folder.join("sales.csv"), SALES)?;
     std::fs::write(path, REPORT).with_context(|| format!("cannot write {}", path.display()))
 }
 
@@ -197,10 +207,11 @@ $ inkcell run a.ipynb \\
     }
 
     #[test]
-    fn a_pattern_finds_two_notebooks() {
+    fn a_pattern_finds_two_notebooks_beside_their_data() {
         let dir = tempfile::tempdir().unwrap();
         provide(&dir.path().join("nb/*.ipynb")).unwrap();
         provide(&dir.path().join("nb/first.ipynb")).unwrap();
-        assert_eq!(std::fs::read_dir(dir.path().join("nb")).unwrap().count(), 2);
+        let names = inkcell_testkit::env::names_in(&dir.path().join("nb"));
+        assert_eq!(names, ["first.ipynb", "sales.csv", "second.ipynb"]);
     }
 }
