@@ -208,7 +208,7 @@ fn text_answer(
         let is_python = opened.notebook.language().is_none_or(|language| language == "python");
         let text = joined(shown);
         let lines = if text.is_empty() { Vec::new() } else { source::painted(&text, is_python) };
-        answer::paint(output, Shape::Text, lines)?;
+        answer::paint(output, Shape::Text, &lines)?;
     } else {
         shown.iter().try_for_each(|piece| output.raw(piece))?;
     }

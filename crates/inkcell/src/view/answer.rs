@@ -36,11 +36,11 @@ pub(crate) fn write(output: &mut Output, shape: Shape, pieces: &[(Role, &str)]) 
     }
     let mut line = Line::default();
     pieces.iter().for_each(|(role, text)| line.push(*role, text));
-    paint(output, shape, vec![line])
+    paint(output, shape, &[line])
 }
 
 /// Writes lines with their looks.
-pub(crate) fn paint(output: &mut Output, shape: Shape, lines: Vec<Line>) -> io::Result<()> {
+pub(crate) fn paint(output: &mut Output, shape: Shape, lines: &[Line]) -> io::Result<()> {
     let look = Look { colour: Colour::when(output.is_coloured()), width: width(output) };
-    output.painted(&look.paint(shape, &lines))
+    output.painted(&look.paint(shape, lines))
 }

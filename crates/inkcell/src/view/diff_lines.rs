@@ -25,7 +25,7 @@ pub(crate) fn write(lines: &[String], output: &mut Output) -> io::Result<()> {
             at += 1;
             continue;
         }
-        answer::paint(output, Shape::Text, replaced(removed, added))?;
+        answer::paint(output, Shape::Text, &replaced(removed, added))?;
         at += removed.len() + added.len();
     }
     Ok(())

@@ -43,7 +43,7 @@ fn paint(output: &mut Output, part: &Part, is_python: bool) -> io::Result<()> {
         }
         Part::Source(kind, text) => {
             let body: Vec<&str> = text.lines().collect();
-            answer::paint(output, Shape::Text, source::cell(*kind, &body, is_python))
+            answer::paint(output, Shape::Text, &source::cell(*kind, &body, is_python))
         }
         Part::Digest(line) => answer::write(output, Shape::Sentence, &[(Role::Dim, line)]),
         Part::Output(line) => {
