@@ -13,7 +13,7 @@ use serde::de::{self, DeserializeOwned, Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
 use serde_json::{Map, Value};
 
-use super::{ToolError, shown};
+use super::{ToolError, portion};
 use crate::words;
 
 /// Another name for an argument.
@@ -161,7 +161,7 @@ fn unknown(name: &str, known: &[&str]) -> ToolError {
     }
     // Names that schemas leave out are listed, but never taken for a slip.
     let offered: Vec<&str> =
-        known.iter().copied().filter(|name| !shown::HIDDEN.contains(name)).collect();
+        known.iter().copied().filter(|name| !portion::HIDDEN.contains(name)).collect();
     let near = nearest(offered.iter().copied(), name);
     let near = near.map(|at| format!("; did you mean {}?", offered[at])).unwrap_or_default();
     ToolError::argument(words::tool::no_argument(&name, &near))
