@@ -9,7 +9,7 @@ use super::sources;
 /// took 9,500: packages and the release (3,000), help, colours and the lint of texts, the keys and pictures of the notebook
 /// on the screen, the prompt, what users of papermill and nbval expect, and the choice of Python under uvx. A change that
 /// needs more raises the number and says why.
-const MOST: usize = 134_950;
+const MOST: usize = 135_200;
 
 /// Lines outside of items that are compiled for tests alone. As in an editor, a final line end begins another line.
 fn lines_outside_tests(text: &str) -> usize {
