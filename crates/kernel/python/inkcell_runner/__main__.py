@@ -1,6 +1,6 @@
 """The start of a runner, and its loop: read a command, run it, read the next.
 
-Owns the life of the process. It ends when the host says so, and at once when the host is gone.
+Owns the life of the process. The process ends when the host asks, and at once when the host is gone.
 """
 
 import _signal
@@ -12,8 +12,9 @@ import sys
 
 
 def _move_high(fd):
-    """A descriptor out of the way of code that writes to low numbers, and closed in children."""
-    # Where few descriptors are allowed, less high is better than no kernel.
+    """Moves a descriptor to a high number, out of the way of code that writes to low numbers. Children do not get
+    it."""
+    # If the limit of descriptors is low, a lower number is better than no kernel.
     for least in (200 + os.getpid() % 50, 40 + os.getpid() % 10, 10):
         try:
             high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, least)
@@ -26,7 +27,7 @@ def _move_high(fd):
 
 
 def close_others(*keep):
-    """Closes what came from further up: a descriptor that some ancestor left open is not for cells."""
+    """Closes the descriptors that an ancestor left open. Cells must not get them."""
     try:
         names = os.listdir("/proc/self/fd")
     except OSError:
@@ -40,28 +41,28 @@ def close_others(*keep):
 
 
 def bind(lifeline, group):
-    """Lets the system itself kill a group when the host's end of the lifeline closes. No thread of ours
-    could do it while a cell holds the interpreter, and none is left when the runner is killed first."""
+    """Makes the system kill a group when the host's end of the lifeline closes. A thread of the runner could not do
+    that while a cell holds the interpreter, nor after the runner was killed."""
     try:
         fcntl.fcntl(lifeline, fcntl.F_SETOWN, -group)
         fcntl.fcntl(lifeline, fcntl.F_SETSIG, 9)
         fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
     except (AttributeError, OSError):
-        # Only Linux can; elsewhere the watching thread does it.
+        # Only Linux can do this. Elsewhere the watching thread ends the group.
         return False
     return True
 
 
 def _forget_parent():
-    """The death signal of the process that started this one has done its duty. It would end the runner
-    alone, a moment before the lifeline ends the whole group, and the rest of the group would stay."""
+    """Removes the death signal of the parent, which is not needed any more. It would end the runner alone, a moment
+    before the lifeline ends the whole group, and the rest of the group would stay."""
     try:
         import _ctypes
 
         prctl = _ctypes.dlsym(_ctypes.dlopen(None, 2), "prctl")
         _ctypes.call_function(prctl, (1, 0))  # PR_SET_PDEATHSIG, none.
     except (ImportError, OSError, AttributeError):
-        # Without it, only what cells started may outlive a host that is killed.
+        # On failure, processes that cells started may outlive a killed host.
         pass
 
 
@@ -75,7 +76,7 @@ def _close(*fds):
 
 
 def _pipe_for_signals():
-    """Both ends of a pipe to which signals are written as they arrive; none where nothing more can be opened."""
+    """Returns both ends of a pipe that receives signals as they arrive; none if no descriptor is left."""
     try:
         ends = tuple(map(_move_high, os.pipe()))
     except OSError:
@@ -95,15 +96,15 @@ def _leave_wires(session):
 
 
 def _watch(lifeline, host):
-    """Ends the process when the host is gone: the other end of the lifeline, which only it holds, is
-    closed, or its process has ended although somebody else still holds that end."""
+    """Ends the process when the host is gone: the host's end of the lifeline is closed, or the process of the host has
+    ended although another process still holds that end."""
     poll = select.poll()
     poll.register(lifeline, select.POLLIN | select.POLLHUP)
     poll.register(host, select.POLLIN)
     while not poll.poll():
         pass
-    # The whole group: children of cells must not outlive the host either. Shell helpers run theirs in
-    # groups of their own, so that an interrupt can be passed on; they are known by name.
+    # End the whole group: children of cells must not outlive the host either. Shell helpers run their children in
+    # groups of their own, to pass interrupts on, and list these groups.
     helpers = sys.modules.get("inkcell_runner.prelude.process")
     for group in list(getattr(helpers, "GROUPS", ())):
         try:
@@ -128,15 +129,15 @@ def _keep_flushing(session):
             session.channel.release()
             session.streams.adapt()
         if alone:
-            # Nobody is left who could write; the next cell lets this thread go on.
+            # No other thread can write now. The next cell lets this thread continue.
             session.idle.acquire()
             session.idle.release()
 
 
 def start_thread(work, *args):
-    """Starts a thread of the runner's own. Signals are for the main thread, whose waiting they end."""
-    # Blocked before the thread is there: a thread that begins without the block may take a signal that was sent to an
-    # idle runner, and handle it when the next cell runs.
+    """Starts a thread of the runner. Signals go to the main thread and end its waiting."""
+    # Block the signal before the thread starts. A thread that starts without the block may take a signal that was sent
+    # to an idle runner, and handle it when the next cell runs.
     before = _signal.pthread_sigmask(_signal.SIG_BLOCK, (_signal.SIGINT,))
     try:
         _thread.start_new_thread(work, args)
@@ -145,8 +146,8 @@ def start_thread(work, *args):
 
 
 def main(control, lifeline, host, session=None, copied=None):
-    """Runs to the end of the process. A fork server has made the session already; a kernel of which this is a copy has
-    also begun it, and names the variable that is to be this one's own."""
+    """Runs to the end of the process. A fork server has made `session`. A kernel that was copied has also begun it, and
+    `copied` names the variable that the copy gets anew."""
     from . import _set_current
     from .session import make
 
@@ -161,12 +162,12 @@ def main(control, lifeline, host, session=None, copied=None):
     if copied is None:
         os.register_at_fork(after_in_child=lambda: _leave_wires(session))
     session.lifeline = lifeline
-    # The watcher and the one that writes output out are always there. In a copy, Python goes on counting the threads that
-    # the original had, and of which a fork has left none.
+    # The runner always has two threads: one watches the host, one flushes output. In a copy, Python still counts the
+    # threads of the original, although a fork copies none of them.
     session.own_threads = 2 if copied is None else 2 + _thread._count()
     session.has_copies = False
     session.idle = _thread.allocate_lock()
-    # Held while output is written out: a copy that is made meanwhile would have locks that nobody lets go.
+    # Held while output is flushed. A copy made during a flush would have locks that no thread releases.
     session.writing = _thread.allocate_lock()
     _set_current(session)
     start_thread(_watch, lifeline, host)
@@ -197,7 +198,7 @@ def main(control, lifeline, host, session=None, copied=None):
             from .copies import serve
 
             serve(session, command)
-    # Held back output of threads goes out while they are waited for.
+    # Let the output of threads go out while the runner waits for them.
     session.idle.release()
     try:
         session.flush()
@@ -207,10 +208,10 @@ def main(control, lifeline, host, session=None, copied=None):
 
             end(session)
     except BaseException:
-        # Nothing can be imported any more, say.
+        # For example, imports may fail by now.
         pass
     if os.getpgrp() == os.getpid():
-        # What cells left running ends with the runner, even if the host is killed in this very moment.
+        # Processes that cells left running end with the runner, even if the host is killed at this moment.
         os.killpg(0, 9)
     os._exit(0)
 
@@ -236,7 +237,7 @@ def add_paths(path):
 
 
 def set_environment(env, current):
-    """A copy of a fork server, or a spare, has been started with another one."""
+    """Replaces the environment. A copy of a fork server, or a spare, was started with another one."""
     for name in current:
         if name not in env:
             del os.environ[name]
@@ -250,7 +251,7 @@ def set_environment(env, current):
 
 
 def prepare(session):
-    """What is the same for every session of the runner's own shell; a fork server does it for its copies."""
+    """Prepares a session of the runner's own shell. A fork server does this once for its copies."""
     from . import imports
 
     sys.path.append(os.path.join(os.path.dirname(__file__), "standin"))
@@ -290,7 +291,7 @@ def _begin(session, hello):
         except ModuleLoadError as error:
             session.channel.send("failed", '"reason":%s' % to_json(str(error)))
             os._exit(1)
-    # What is there at the start is not the user's, as `%who` and questions see it.
+    # `%who` and questions do not count the names that exist at the start as the user's.
     session.hidden = dict(session.namespace)
     if is_hosted:
         session.hosted.hide_names()

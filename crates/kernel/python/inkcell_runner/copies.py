@@ -1,11 +1,11 @@
-"""Copies of a kernel that has run something: the same names, in a process of its own.
+"""Copies of a kernel that has run code: the same names in a process of their own.
 
-Owns when that is sound and what a copy must have anew.  A copy is a runner like any other: it has its own channel,
-pipes, group and lifeline, and nothing of this one's.  What a fork cannot copy, such as threads, connections and files
-that are open, is looked for before, and named as the reason why there are no copies.
+Owns the conditions for a copy and the parts that a copy gets anew.  A copy is a runner like any other: it has its own
+channel, pipes, group and lifeline, and shares none with the original.  A fork cannot copy threads, connections and open
+files.  The runner looks for them first and names them as the reason for a refusal.
 
-Each copy ends as any kernel does: functions of `atexit` run, names are let go.  The original, whose work the copies have
-taken over, ends without that: what is to happen once for each run that came of it would happen once too often.
+Each copy ends as any kernel does: functions of `atexit` run, names are deleted.  The original ends without that,
+because the copies have taken over its work: cleaning up there too would be once too often.
 """
 
 import _signal
@@ -22,23 +22,23 @@ from .forkhooks import quiet_fork
 from .reaping import reap
 from .threads import MemoryMap, Threads, count_threads, gpu_in_use, open_files, thread_name
 
-# What decides which numbers are drawn, with the word in it or not. A part of another word, as in linseed, is none.
+# Calls that seed random numbers, by a word in their name. The word as a part of another, as in linseed, does not count.
 _SEEDS = re.compile(r"(?<![A-Za-z])[Ss]eed|\bset_?state\b")
 
-# After how many seconds each it is looked whether threads that begin or end have done so. Whoever asks is told within
-# a fiftieth of a second.
+# Pauses in seconds before the next count of threads, for threads that are about to begin or end. The host has its
+# answer within a fiftieth of a second.
 _SETTLES = (0.001, 0.003)
 
 _MEMORY = MemoryMap()
 
 
-# Modules that register what every process does to itself when it ends, and nothing outside of it. Numba is none: its
-# pool may end a process that was forked.
+# Modules whose finalizers change only the process that ends. Numba is not one of them: its pool may end a forked
+# process.
 _HARMLESS_ENDS = ("torch.library",)
 
 
 def _finalizers():
-    """Whether something is to be cleaned up when the process ends, such as a temporary folder."""
+    """Whether the process cleans up something when it ends, such as a temporary folder."""
     weakref = sys.modules.get("weakref")
     registry = getattr(getattr(weakref, "finalize", None), "_registry", {})
     ends = [info.func for info in list(registry.values()) if info.atexit]
@@ -53,18 +53,18 @@ def _children():
                 if file.read().strip():
                     return True
     except OSError:
-        # A system that does not tell; a child that is there is found by its pipes, mostly.
+        # This system has no such list. The pipes of a child usually give it away.
         pass
     return False
 
 
 def _threads(session):
-    """Which threads a copy would lack, or None."""
+    """Returns a sentence about the threads that a copy would lack, or None."""
     others = _count() - session.own_threads
     if others > 0:
         return "the cells left %d thread%s running" % (others, "" if others == 1 else "s")
     found = Threads(_MEMORY, (thread_name(session.flusher),))
-    # Beside the main thread and the two of the runner's own.
+    # Do not count the main thread and the two of the runner.
     native = found.plain - 3
     if found.is_stuck and native > 0:
         return "the cells left threads of libgomp running, which cannot be copied"
@@ -76,7 +76,7 @@ def _threads(session):
 
 
 def why_not(session, own):
-    """Why a copy would not be sound now, or None. The descriptor is one that is open for the sake of the question."""
+    """Returns why a copy would not be sound now, or None. `own` is the descriptor of the connection to the host."""
     if session.hosted is not None:
         return "the kernel follows IPython's own rules, whose history is open in a file"
     if count_threads() is None:
@@ -85,10 +85,10 @@ def why_not(session, own):
     for pause in _SETTLES:
         if reason is None:
             break
-        # One that has just begun is not counted yet, and one that has just ended is not gone yet.
+        # Python does not count a thread that has just begun, and the system still lists one that has just ended.
         time.sleep(pause)
         reason = _threads(session)
-    # What a thread had open until it ended counts no more.
+    # List the files after the threads: a thread may close its files as it ends.
     now = open_files()
     if now is None:
         return "this system does not tell what a process has open"
@@ -125,8 +125,8 @@ def _named(target):
 
 
 def serve(session, command):
-    """Makes copies until whoever asked for them is gone. A request is one byte with five descriptors, as that to the
-    fork server is."""
+    """Makes copies until the host closes the connection. A request is one byte with five descriptors, as for the fork
+    server."""
     import _socket
 
     channel = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
@@ -142,13 +142,13 @@ def serve(session, command):
 
         if reason is not None:
             say(b"refused", b'"reason":' + to_json(reason).encode())
-            # Until it was heard: an end would be taken for another reason.
+            # Wait until the host has read it. The host would take an early end for another reason.
             channel.settimeout(30)
             channel.recv(1)
             return
         _Server(session, channel, say, command).serve()
     except OSError:
-        # Whoever asked is gone.
+        # The host is gone.
         pass
     finally:
         channel.close()
@@ -157,7 +157,7 @@ def serve(session, command):
 class _Server:
     def __init__(self, session, channel, say, command):
         self._session, self._channel, self._say = session, channel, say
-        # What was decided about numbers drawn at random is kept; else every copy draws its own.
+        # If the code seeds random numbers, every copy draws the same ones; else each draws its own.
         self._keeps_seeds = _is_seeded(session)
         self._mark = command.get("mark") or "INKCELL_KERNEL"
 
@@ -180,7 +180,7 @@ class _Server:
     def _loop(self, wake):
         poll = select.poll()
         poll.register(self._channel.fileno(), select.POLLIN)
-        # The host wants something else, or is gone.
+        # Readable if the host sends another command, or is gone.
         poll.register(self._session.channel.fd, select.POLLIN)
         poll.register(wake, select.POLLIN)
         while True:
@@ -204,7 +204,7 @@ class _Server:
             with self._session.writing:
                 pid = quiet_fork()
         except OSError as error:
-            # No memory or no process is left, at this moment. Whoever asked runs everything itself.
+            # Memory or processes are used up at the moment. The host then runs every cell itself.
             self._say(b"refused", b'"reason":' + to_json("no process can be made: %s" % error).encode())
         else:
             if pid == 0:
@@ -222,16 +222,16 @@ class _Server:
         return random.getstate() if self._keeps_seeds and random is not None else None
 
     def _become(self, fds, kept):
-        """In the copy: everything of its own, then a runner as any other."""
+        """In the copy: replaces everything that belongs to the original, then runs as any other runner."""
         session = self._session
-        # It takes a pipe for signals of its own.
+        # The copy opens its own pipe for signals later.
         _signal.set_wakeup_fd(-1)
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL if self._on_child is None else self._on_child)
         for fd in self._own:
             os.close(fd)
         self._channel.close()
         os.setsid()
-        # Copies of the other's streams, which would hold its pipes open.
+        # These are duplicates of the original's streams. They would hold its pipes open.
         session.descriptors.close()
         control, lifeline, host, out, err = fds
         os.dup2(out, 1)
@@ -251,7 +251,7 @@ class _Server:
 
     def _draw_anew(self, kept):
         if kept is not None:
-            # Python itself has given the copy another state, which is not what was asked for.
+            # Python seeds `random` anew in a child. The code chose another state.
             sys.modules["random"].setstate(kept)
         elif not self._keeps_seeds:
             if "random" in sys.modules:
@@ -261,7 +261,7 @@ class _Server:
 
 
 def _is_seeded(session):
-    """Whether somebody has decided which numbers are drawn: a cell, or a module of theirs, says so."""
+    """Whether a cell, or a module of the user's, seeds random numbers."""
     if any(_SEEDS.search(cell) for cell in session.history):
         return True
     for module in list(sys.modules.values()):

@@ -1,4 +1,4 @@
-"""Ends a runner as Python ends a program, as far as that is safe here.
+"""Ends a runner as Python ends a program, with the steps that are safe here.
 
 Owns the order of the steps: wait for threads, run the functions of `atexit`, release the user's names, flush open
 files. The interpreter itself stays up. A thread that still runs could hang the shutdown, and the runner must be there

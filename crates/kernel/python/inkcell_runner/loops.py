@@ -1,19 +1,19 @@
-"""The event loop of a kernel that is copied: the copy has the same loop, and what the system holds for it anew.
+"""The event loop of a copied kernel: the copy keeps the loop object and opens its descriptors anew.
 
-Owns whether that can be done.  It can for Python's own loop if nothing is left in it: what it waits for, somebody
-else would have to do.
+Owns the conditions.  The loop must be Python's own and must not wait for anything: a copy has neither the threads nor
+the processes that would finish that work.
 """
 
 
 def descriptors(loop):
-    """What the loop has open, as far as a copy can open it anew; nothing for loops of another kind."""
+    """Returns the descriptors of the loop that a copy can open anew; none for loops of another kind."""
     if not _is_known(loop):
         return ()
     return loop._selector.fileno(), loop._ssock.fileno(), loop._csock.fileno()
 
 
 def why_not(loop):
-    """What is left in the loop that a copy cannot go on with, or None."""
+    """Returns a sentence about the work left in the loop that a copy cannot finish, or None."""
     if not _is_known(loop):
         return None
     import asyncio
@@ -21,19 +21,19 @@ def why_not(loop):
     tasks = len(asyncio.all_tasks(loop))
     if tasks > 0:
         return "the cells left %d task%s unfinished" % (tasks, "" if tasks == 1 else "s")
-    # One is its own.
+    # The loop itself has one entry.
     if len(loop._selector.get_map()) > 1 or loop._signal_handlers:
         return "the cells have the event loop wait for a file or a signal"
     return None
 
 
 def renew(loop):
-    """In the copy."""
+    """Opens the descriptors of the loop anew. Call it in the copy."""
     if not _is_known(loop):
         return
     selector = loop._selector
     loop._selector = type(selector)()
-    # Only closed: to take something out of it would take it out of the original's, too.
+    # Only close it. Removing an entry would remove it from the selector of the original, too.
     selector.close()
     loop._ssock.close()
     loop._csock.close()
@@ -49,5 +49,5 @@ def _is_known(loop):
     return type(loop) is asyncio.SelectorEventLoop and all(map(loop.__dict__.__contains__, _PARTS))
 
 
-# What is changed; another version of Python may call it by other names.
+# The attributes that `renew` changes. Another version of Python may name them differently.
 _PARTS = ("_selector", "_ssock", "_csock", "_internal_fds", "_signal_handlers")

@@ -1,15 +1,15 @@
-"""What is done before a runner is needed: imports, and a rehearsal of what first cells do.
+"""Work done before a runner is needed: imports, and a rehearsal of typical first cells.
 
-Owns the list of what every runner needs.  A fork server does all this once for its copies, which share its
-memory until they write to it; so what every copy would do for itself is brought to an end here.  Nothing of
-it may show in a copy: no thread, no name, no line of source, no warning used up.
+Owns the list of modules that every runner needs.  A fork server does this work once for its copies, which share its
+memory until they write to it.  So everything that each copy would do for itself is completed here.  A copy must not see
+a trace of it: no thread, no name, no line of source, no warning that was already given.
 """
 
 import gc
 import os
 import sys
 
-# What every runner imports sooner or later; here it is paid for once.
+# Modules that every runner imports sooner or later.
 _USUAL = (
     "fcntl",
     "json",
@@ -31,7 +31,7 @@ _USUAL = (
     "inkcell_runner.prelude",
 )
 
-# What each shell needs besides.
+# More modules, by shell.
 _SHELLS = {"lite": (), "ipython": ("inkcell_runner.ipython_preload",)}
 
 # First cells of every kernel, and of kernels with a library.
@@ -48,23 +48,23 @@ _CELLS = (
     ("matplotlib.pyplot", "import matplotlib.pyplot as plt\nlen(plt.get_fignums())"),
 )
 
-# A figure, whose first drawing loads fonts, and what draws and packs pictures. The user's settings might start LaTeX, or
-# miss a font and say so, which is said only once; and they might ask for more than a rehearsal should take.
+# A figure. Drawing the first one loads fonts and the modules that draw and encode pictures. The default style is used
+# because the user's settings might start LaTeX, use up a warning about a missing font, or take too long.
 _FIGURE = (
     "import matplotlib.pyplot as plt\nwith plt.style.context('default'):\n    figure, axes = plt.subplots()\n"
     "    axes.plot([1, 2])\n    axes.set_title('a')\n    plt.show()\ndel figure, axes"
 )
 
-# Python adapts code to what it sees only after it has run some times; a figure runs its own often enough at once.
+# Python specializes code only after several runs. One figure runs its code often enough.
 _TIMES = 12
 
 
 def warm_up(shell, preload, note=None):
-    """Imports what every runner needs and what was asked for; gives what of the latter could not be, with
-    reasons. `note` is called with each name when it has been imported."""
+    """Imports the modules that every runner needs and those of `preload`. Returns the modules of `preload` that failed,
+    with reasons. Calls `note` with each name after its import."""
     failed = {}
     for name in _USUAL + _SHELLS[shell]:
-        # A shell that is not there is the runner's to report: without it there is no kernel.
+        # The runner reports a missing shell: a kernel cannot start without it.
         _import(name, note)
     if preload:
         from .__main__ import add_paths
@@ -77,7 +77,7 @@ def warm_up(shell, preload, note=None):
     if "numpy" in sys.modules:
         __import__("numpy.random")
     if shell == "lite" and "matplotlib.pyplot" in sys.modules:
-        # What every copy would do before its first cell.
+        # Every copy would do this before its first cell.
         from .figures import use_inline
 
         os.environ.setdefault("MPLBACKEND", "Agg")
@@ -86,7 +86,7 @@ def warm_up(shell, preload, note=None):
 
 
 def _import(name, note):
-    """What went wrong, or None."""
+    """Returns the exception of a failed import, or None."""
     try:
         __import__(name)
         return None
@@ -105,14 +105,14 @@ def settle(shell, seeds):
 
     gc.collect()
     if sys.version_info < (3, 12):
-        # The cache of attributes holds a name in each of its places. Whoever looks up another gives that
-        # name up, and so writes to where it lies, which may be anywhere.
+        # Each slot of the attribute cache holds a reference to a name. A lookup that replaces it writes to the old
+        # name, which may be on any page.
         sys._clear_type_cache()
     for _ in range(_TIMES):
         seeds.renew()
     if shell == "lite":
         _rehearse()
-    # What this process did is no business of the user's.
+    # The user's `__main__` must not contain the names of this process.
     main = sys.modules["__main__"] = type(sys)("__main__")
     session = Session(Channel(-1), main.__dict__)
     session.environment = dict(os.environ)
@@ -121,25 +121,25 @@ def settle(shell, seeds):
         session.set_prelude("full")
     gc.collect()
     session.ballast = _fill_pools()
-    # Objects that exist now are left alone by the collector, so that copies share their pages.
+    # The collector then leaves the present objects alone, so that copies share their pages.
     gc.freeze()
     return session
 
 
-# How Python's allocator works: objects up to the largest stand in pools, each of objects of one size.
+# Facts about Python's allocator: it keeps objects up to the largest size in pools, each for objects of one size.
 _POOL_BYTES = (1 << 14 if sys.version_info >= (3, 10) else 1 << 12) - 64
 _LARGEST_BYTES = 512
-# More holes of one size than this are not worth their filling.
+# Filling more holes of one size than this does not pay.
 _MOST_BYTES = 1 << 18
 
 
 def _fill_pools():
-    """Fills the holes that imports have left between objects. A copy would put its own objects there, one
-    here and one there, each on a page of its own; without holes it puts them side by side."""
+    """Fills the holes that imports have left between objects. A copy would put its own objects into them, on many
+    different pages. Without holes it puts them side by side."""
     filling, empty = [], sys.getsizeof(b"")
     for size in range(empty // 16 * 16 + 16, _LARGEST_BYTES + 1, 16):
         row, last = 0, None
-        # A row of neighbours as long as a pool is a pool that was empty: those with holes are used up.
+        # A row of neighbours as long as a pool fills an empty pool, so no pool with holes is left.
         for _ in range(_MOST_BYTES // size):
             one = bytes(size - empty)
             filling.append(one)
@@ -151,7 +151,7 @@ def _fill_pools():
 
 
 def _rehearse():
-    """Starts sessions that nobody sees, and runs first cells in the last of them."""
+    """Starts sessions without output, and runs typical first cells in the last one."""
     import linecache
     import warnings
 
@@ -163,7 +163,7 @@ def _rehearse():
     null = os.open(os.devnull, os.O_RDWR)
     try:
         with warnings.catch_warnings():
-            # Only what is ignored is not remembered as said.
+            # Python does not mark an ignored warning as given.
             warnings.simplefilter("ignore")
             for _ in range(_TIMES):
                 session = _rehearse_start(null)
@@ -171,13 +171,13 @@ def _rehearse():
             session.connect(null)
             cells = [code for module, code in _CELLS if module is None or module in sys.modules]
             if any(module in sys.modules for module, _ in _CELLS):
-                # The runner alone is so small that it would not pay.
+                # The runner alone is too small for this to pay.
                 _move_together(lambda: _run(session, cells, 2))
             _run(session, cells, _TIMES)
             if _can_draw():
                 _run(session, [_FIGURE], 1)
                 sys.modules["matplotlib.pyplot"].close("all")
-                # Copies must not share an open file; matplotlib itself forgets fonts in a copy, too.
+                # Copies must not share an open file. Matplotlib also forgets its fonts in a copy.
                 sys.modules["matplotlib.font_manager"]._get_font.cache_clear()
             session.descriptors.close()
     finally:
@@ -190,8 +190,8 @@ def _rehearse():
 
 
 def _can_draw():
-    """Whether a figure can be drawn here of which copies see nothing. Other backends than Agg open windows, or start
-    programs; and the fonts of a figure are open files, which must be closed again."""
+    """Whether this process can draw a figure without a trace in copies. Backends other than Agg open windows or start
+    programs. The fonts of a figure are open files, which must be closed again."""
     pyplot = sys.modules.get("matplotlib.pyplot")
     if not getattr(pyplot, "_inkcell", False):
         return False
@@ -207,8 +207,8 @@ def _run(session, cells, times):
 
 
 def _move_together(run):
-    """Puts the code of what runs side by side. To run code is to count references to it; where it lay among
-    other code of its module, a copy would get a page of its own for nearly every function."""
+    """Moves the code that runs side by side. Running code counts references to it. Between the other code of its
+    module, nearly every function would cost a copy a page."""
     ran = {}
 
     def note(frame, event, _):

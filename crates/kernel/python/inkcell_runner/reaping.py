@@ -1,6 +1,6 @@
-"""The ends of copies, told to whoever asked for them.
+"""Reports the ends of copies to the host.
 
-Owns taking their statuses.  Who makes copies, and of what, is for others.
+Owns reading their exit statuses. `zygote` and `copies` make the copies.
 """
 
 import os

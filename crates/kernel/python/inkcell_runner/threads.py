@@ -1,25 +1,25 @@
-"""Finds what a copy of this process would lack: threads, a GPU in use, memory that is shared.
+"""Finds the things that a copy of this process would lack: threads, a GPU in use, shared memory.
 
-Owns the checks, for the fork server and for kernels alike.  A copy has only the thread that made it.  What another
-thread held or did, nobody goes on with there; so every thread needs a reason why it may be missing.  Threads with
-a name of their own are judged by it.  The others are idle pools of numerical libraries, as many as these libraries
-have.  Only the process that opened a GPU can use it; a GPU library that is merely in memory is code like any other.
+Owns the checks, for the fork server and for kernels alike.  A copy has only the thread that made it.  No thread there
+continues the work of the others or releases their locks, so every thread needs a reason why it may be missing.  A
+thread with a name is judged by its name.  The others must belong to idle pools of numerical libraries, and there may be
+as many as these libraries have.  Only the process that opened a GPU can use it.  A GPU library in memory is mere code.
 """
 
 import os
 import sys
 from _thread import _count
 
-# Threads that may be missing in a copy, by the names that the system has for them.
+# System names of threads that may be missing in a copy.
 _HARMLESS = (
-    # jemalloc's, which pyarrow brings along: it gives unused memory back. jemalloc takes its locks before a fork, and
-    # goes on without such threads in the child.
+    # The thread of jemalloc, which pyarrow contains. It returns unused memory. jemalloc takes its locks before a fork
+    # and works without the thread in the child.
     "jemalloc_bg_thd",
 )
 
-# Libraries with a pool that starts anew in a copy, by a part of their file's name or path, and how many more threads
-# than processors it has. OpenBLAS and BLIS end their pools before a fork; Intel's and LLVM's OpenMP forget theirs in
-# the child, as do numexpr, which pandas imports, and Arrow, which has eight threads besides to read and write files.
+# Libraries whose pool starts anew in a copy: a part of the name or path of their file, and the number of threads beyond
+# one for each processor. OpenBLAS and BLIS end their pools before a fork. The OpenMP of Intel and LLVM forgets its pool
+# in the child. So do numexpr, which pandas imports, and Arrow, which has eight more threads that read and write files.
 _POOLS = {
     "openblas": -1,
     "libblis": -1,
@@ -30,19 +30,19 @@ _POOLS = {
     "libarrow.so": 8,
 }
 
-# GNU's OpenMP would wait in a copy for the threads that it had, for ever; it can be told to end them before.
+# In a copy, the OpenMP of GNU would wait for ever for the threads it had. It can end them before the fork.
 _GNU_OPENMP = "libgomp"
 
-# Devices that are open if a GPU is in use: NVIDIA's, the same under Windows, AMD's, and those
-# of the system's own drivers.
+# Devices that are open if a GPU is in use: those of NVIDIA, of NVIDIA under Windows, of AMD, and of the drivers of the
+# system.
 _DEVICES = ("/dev/nvidia", "/dev/dxg", "/dev/kfd", "/dev/dri/render")
 
-# A flag of the system's: the thread is ending.
+# The system's flag of a thread that is ending.
 _EXITING = 4
 
 
 def count_threads():
-    """How many threads this process has, or None where that cannot be known."""
+    """Returns the number of threads of this process, or None where the system does not tell."""
     try:
         return len(os.listdir("/proc/self/task"))
     except OSError:
@@ -50,7 +50,7 @@ def count_threads():
 
 
 def thread_name(number):
-    """The name that the system has for a thread, or None if it is gone or ends at this moment."""
+    """Returns the system's name of a thread, or None if the thread has ended or is ending."""
     try:
         file = os.open("/proc/self/task/%d/stat" % number, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -59,7 +59,7 @@ def thread_name(number):
             os.close(file)
     except OSError:
         return None
-    # The name is in parentheses, and may hold any.
+    # The name is in parentheses, and may contain parentheses.
     end = text.rfind(b")")
     if int(text[end + 2 :].split()[6]) & _EXITING:
         return None
@@ -67,14 +67,14 @@ def thread_name(number):
 
 
 def open_files():
-    """The numbers of what is open, with what each is; None where that cannot be known."""
+    """Returns the targets of all open descriptors by number, or None where the system does not tell."""
     found = {}
     try:
         for name in os.listdir("/proc/self/fd"):
             try:
                 found[int(name)] = os.readlink("/proc/self/fd/" + name)
             except OSError:
-                # The one that listed them.
+                # This descriptor listed the others and is closed by now.
                 pass
     except OSError:
         return None
@@ -82,7 +82,7 @@ def open_files():
 
 
 def gpu_in_use(files):
-    """The device of a GPU that is among the open files, or None."""
+    """Returns the first device of a GPU among the open files, or None."""
     return next((target for target in sorted((files or {}).values()) if target.startswith(_DEVICES)), None)
 
 
@@ -95,16 +95,16 @@ def _read_map():
 
 
 class MemoryMap:
-    """What the map of this process's memory tells. To read it takes milliseconds, on a busy machine many; so that is done
-    again only when modules or threads were added."""
+    """Facts from the memory map of this process. Reading the map takes milliseconds, and many on a busy machine, so it
+    is read again only after modules or threads were added."""
 
     def __init__(self):
         self._seen = None
-        # Whether something writable is mapped that a fork does not copy.
+        # True if the process has writable memory that a fork does not copy.
         self.is_shared = False
-        # The most threads that idle pools may have.
+        # The largest number of threads that idle pools may have.
         self.room = 0
-        # The files of GNU's OpenMP.
+        # The files of GNU OpenMP.
         self.gnu_openmp = ()
 
     def look(self, threads):
@@ -122,15 +122,15 @@ class MemoryMap:
 
 
 def _is_shared(line):
-    """Whether a line of the map, such as `7f6b-7f6c rw-s 0000 00:01 5 /dev/zero`, is of memory that a fork does not copy. Locks
-    between processes are let pass: they are made for forks, and tqdm has one."""
+    """Whether a line of the map, such as `7f6b-7f6c rw-s 0000 00:01 5 /dev/zero`, stands for memory that a fork does
+    not copy. Locks between processes do not count: they are made for forks, and tqdm has one."""
     rights = line.find(" ") + 1
     return line[rights + 1] == "w" and line[rights + 3] == "s" and "/dev/shm/sem." not in line
 
 
 def _end_pool(path):
-    """Has this GNU OpenMP end the threads that it keeps for its next computation, which starts them again. False where it
-    cannot."""
+    """Makes this GNU OpenMP end the threads that it keeps for its next computation, which starts them again. Returns
+    False if it cannot."""
     try:
         import _ctypes
 
@@ -141,14 +141,14 @@ def _end_pool(path):
 
 
 class Threads:
-    """The threads of this process, as far as a fork is concerned. Idle ones of GNU's OpenMP are ended first."""
+    """The threads of this process that matter to a fork. Idle threads of GNU OpenMP are ended first."""
 
     def __init__(self, memory, unnamed):
-        """`unnamed` are names that threads have which were given none."""
+        """`unnamed` are the names of threads that were not given one."""
         memory.look(count_threads())
-        # It keeps its threads all the same.
+        # True if GNU OpenMP keeps its threads.
         self.is_stuck = not all([_end_pool(path) for path in memory.gnu_openmp])
-        # How many of those without a name may be missing in a copy.
+        # The number of threads without a name that may be missing in a copy.
         self.room = 0 if self.is_stuck else memory.room
         unnamed = {thread_name(os.getpid()), *unnamed}
         names = [thread_name(int(number)) for number in os.listdir("/proc/self/task")]
@@ -159,50 +159,50 @@ class Threads:
         return self.plain + len(self.named)
 
     def names(self):
-        """The names of those that have one, as the end of a sentence."""
+        """Returns the names of the named threads, as the end of a sentence."""
         return " (%s)" % ", ".join(sorted(set(self.named))) if self.named else ""
 
 
 class ThreadWatch:
-    """Checks from its creation on, import by import."""
+    """Checks the process after each import."""
 
     def __init__(self):
         self._memory = MemoryMap()
         self._unnamed = (thread_name(os.getpid()),)
-        # As it was after the last import: all threads, those that matter, and Python's.
+        # Counts after the last import: all threads, those that matter, and those of Python.
         self._all = self._number = count_threads()
         self._plain, self._python, self._room = self._all, _count(), 0
-        # The first import that left a thread of another kind, with the number of them and their names.
+        # The first import that left another kind of thread, with the number and the names of these threads.
         self._stranger = None
-        # The first import after which a GPU was in use, and by what, as long as it is.
+        # The first import after which a GPU was in use, and its device, while it is in use.
         self._gpu = None
 
     def note(self, module):
-        """Is told after each import, so that a thread can be laid at the door of a module."""
+        """Checks after the import of a module, so that a refusal can name the module."""
         gpu = gpu_in_use(open_files())
         self._gpu = None if gpu is None else self._gpu or (module, gpu)
         if self._all is None:
             return
         found, python = Threads(self._memory, self._unnamed), _count()
-        # Threads of Python are never those of a pool.
+        # The threads of Python never belong to a pool.
         native = (found.plain - python) - (self._plain - self._python)
         of_pools = max(0, min(native, found.room - self._room))
         others = found.number() - self._number - of_pools
         if others > 0 and self._stranger is None:
-            # From 3.14 on threads of Python have names, too.
+            # Python 3.14 and later name their threads, too.
             names = found.names() if python == self._python else ""
             self._stranger = (module, others, "" if others == 1 else "s", names)
         self._all, self._number, self._plain = count_threads(), found.number(), found.plain
         self._python, self._room = python, found.room
 
     def why_not_fork(self):
-        """Why a copy would not be sound now, or None. What is open was looked at after each import."""
+        """Returns why a copy would not be sound now, or None. Open files were checked after each import."""
         running = count_threads()
         if running is None:
             return "threads cannot be counted here"
         if running > 1 and self._stranger is not None:
             return "importing %s left %d thread%s running in the fork server%s" % self._stranger
-        # A look at each takes time, and memory that copies share.
+        # Looking at each thread takes time, and writes to memory that copies share.
         if running > self._all:
             later = Threads(self._memory, self._unnamed).number() - self._number
             if later > 0:

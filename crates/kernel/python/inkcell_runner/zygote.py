@@ -1,10 +1,10 @@
-"""The fork server: one process that has imported everything, and hands out copies of itself.
+"""The fork server: a process that has imported every module and forks copies of itself.
 
-Owns forking and reaping. A copy is a runner like any other: it depends on the host by its lifeline, not
-on this process, and nothing of this process's channel reaches it.
+Owns forking and reaping. A copy is a runner like any other: its lifeline ties it to the host, not to this process, and
+it does not have the channel of this process.
 
-A page of memory that either side writes to, be it only to count a reference, is a page more for every copy.
-So the loop, and what a copy does first, are short and ask C where Python's own wrappers would do.
+A page of memory that either side writes to, even to count a reference, costs every copy a page. So the loop and the
+first steps of a copy are short, and call C directly where Python's wrappers would do.
 """
 
 import _signal
@@ -20,7 +20,7 @@ from .seeds import Seeds
 
 
 def _become_runner(own, fds, session, hooks, seeds):
-    """In the copy: takes its own descriptors, and runs."""
+    """In the copy: takes its own descriptors and runs."""
     _signal.set_wakeup_fd(-1)
     for fd in own:
         os.close(fd)
@@ -66,15 +66,15 @@ def serve(fd, shell, path="", *preload):
     session = settle(shell, seeds)
     hooks.close()
     watch.note("the modules to preload")
-    # The session has a handler of its own, which is for copies.
+    # The session has installed a handler, which is meant for copies.
     _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
     own = (fd, wake_read, wake_write)
     poll = select.poll()
     poll.register(fd, select.POLLIN)
     poll.register(wake_read, select.POLLIN)
-    # Without warnings to silence, a plain fork writes to less memory.
+    # If there are no warnings to silence, a plain fork writes to less memory.
     fork = quiet_fork if sys.warnoptions else os.fork
-    # The host learns at once if there will be no copies.
+    # Tell the host at once if no copies can be made.
     say(b"ready", b'"failed":%s,"refused":%s' % (to_json(failed).encode(), to_json(watch.why_not_fork()).encode()))
     while True:
         for ready, _ in poll.poll():

@@ -1,4 +1,4 @@
-"""Where the tests find the runner, the host they drive it with, and a library that has threads."""
+"""Configuration of the tests: the paths of the runner, of the host that drives it, and a library with threads."""
 
 import collections
 import os

@@ -83,7 +83,7 @@ def test_refusal_costs_little(host):
     )
     assert value(host, WHY_NOT) == '"the cells left 1 thread running that is not Python\'s (stranger)"'
     assert value(host, "len(reads), 0 < sum(slept) < 0.02") == "(1, True)"
-    # What the tests themselves import is in by now.
+    # The first look has read the map after the imports of the tests.
     value(host, WHY_NOT)
     for code, more in [("1", "0"), ("import sys\nsys.modules['another'] = sys", "1"), ("1", "0")]:
         host.run("reads.clear()\n" + code)
