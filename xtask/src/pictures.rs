@@ -1,15 +1,17 @@
 //! Makes the pictures of the README: the prompt and the notebook in the terminal, as they really look.
 //!
-//! Owns the keys typed for each, and the conversion of a screen to SVG. The programs run at a terminal of their own;
+//! Owns the keys typed for each, the edit that an agent makes meanwhile, and the conversion of a screen to SVG. The programs run at a terminal of their own;
 //! nothing is drawn by hand.
 
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 use inkcell_testkit::pty::{Pty, Size};
+use serde_json::{Value, json};
 use vt100::{Color, Screen};
 
 use crate::python_env;
@@ -20,6 +22,9 @@ const FOLDER: &str = "docs/pictures";
 /// The size of a character, in units of the picture.
 const WIDE: f32 = 8.4;
 const HIGH: f32 = 17.0;
+
+const DARK: &str = "#20242c";
+const LIGHT: &str = "#d0d4dc";
 
 /// The sixteen colours of a terminal with a dark background.
 const COLOURS: [&str; 16] = [
@@ -47,20 +52,70 @@ pub fn run(workspace: &Workspace) -> Result<()> {
             .env("HOME", &scratch)
             .env("COLORTERM", "truecolor")
             .env("INKCELL_STATE_DIR", scratch.join("state"))
-            .env("INKCELL_PYTHON_INTERPRETER", &python);
+            .env("INKCELL_PYTHON_INTERPRETER", &python)
+            .env("INKCELL_SCREEN_GLYPHS", "sextants");
         command
     };
     let size = Size { columns: 88, rows: 28 };
     prompt(at(&["repl", "--no-host"]), size, &workspace.path(FOLDER).join("repl.svg"))?;
-    let notebook = scratch.join("tour.ipynb");
-    fs::copy(workspace.path("examples/tour.ipynb"), &notebook)?;
-    let ran = at(&["run", "--quiet", "tour.ipynb"]).env("CI", "true").status()?;
-    ensure!(ran.success(), "the tour did not run");
-    let tui = at(&["tui", "--no-host", "tour.ipynb"]);
-    notebook_picture(tui, size, &workspace.path(FOLDER).join("tui.svg"))?;
+    fs::write(scratch.join("solar.ipynb"), solar().to_string())?;
+    let ran = at(&["run", "--quiet", "solar.ipynb"]).env("CI", "true").status()?;
+    ensure!(ran.success(), "the notebook did not run");
+    let agent = at(&["mcp"]);
+    let tui = at(&["tui", "solar.ipynb"]);
+    let size = Size { columns: 92, rows: 46 };
+    let done = notebook_picture((tui, agent), size, &workspace.path(FOLDER).join("tui.svg"));
+    // The host of these sessions has a folder that goes away now.
+    at(&["host", "stop", "--force"]).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+    done?;
     fs::remove_dir_all(&scratch)?;
     println!("{FOLDER}/repl.svg, {FOLDER}/tui.svg");
     Ok(())
+}
+
+/// The notebook of the picture, before an agent edits it.
+fn solar() -> Value {
+    let cell = |kind: &str, id: &str, source: &str| {
+        let mut cell = json!({"cell_type": kind, "id": id, "metadata": {}, "source": source});
+        if kind == "code" {
+            cell["outputs"] = json!([]);
+            cell["execution_count"] = Value::Null;
+        }
+        cell
+    };
+    let load = "import matplotlib.pyplot as plt\n\
+        months = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split()\n\
+        kwh = [61, 84, 142, 188, 214, 221, 226, 197, 151, 103, 66, 49]";
+    let plot = "plt.figure(figsize=(6, 2))\nplt.bar(months, kwh, color='orange');";
+    let cells = json!([
+        cell("markdown", "intro", "# Solar yield\nWhich months need a second battery?"),
+        cell("code", "load", load),
+        cell("code", "plot", plot),
+        cell("code", "low", "[m for m, yield_ in zip(months, kwh) if yield_ < 80]"),
+    ]);
+    let kernelspec = json!({"name": "python3", "display_name": "Python 3", "language": "python"});
+    json!({"cells": cells, "metadata": {"kernelspec": kernelspec}, "nbformat": 4, "nbformat_minor": 5})
+}
+
+/// The messages of an agent that corrects the last cell and puts one after it. That cell runs for longer than the
+/// picture takes.
+fn messages() -> String {
+    let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": {"name": "agent", "version": "1"}});
+    let train = "import time\n\
+        for epoch in range(1, 900):\n    print(f'epoch {epoch}  loss {1 / epoch:.3f}')\n    time.sleep(1)";
+    let ops = json!([
+        {"op": "sub", "cell": "low", "old": "< 80", "new": "< 100"},
+        {"op": "insert", "after": "low", "type": "code", "source": train},
+    ]);
+    let edit = json!({"name": "notebook_edit",
+        "arguments": {"path": "solar.ipynb", "run": "stale", "ops": ops}});
+    let messages = [
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": edit}),
+    ];
+    messages.iter().map(|message| format!("{message}\n")).collect()
 }
 
 fn prompt(command: Command, size: Size, to: &Path) -> Result<()> {
@@ -72,7 +127,7 @@ fn prompt(command: Command, size: Size, to: &Path) -> Result<()> {
         ("1 / (rows[0][0] - 1)\r", "ZeroDivisionError: division by zero"),
         (
             "import matplotlib.pyplot as plt; plt.figure(figsize=(4, 1.6)); _ = plt.plot(*zip(*rows)); plt.show()\r",
-            "▀",
+            "Figure size",
         ),
     ];
     for (cell, shown) in cells {
@@ -87,83 +142,170 @@ fn prompt(command: Command, size: Size, to: &Path) -> Result<()> {
     Ok(())
 }
 
-fn notebook_picture(command: Command, size: Size, to: &Path) -> Result<()> {
-    let mut pty = Pty::start(command, size);
-    pty.wait_for("A tour of inkcell");
-    pty.send("jj");
-    pty.wait_until("the third cell", |screen| screen.contents().contains("squares"));
+/// Opens a notebook, lets an agent edit and run it, and draws the screen while the new cell runs.
+fn notebook_picture((tui, agent): (Command, Command), size: Size, to: &Path) -> Result<()> {
+    let mut pty = Pty::start(tui, size);
+    pty.wait_for("Solar yield");
+    pty.wait_for("? keys");
+    let _agent = Agent::start(agent)?;
+    pty.wait_for("5 cells");
+    pty.send("G");
+    pty.wait_for("epoch 3");
     fs::write(to, svg(pty.screen())).with_context(|| format!("{}", to.display()))?;
     pty.send("q");
     pty.end();
     Ok(())
 }
 
-/// Draws a screen: a rectangle for each background, a text for each run of characters in one style.
+/// The server of an agent. Dropping it ends it.
+struct Agent(Child);
+
+impl Agent {
+    fn start(mut server: Command) -> Result<Agent> {
+        server.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut agent = Agent(server.spawn()?);
+        let mut stdin = agent.0.stdin.take().context("no pipe")?;
+        stdin.write_all(messages().as_bytes())?;
+        // The server ends with its input.
+        agent.0.stdin = Some(stdin);
+        Ok(agent)
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        drop(self.0.kill());
+        drop(self.0.wait());
+    }
+}
+
+/// The look of a cell of the screen.
+#[derive(Clone, PartialEq)]
+struct Look {
+    ink: String,
+    ground: Option<String>,
+    is_bold: bool,
+    is_dim: bool,
+}
+
+impl Look {
+    fn of(cell: &vt100::Cell) -> Look {
+        let (ink, ground) = match cell.inverse() {
+            true => (colour(cell.bgcolor(), DARK), Some(colour(cell.fgcolor(), LIGHT))),
+            false => {
+                let is_own = cell.bgcolor() != Color::Default;
+                (colour(cell.fgcolor(), LIGHT), is_own.then(|| colour(cell.bgcolor(), DARK)))
+            }
+        };
+        Look { ink, ground, is_bold: cell.bold(), is_dim: cell.dim() }
+    }
+}
+
+/// Draws a screen, run by run of cells with one look: a rectangle for the background, a text for the characters.
 fn svg(screen: &Screen) -> String {
     let (rows, columns) = screen.size();
     let (rows, columns): (u16, u16) = (rows.into(), columns.into());
     let (wide, high) = (f32::from(columns) * WIDE + 24.0, f32::from(rows) * HIGH + 24.0);
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{wide:.0}\" height=\"{high:.0}\" \
-         viewBox=\"0 0 {wide:.0} {high:.0}\">\n<rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"#20242c\"/>\n\
+         viewBox=\"0 0 {wide:.0} {high:.0}\">\n<rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{DARK}\"/>\n\
          <g font-family=\"ui-monospace, SFMono-Regular, Menlo, Consolas, monospace\" font-size=\"14\" \
-         xml:space=\"preserve\">\n"
+         shape-rendering=\"crispEdges\" xml:space=\"preserve\">\n"
     );
     for row in 0..rows {
-        let y = 12.0 + f32::from(row) * HIGH;
-        for column in 0..columns {
-            let Some(cell) = screen.cell(row, column) else { continue };
-            if cell.is_wide_continuation() {
-                continue;
+        let mut column = 0;
+        while column < columns {
+            let Some(cell) = screen.cell(row, column) else { break };
+            let look = Look::of(cell);
+            let begin = column;
+            let mut text = String::new();
+            while let Some(cell) = screen.cell(row, column).filter(|cell| Look::of(cell) == look) {
+                if !cell.is_wide_continuation() {
+                    text.push_str(if cell.has_contents() { cell.contents() } else { " " });
+                }
+                column += 1;
             }
-            let x = 12.0 + f32::from(column) * WIDE;
-            let (mut ink, mut ground) = (cell.fgcolor(), cell.bgcolor());
-            if cell.inverse() {
-                (ink, ground) = (ground, ink);
-            }
-            if ground != Color::Default || cell.inverse() {
-                let fill = if cell.inverse() && ground == Color::Default {
-                    "#d0d4dc".to_owned()
-                } else {
-                    colour(ground, "#20242c")
-                };
-                let _ = writeln!(
-                    out,
-                    "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{HIGH}\" fill=\"{fill}\"/>",
-                    WIDE + 0.3
-                );
-            }
-            let text = cell.contents();
-            if text.trim().is_empty() {
-                continue;
-            }
-            let fill = if cell.inverse() && ink == Color::Default {
-                "#20242c".to_owned()
-            } else {
-                colour(ink, "#d0d4dc")
-            };
-            // Draw half cells as rectangles, because fonts leave gaps between them.
-            if text == "▀" {
-                let _ = writeln!(
-                    out,
-                    "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{fill}\"/>",
-                    WIDE + 0.3,
-                    HIGH / 2.0
-                );
-                continue;
-            }
-            let weight = if cell.bold() { " font-weight=\"bold\"" } else { "" };
-            let faint = if cell.dim() { " opacity=\"0.6\"" } else { "" };
-            let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-            let _ = writeln!(
-                out,
-                "<text x=\"{x:.1}\" y=\"{:.1}\" fill=\"{fill}\"{weight}{faint}>{text}</text>",
-                y + 13.0
-            );
+            draw_run(&mut out, &look, (row, begin, column), &text);
         }
     }
     out.push_str("</g>\n</svg>\n");
     out
+}
+
+fn draw_run(out: &mut String, look: &Look, (row, begin, end): (u16, u16, u16), text: &str) {
+    let left = |column: u16| 12.0 + f32::from(column) * WIDE;
+    let (top, width) = (12.0 + f32::from(row) * HIGH, f32::from(end - begin) * WIDE);
+    let mut rect = |x: f32, y: f32, width: f32, height: f32, fill: &str| {
+        let _ = writeln!(
+            out,
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{fill}\"/>"
+        );
+    };
+    if let Some(ground) = &look.ground {
+        rect(left(begin), top, width, HIGH, ground);
+    }
+    // Fonts leave gaps between block characters, so they are drawn as rectangles.
+    let mut letters = String::new();
+    for (at, c) in (begin..).zip(text.chars()) {
+        let parts = block(c);
+        letters.push(if parts.is_empty() { c } else { ' ' });
+        for [x, y, wide, high] in parts {
+            rect(left(at) + x * WIDE, top + y * HIGH, wide * WIDE, high * HIGH, &look.ink);
+        }
+    }
+    let indent = letters.chars().take_while(|c| *c == ' ').count();
+    let letters = letters.trim();
+    if letters.is_empty() {
+        return;
+    }
+    let x = left(begin) + indent as f32 * WIDE;
+    let length = letters.chars().count() as f32 * WIDE;
+    let weight = if look.is_bold { " font-weight=\"bold\"" } else { "" };
+    let faint = if look.is_dim { " opacity=\"0.6\"" } else { "" };
+    let letters = letters.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let _ = writeln!(
+        out,
+        "<text x=\"{x:.1}\" y=\"{:.1}\" textLength=\"{length:.1}\" fill=\"{}\"{weight}{faint}>{letters}</text>",
+        top + 13.0,
+        look.ink
+    );
+}
+
+/// The inked parts of a block character, as left, top, width and height in fractions of a cell; none for others.
+fn block(c: char) -> Vec<[f32; 4]> {
+    let lower = |eighths: u32| vec![[0.0, 1.0 - eighths as f32 / 8.0, 1.0, eighths as f32 / 8.0]];
+    let leftmost = |eighths: u32| vec![[0.0, 0.0, eighths as f32 / 8.0, 1.0]];
+    // A set bit is an inked part: row by row, from the left.
+    let grid = |bits: u32, rows: u32| {
+        let parts = (0..rows * 2).filter(move |part| bits & (1 << part) != 0);
+        let (wide, high) = (0.5, 1.0 / rows as f32);
+        parts
+            .map(move |part| [(part % 2) as f32 * wide, (part / 2) as f32 * high, wide, high])
+            .collect()
+    };
+    match c {
+        '▀' => grid(0b0011, 2),
+        '▐' => grid(0b1010, 2),
+        '\u{2581}'..='\u{2588}' => lower(u32::from(c) - 0x2580),
+        '\u{2589}'..='\u{258f}' => leftmost(0x2590 - u32::from(c)),
+        '▖' => grid(0b0100, 2),
+        '▗' => grid(0b1000, 2),
+        '▘' => grid(0b0001, 2),
+        '▙' => grid(0b1101, 2),
+        '▚' => grid(0b1001, 2),
+        '▛' => grid(0b0111, 2),
+        '▜' => grid(0b1011, 2),
+        '▝' => grid(0b0010, 2),
+        '▞' => grid(0b0110, 2),
+        '▟' => grid(0b1110, 2),
+        // Two of the 62 sextants are the half blocks, which have their own characters.
+        '\u{1fb00}'..='\u{1fb3b}' => {
+            let bits = u32::from(c) - 0x1fb00 + 1;
+            let bits = if bits >= 21 { bits + 1 } else { bits };
+            grid(if bits >= 42 { bits + 1 } else { bits }, 3)
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn colour(colour: Color, otherwise: &str) -> String {
