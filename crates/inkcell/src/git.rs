@@ -24,7 +24,7 @@ pub(crate) fn committed(commit: &str, shown: &str, path: &Path) -> Result<Vec<u8
     let said = Command::new("git")
         .arg("-C")
         .arg(folder)
-        .args(["show", &format!("{commit}:./{}", name.to_string_lossy())])
+        .args(["show", "--end-of-options", &format!("{commit}:./{}", name.to_string_lossy())])
         .output()
         .map_err(|error| words::file::git_failed(&error))?;
     if said.status.success() {

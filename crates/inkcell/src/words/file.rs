@@ -4,6 +4,7 @@ use std::fmt::Display;
 
 use inkcell_engine::FileNote;
 use inkcell_engine::api::{Problem, UnsavedFate};
+use inkcell_engine::types::Suggestion;
 
 use crate::words::run;
 
@@ -57,12 +58,17 @@ pub(crate) const NOT_IN_DIFF: &str =
     "a diff shows sources, and outputs by their digests; remove this";
 
 /// The refusal to compare with a version whose content is gone; `known` ends the sentence with those that are kept.
-pub(crate) fn version_not_kept(given: &str, known: &str) -> String {
-    format!("against: the content of version {given} is not kept here{known}")
+pub(crate) fn version_not_kept(given: &str, known: &[Suggestion]) -> String {
+    let known: Vec<String> = known.iter().map(|one| format!("{} ({})", one.id, one.what)).collect();
+    let kept = match known.is_empty() {
+        true => String::new(),
+        false => format!("; kept versions: {}", known.join(", ")),
+    };
+    format!("against: the content of version {given} is not kept here{kept}")
 }
 
 /// What a notebook can be compared with instead.
-pub(crate) const COMPARE_WITH: &str = "give a version from an answer of this server, HEAD or a commit such as HEAD~2, or another notebook";
+pub(crate) const COMPARE_WITH: &str = "give a version that an answer of this server named, a commit such as HEAD~2, or another notebook";
 
 pub(crate) fn give_second(problem: &dyn Display) -> String {
     format!("{problem}; give a second notebook to compare with")

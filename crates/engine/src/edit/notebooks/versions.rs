@@ -40,7 +40,7 @@ impl SeenVersions {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a version, unless it is larger than all of them may be.
+    /// Keeps a version, unless it alone is larger than `max_bytes`.
     fn keep(&self, path: &Path, version: Version, bytes: impl FnOnce() -> Arc<Vec<u8>>) {
         let mut list = self.lock();
         let known = list.iter().position(|one| one.version == version && one.path == path);
@@ -104,7 +104,7 @@ impl Notebooks {
         parsed.map_err(|error| not_a_notebook(&opened.shown, error))
     }
 
-    /// Versions of a notebook with kept content, except the current one: those that a caller may have meant.
+    /// The older versions of a notebook that are kept: those with digests near `wanted` first, then the latest.
     pub fn seen_versions(&self, opened: &OpenNotebook, wanted: Version) -> Vec<Suggestion> {
         let Some(seen) = &self.seen else { return Vec::new() };
         let list = seen.lock();

@@ -143,7 +143,12 @@ async fn a_diff_tells_what_changed() {
     assert_eq!(diff(json!({"cells": "0,2"})).await[1], "(no change)");
     commit();
     assert_eq!(diff(json!({})).await[1], "(no change)");
-    assert!(diff(json!({"against": "HEAD~1"})).await[1].starts_with(changed));
+    assert!(git(&["tag", "before", "HEAD~1"]));
+    for commit in ["HEAD~1", "before", "refs/tags/before"] {
+        assert!(diff(json!({"against": commit})).await[1].starts_with(changed), "{commit}");
+    }
+    let nothing = desk.error("notebook_read", json!({"path": "nb.ipynb", "against": "none"})).await;
+    assert!(nothing.message.starts_with("against: nb.ipynb cannot be read from none ("));
     let first = diff(json!({"against": version})).await;
     assert!(first[0].ends_with(&format!("  against {version}")), "{}", first[0]);
     assert!(first[1].starts_with(changed), "{}", first[1]);
@@ -151,7 +156,7 @@ async fn a_diff_tells_what_changed() {
     let given = json!({"path": "nb.ipynb", "against": "0123456789abcdef"});
     let refused = desk.error("notebook_read", given).await;
     let problem =
-        "against: the content of version 0123456789abcdef is not kept here; the nearest is";
+        "against: the content of version 0123456789abcdef is not kept here; kept versions:";
     assert!(refused.message.starts_with(&format!("{problem} {version} (seen ")), "{refused:?}");
     assert!(refused.next.unwrap().contains("HEAD"));
     let now = diff(json!({})).await[0].split("version ").nth(1).unwrap()[..16].to_owned();
