@@ -101,7 +101,7 @@ fn make(desk: &Desk, followed: CallProgress, readers: Readers) -> Result<ToolRep
     let (structured, details) = match readers {
         Readers::Programs(language) => (Some(details::of(desk, &report, &facts, language)), None),
         // In a field that no client shows in place of the text.
-        Readers::Model => (None, Some(for_programs(&facts, room.max_bytes, &places[told..]))),
+        Readers::Model => (None, Some(bound_facts(&facts, room.max_bytes, &places[told..]))),
     };
     let forms = structured.iter().chain(&details).map(weight::of_json);
     let words = weight::of_text(&text) + forms.sum::<usize>();
@@ -137,7 +137,7 @@ fn make(desk: &Desk, followed: CallProgress, readers: Readers) -> Result<ToolRep
 
 /// The facts, for at most as many cells as fit beside a text of this size. `places` has the position of each cell in
 /// the call.
-fn for_programs(facts: &Facts, text_bytes: usize, places: &[usize]) -> Value {
+fn bound_facts(facts: &Facts, text_bytes: usize, places: &[usize]) -> Value {
     let mut form = json!(facts);
     if let Some(CellsLeftOut { count, first }) =
         leave_out_cells(&mut form, text_bytes.max(LEAST_FORM))

@@ -132,16 +132,25 @@ pub(crate) struct CellsLeftOut {
 }
 
 /// Leaves facts of cells out of a form that is larger than this: the last cells first, and cells that failed only if
-/// that is not enough.
+/// that is not enough. The first cells stay, as many as half of the room holds, so that a caller who goes on from the
+/// first missing cell gets to the end.
 pub(crate) fn leave_out_cells(form: &mut Value, most: usize) -> Option<CellsLeftOut> {
     let bytes = weight::of_json(form);
     let records = form.get_mut("cells")?.as_array_mut().filter(|_| bytes > most)?;
     let mut over = bytes + CELLS_LEFT_OUT_BYTES - most;
     let plain = [State::Done, State::NeverRun, State::Queued].map(status);
     let is_plain = |record: &Value| plain.iter().any(|state| record["state"] == **state);
+    let mut room = most / 2;
+    let stays = |record: &&Value| {
+        let bytes = weight::of_json(*record) + 1;
+        let has_room = bytes <= room;
+        room = room.saturating_sub(bytes);
+        has_room
+    };
+    let staying = records.iter().take_while(stays).count();
     let (mut count, mut first) = (0, records.len());
     for is_last_resort in [false, true] {
-        for (at, record) in records.iter_mut().enumerate().rev() {
+        for (at, record) in records.iter_mut().enumerate().skip(staying).rev() {
             if over > 0 && !record.is_null() && (is_last_resort || is_plain(record)) {
                 over = over.saturating_sub(weight::of_json(record) + 1);
                 *record = Value::Null;
@@ -324,6 +333,12 @@ mod tests {
         assert_eq!(indexes.len() + count, 5000);
         let kept = (0..first as u64).chain([4000]).collect::<Vec<_>>();
         assert_eq!(indexes, kept);
+
+        // However many cells failed, the first cells are there.
+        let states = [State::Error, State::Done].into_iter().cycle().take(3000);
+        let mut form = facts(State::Error, states.map(|state| cell(state, None)).collect());
+        let CellsLeftOut { first, .. } = leave_out_cells(&mut form, most).unwrap();
+        assert!(weight::of_json(&form) <= most && first > 50, "{first}");
 
         let line = "z".repeat(1000);
         let end = EndReport::Exception(error("ValueError", &line, &[line.as_str(); 9]));
