@@ -65,7 +65,7 @@ pub(crate) struct Output {
     is_coloured: bool,
     /// Set while the terminal's cursor is in the middle of a line.
     is_mid_line: bool,
-    /// Set while a remark would stick to the end of an answer, as both streams lead to the same place.
+    /// Set while the answer in a pipe ends in the middle of a line.
     is_open_line: bool,
     /// Set when each JSON object takes one line.
     is_in_lines: bool,
@@ -168,7 +168,7 @@ impl Output {
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         if !self.is_terminal {
             if let Some(last) = bytes.last() {
-                self.is_open_line = *last != b'\n' && is_one_stream();
+                self.is_open_line = *last != b'\n';
             }
             return self.stdout.write_all(bytes);
         }
@@ -187,11 +187,13 @@ impl Output {
 
     /// A line of an answer.
     pub(crate) fn line(&mut self, line: &str) -> io::Result<()> {
+        self.is_open_line = false;
         writeln!(self.stdout, "{}", visible(line))
     }
 
     /// Writes text that a painter has made for a terminal.
     pub(crate) fn painted(&mut self, text: &str) -> io::Result<()> {
+        self.is_open_line = false;
         self.stdout.write_all(text.as_bytes())
     }
 
@@ -201,6 +203,7 @@ impl Output {
     }
 
     pub(crate) fn json(&mut self, value: &Value) -> io::Result<()> {
+        self.is_open_line = false;
         let to = PlainJson(&mut self.stdout);
         match self.is_in_lines {
             true => serde_json::to_writer(to, value)?,
@@ -228,7 +231,9 @@ impl Output {
 
     /// Writes lines to standard error, behind the end of a line.
     fn tell(&mut self, lines: &str) {
-        let begin = if std::mem::take(&mut self.is_open_line) { "\n" } else { "" };
+        // A remark must not stick to the answer where both streams lead to the same place.
+        let is_open = std::mem::take(&mut self.is_open_line);
+        let begin = if is_open && is_one_stream() { "\n" } else { "" };
         // Standard error may be closed, which must not fail the command.
         drop(Stream::stderr().write_all(format!("{begin}{lines}").as_bytes()));
     }

@@ -40,18 +40,22 @@ pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
 pub(crate) fn sentence(line: &str, width: usize) -> Vec<String> {
     // Stands for a space inside a command. A visible line has no such character.
     const JOINT: &str = "\u{1f}";
-    let (sentence, command) = match line.split_once(": inkcell ") {
-        Some((sentence, command)) => {
-            (format!("{sentence}: "), format!("inkcell {command}").replace(' ', JOINT))
-        }
-        None => (line.to_owned(), String::new()),
-    };
-    let parts = sentence.split('\'').map(|part| match part.starts_with("inkcell ") {
+    let ending = |(at, _): (usize, &str)| line.get(at + 2..).filter(|end| is_command(end));
+    let command = line.match_indices(": ").find_map(ending).unwrap_or_default();
+    let sentence = &line[..line.len() - command.len()];
+    let parts = sentence.split_inclusive(['\'', '`']).map(|part| match is_command(part) {
         true => part.replace(' ', JOINT),
         false => part.to_owned(),
     });
-    let joined = parts.collect::<Vec<_>>().join("'") + &command;
+    let joined = parts.chain([command.replace(' ', JOINT)]).collect::<String>();
     wrap(&joined, width).iter().map(|row| row.replace(JOINT, " ")).collect()
+}
+
+/// Whether a part of a sentence is a command line, also one with variables or input before `inkcell`.
+fn is_command(part: &str) -> bool {
+    let first = part.split(' ').find(|word| !word.contains('='));
+    let is_piped = part.starts_with("echo ") && part.contains("| inkcell ");
+    part.contains(' ') && (first == Some("inkcell") || is_piped)
 }
 
 #[cfg(test)]
@@ -60,7 +64,7 @@ mod tests {
 
     #[test]
     fn sentences_break_between_words_and_commands_stay_whole() {
-        let table: [(&str, &[&str]); 4] = [
+        let table: [(&str, &[&str]); 7] = [
             ("hint: short", &["hint: short"]),
             ("hint: list the files with ls", &["hint: list the files", "with ls"]),
             (
@@ -71,6 +75,15 @@ mod tests {
                 "no code given; such as: inkcell py '1 + 1'",
                 &["no code given; such", "as:", "inkcell py '1 + 1'"],
             ),
+            (
+                "list them with 'A=/dev/null inkcell settings'",
+                &["list them with", "'A=/dev/null inkcell settings'"],
+            ),
+            (
+                "pipe the code in, for example: echo 'print(1)' | inkcell py -",
+                &["pipe the code in,", "for example:", "echo 'print(1)' | inkcell py -"],
+            ),
+            ("run `inkcell gateway stop` first", &["run", "`inkcell gateway stop`", "first"]),
         ];
         for (line, wanted) in table {
             assert_eq!(sentence(line, 20), wanted, "{line}");
