@@ -141,21 +141,22 @@ fn is_output(event: &ExecEvent) -> bool {
     )
 }
 
-/// Reports the cells that have made progress, as far as the client has room: it gets everything at the end, and the
-/// next report repeats what did not fit. Returns whether there is room for more.
+/// Reports the cells that have made progress in one message, if the client has room. The next report repeats what was
+/// not sent, and the client gets everything at the end. Returns whether there was room.
 fn tell_news(talk: &Talk, seen: &mut PythonReport, now: &PythonReport) -> bool {
-    let cells = seen.cells.iter().zip(&now.cells).enumerate();
-    let changed = cells.filter(|(_, (old, new))| !is_same(old, new));
-    let changed: Vec<_> = changed.map(|(index, (_, new))| (index, new.clone())).collect();
+    let cells = seen.cells.iter_mut().zip(&now.cells).enumerate();
+    let changed: Vec<_> = cells.filter(|(_, (old, new))| !is_same(old, new)).collect();
     if changed.is_empty() {
         return true;
     }
-    let event = FromHost::Event(Box::new(HostEvent::Cells(changed.clone())));
-    let has_room = talk.events.try_send(event).is_ok();
-    if has_room {
-        changed.into_iter().for_each(|(index, new)| seen.cells[index] = new);
-    }
-    has_room
+    let Ok(room) = talk.events.try_reserve() else { return false };
+    let take = |(index, (old, new)): (usize, (&mut CellReport, &CellReport))| {
+        old.clone_from(new);
+        (index, new.clone())
+    };
+    let changed = changed.into_iter().map(take).collect();
+    room.send(FromHost::Event(Box::new(HostEvent::Cells(changed))));
+    true
 }
 
 /// Returns whether a cell has nothing new to show.

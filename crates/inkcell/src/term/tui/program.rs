@@ -110,9 +110,7 @@ impl Program<'_> {
         loop {
             self.take(Input::Time(self.began.elapsed()))?;
             self.screen.draw(&mut self.model).map_err(of_screen)?;
-            if wait(woken, LOOK.saturating_sub(looked.elapsed()))? == Woken::HungUp {
-                return Err(HUNG_UP);
-            }
+            wait(woken, LOOK.saturating_sub(looked.elapsed()))?;
             if let Ok(signal @ 1..) = i32::try_from(ended_by.load(Ordering::SeqCst)) {
                 return Err(Failure::Signal(signal));
             }
@@ -257,16 +255,8 @@ fn of_screen(error: io::Error) -> Failure {
     }
 }
 
-/// What ended a wait.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Woken {
-    Usual,
-    /// The terminal is gone. Reading events from it would never end.
-    HungUp,
-}
-
 /// Waits for an input, at most for `limit`.
-fn wait(woken: &UnixStream, limit: Duration) -> Result<Woken, Failure> {
+fn wait(woken: &UnixStream, limit: Duration) -> Result<(), Failure> {
     let stdin = io::stdin();
     let mut wanted = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(woken, PollFlags::IN)];
     let limit = Timespec::try_from(limit).unwrap_or_default();
@@ -275,9 +265,12 @@ fn wait(woken: &UnixStream, limit: Duration) -> Result<Woken, Failure> {
         Ok(_) | Err(Errno::INTR) => {}
         Err(error) => return Err(Failure::Io("cannot wait", error.into())),
     }
-    let is_gone = wanted[0].revents().intersects(PollFlags::HUP | PollFlags::ERR);
+    // Reading events from a terminal that is gone would never end.
+    if wanted[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) {
+        return Err(HUNG_UP);
+    }
     let mut bytes = [0; 64];
     // The bytes carry no data: they only wake this thread.
     while (&*woken).read(&mut bytes).is_ok_and(|count| count > 0) {}
-    Ok(if is_gone { Woken::HungUp } else { Woken::Usual })
+    Ok(())
 }
