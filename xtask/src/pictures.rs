@@ -1,7 +1,6 @@
 //! Makes the pictures of the README: the prompt and the notebook in the terminal, as they really look.
 //!
-//! Owns the keys typed for each, the edit that an agent makes meanwhile, and the conversion of a screen to SVG. The programs run at a terminal of their own;
-//! nothing is drawn by hand.
+//! Owns the keys, the agent's edit, and the conversion of a screen to SVG. Nothing is drawn by hand.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -57,14 +56,14 @@ pub fn run(workspace: &Workspace) -> Result<()> {
         command
     };
     let size = Size { columns: 88, rows: 28 };
-    prompt(at(&["repl", "--no-host"]), size, &workspace.path(FOLDER).join("repl.svg"))?;
+    draw_prompt(at(&["repl", "--no-host"]), size, &workspace.path(FOLDER).join("repl.svg"))?;
     fs::write(scratch.join("solar.ipynb"), solar().to_string())?;
     let ran = at(&["run", "--quiet", "solar.ipynb"]).env("CI", "true").status()?;
     ensure!(ran.success(), "the notebook did not run");
     let agent = at(&["mcp"]);
     let tui = at(&["tui", "solar.ipynb"]);
     let size = Size { columns: 92, rows: 46 };
-    let done = notebook_picture((tui, agent), size, &workspace.path(FOLDER).join("tui.svg"));
+    let done = draw_notebook(tui, agent, size, &workspace.path(FOLDER).join("tui.svg"));
     // The host of these sessions has a folder that goes away now.
     at(&["host", "stop", "--force"]).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
     done?;
@@ -118,7 +117,7 @@ fn messages() -> String {
     messages.iter().map(|message| format!("{message}\n")).collect()
 }
 
-fn prompt(command: Command, size: Size, to: &Path) -> Result<()> {
+fn draw_prompt(command: Command, size: Size, to: &Path) -> Result<()> {
     let mut pty = Pty::start(command, size);
     pty.wait_for(">>>");
     let cells = [
@@ -143,7 +142,7 @@ fn prompt(command: Command, size: Size, to: &Path) -> Result<()> {
 }
 
 /// Opens a notebook, lets an agent edit and run it, and draws the screen while the new cell runs.
-fn notebook_picture((tui, agent): (Command, Command), size: Size, to: &Path) -> Result<()> {
+fn draw_notebook(tui: Command, agent: Command, size: Size, to: &Path) -> Result<()> {
     let mut pty = Pty::start(tui, size);
     pty.wait_for("Solar yield");
     pty.wait_for("? keys");
@@ -164,10 +163,9 @@ impl Agent {
     fn start(mut server: Command) -> Result<Agent> {
         server.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut agent = Agent(server.spawn()?);
-        let mut stdin = agent.0.stdin.take().context("no pipe")?;
+        // Leave the pipe open: the server ends with its input.
+        let stdin = agent.0.stdin.as_mut().context("no pipe")?;
         stdin.write_all(messages().as_bytes())?;
-        // The server ends with its input.
-        agent.0.stdin = Some(stdin);
         Ok(agent)
     }
 }

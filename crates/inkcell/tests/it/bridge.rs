@@ -149,7 +149,7 @@ fn code_reaches_notebook_tools_only() {
     let code = "def told(call):\n    try: call()\n    except Exception as error: return type(error).__name__, str(error)\n\
         for name in 'python', 'kernel', 'result', 'inspect', 'bash', 'eval', 'write', 'no_such':\n    \
         kind, words = told(lambda: tool[name]({'code': '1'}))\n    \
-        assert kind == 'RuntimeError' and words.endswith('there are: notebook_read, notebook_edit'), words\n\
+        assert kind == 'RuntimeError' and words.endswith('available are: notebook_read, notebook_edit'), words\n\
         print(told(lambda: tool.notebook_read(['nb.ipynb'])))\n\
         print(told(lambda: tool.notebook_read({'path': 'none.ipynb'})))\n\
         print(told(lambda: tool.notebook_read({'pth': 'nb.ipynb'})))\n\

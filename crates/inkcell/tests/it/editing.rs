@@ -394,7 +394,7 @@ fn operations_have_other_names() {
         assert!(reply(&env, &[word, "0", "--source", word]).starts_with("✓ Cell updated"));
     }
     let before = env.get("nb.ipynb");
-    let all = "it is replace, insert, delete, move, sub, rename, type, clear or meta; or give --ops FILE, or --old \
+    let all = "use replace, insert, delete, move, sub, rename, type, clear or meta; or give --ops FILE, or --old \
                TEXT --new TEXT\n";
     for (word, hint) in [
         ("frob", ""),

@@ -55,8 +55,8 @@ fn an_edit_against_an_older_version_is_carried_over_or_refused() {
     let ran = env.run(&["edit", "nb.ipynb", "delete", "0", "--hash", "latest"]).exits(2);
     assert_eq!(
         ran.stderr,
-        "error: --hash: \"latest\" is not a version (16 hexadecimal digits, as 'inkcell read' \
-         shows them)\n"
+        "error: --hash: \"latest\" is not a version (16 hexadecimal digits, as reading the notebook \
+         shows)\n"
     );
     let ran = env.run(&["edit", "nb.ipynb", "delete", "0", "--hash", "0123456789abcdef"]).exits(4);
     assert!(ran.stderr.contains("version 0123456789abcdef is not known here"), "{}", ran.stderr);

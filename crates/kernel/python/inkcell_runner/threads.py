@@ -17,7 +17,7 @@ _HARMLESS = (
     "jemalloc_bg_thd",
 )
 
-# Libraries whose pool starts anew in a copy: a part of the name or path of their file, and the number of threads beyond
+# Libraries that start their pool again in a copy: a part of the name or path of their file, and the number of threads beyond
 # one for each processor. OpenBLAS and BLIS end their pools before a fork. The OpenMP of Intel and LLVM forgets its pool
 # in the child. So do numexpr, which pandas imports, and Arrow, which has eight more threads that read and write files.
 _POOLS = {
