@@ -40,14 +40,20 @@ impl SeenVersions {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn take(&self, path: &Path, version: Version) -> Option<Arc<Vec<u8>>> {
+        let mut list = self.lock();
+        let at = list.iter().position(|one| one.version == version && one.path == path)?;
+        list.remove(at).map(|one| one.bytes)
+    }
+
     /// Keeps a version, unless it alone is larger than `max_bytes`.
     fn keep(&self, path: &Path, version: Version, bytes: impl FnOnce() -> Arc<Vec<u8>>) {
-        let mut list = self.lock();
-        let known = list.iter().position(|one| one.version == version && one.path == path);
-        let bytes = known.and_then(|at| list.remove(at)).map_or_else(bytes, |known| known.bytes);
+        // Not under the lock: to copy a large notebook takes a while.
+        let bytes = self.take(path, version).unwrap_or_else(bytes);
         if bytes.len() > self.max_bytes {
             return;
         }
+        let mut list = self.lock();
         list.push_back(SeenVersion { path: path.to_owned(), version, bytes, seen: Instant::now() });
         let mut total: usize = list.iter().map(|one| one.bytes.len()).sum();
         while total > self.max_bytes {
