@@ -1,6 +1,6 @@
 //! A notebook in place of a command: `inkcell report.ipynb` is short for `inkcell tui report.ipynb`.
 //!
-//! Owns the reading of such a line. The command refuses it if there is no terminal.
+//! Owns the reading of such a line. The command refuses it without a terminal.
 
 use std::ffi::OsString;
 

@@ -130,7 +130,7 @@ pub(crate) fn cell(index: usize, id: Option<&str>) -> String {
     }
 }
 
-/// Where and why a run stopped. The numbers are those of its cells and of the cells that did not run.
+/// The place and the reason of a stop. The numbers are those of its cells and of the cells that did not run.
 pub(crate) fn stopped(place: &str, why: &str, (cells, left): (usize, usize)) -> String {
     match cells {
         1 => format!("{place} failed: {why}"),

@@ -136,7 +136,7 @@ const CODE: [Hint; 14] = [
     ),
     hint("inkcell py --json CODE", "inkcell repl --json", "42").with("CODE", "'6 * 7'"),
     hint("inkcell read {} --outputs full", "inkcell run nb.ipynb", "42"),
-    hint("inkcell repl", "cell in.ipynb 'input()'; inkcell run in.ipynb", ""),
+    hint("inkcell repl", "cell in.ipynb 'input()'; inkcell run in.ipynb", "42"),
     hint("inkcell run {}", "inkcell verify nb.ipynb", "Ran 1 cell"),
     hint(
         "inkcell run {} -o {}",
@@ -178,7 +178,7 @@ const VERIFIED: [Hint; 3] = [
 /// Commands on sessions that stay.
 const HOSTED: [Hint; 8] = [
     hint("inkcell sessions", "inkcell stop nosuch", "No sessions are running."),
-    hint("inkcell repl", "inkcell sessions", ""),
+    hint("inkcell repl", "inkcell sessions", "42"),
     hint("inkcell result {}", "inkcell py --detach 'print(6 * 7)'; inkcell py 1", "42"),
     hint(
         "inkcell result {} --wait 60",
@@ -215,7 +215,7 @@ const AT_TERMINAL: [Hint; 9] = [
     hint("inkcell py '1 + 1'", "inkcell py", "2"),
     hint("echo 'print(1)' | inkcell py -", "inkcell py -", "1"),
     hint("inkcell run - < a.ipynb", "inkcell run -", "\"cells\"").with("a.ipynb", "nb.ipynb"),
-    hint("inkcell repl", "inkcell run -", ""),
+    hint("inkcell repl", "inkcell run -", "42"),
     hint("inkcell read A | inkcell write B", "inkcell write nb.ipynb", "Cell inserted")
         .with("A | inkcell write B", "nb.ipynb | inkcell write copy.ipynb"),
     hint("inkcell read {}", "TERM=dumb inkcell tui nb.ipynb", "6 * 7"),
@@ -230,7 +230,7 @@ const AT_TERMINAL: [Hint; 9] = [
     ),
 ];
 
-/// Commands that other tests run: where, and as which arguments.
+/// Commands that other tests run: the command, the file and the test.
 const ELSEWHERE: [(&str, &str, &str); 2] = [
     ("inkcell host stop", "host_doors.rs", "a_host_of_another_version_is_told_apart"),
     ("inkcell gateway stop", "gateways.rs", "a_gateway_is_started_shared_and_stopped"),
@@ -293,7 +293,9 @@ fn paste(hint: &Hint, host: &str, is_terminal: bool) {
     };
     let (word, by) = hint.replaced;
     let command = printed(hint, &said).replace(word, by);
-    let ran = finish(shell(&hosted, host, &command), b"");
+    // A prompt without input shows nothing.
+    let input = if hint.command == "inkcell repl" { "6 * 7\n" } else { "" };
+    let ran = finish(shell(&hosted, host, &command), input);
     assert_eq!(ran.code, Some(hint.code), "{command}: {ran:?}");
     assert!((ran.stdout.clone() + &ran.stderr).contains(hint.shows), "{command}: {ran:?}");
 }

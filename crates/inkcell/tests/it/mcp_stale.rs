@@ -180,7 +180,7 @@ fn the_outline_says_what_the_kernel_has() {
     assert!(text.contains(" fresh "), "the outputs are up to date: {text}");
 }
 
-/// Where another process ran the notebook later, the outline says that this kernel's variables are older.
+/// If another process ran the notebook later, the outline says that this kernel's variables are older.
 #[test]
 fn the_outline_says_that_variables_are_older_than_the_file() {
     let env = env();

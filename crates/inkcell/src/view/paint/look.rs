@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 
 use super::{Colour, Frame, Line, Size, Wrap, ansi, fit, plain, wrap};
 
-/// What becomes of a line that is wider than the terminal.
+/// The treatment of a line that is wider than the terminal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Shape {
     /// A row of a table: it is cut.
